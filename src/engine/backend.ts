@@ -109,10 +109,7 @@ export async function readSystemInfo(): Promise<string> {
   return systemInfo;
 }
 
-/**
- * Why the dynamic linker does not load a backend's library: node-llama-cpp says only that there is none.
- * Undefined where it does load, or is not there. Loads it into this process.
- */
+/** Why the dynamic linker does not load a backend's library, which node-llama-cpp does not say. Loads it into this process. */
 function linkerError(backend: EngineBackend): string | undefined {
   const [name = ""] = packagesOf(backend, { platform: platform(), arch: arch() });
   const found = findPackage(name);

@@ -7,11 +7,7 @@ const samples = 64;
 /** Fewest samples of each file, where a model has many files. */
 const fewestSamples = 8;
 
-/**
- * A digest of a model's weights from some MiB of them, whatever their size: the header of each file
- * and evenly spaced samples. Two versions of a model differ everywhere, so samples tell them apart
- * without reading 40 GB at each start.
- */
+/** A digest of the weights from samples of each file: versions differ everywhere, and 40 GB are not read at each start. */
 export async function weightsDigest(path: string): Promise<string> {
   const files = partsOf(path);
   const [first = path] = files;

@@ -1,8 +1,4 @@
-/**
- * The trial of a model that was just loaded: it computes once, and the result is made of numbers. A
- * library that does not suit its driver loads without a word and fails, or ends the process, at the
- * first computation; that is to happen now, not when somebody asks.
- */
+/** The trial of a model that was just loaded: a library that does not suit its driver fails at the first computation. */
 import type { LlamaModel, Token } from "node-llama-cpp";
 import { notFinite } from "../core/models/engine-backends.ts";
 import type { Reranker } from "../core/ports/reranker.ts";

@@ -72,10 +72,7 @@ function versionOf(manifest: string): string | undefined {
   }
 }
 
-/**
- * Lets node-llama-cpp find libraries that are not in node_modules: it imports them as packages, so
- * Bun is given a module for each that is in another folder. The executable's build has its own way.
- */
+/** Gives Bun a module for each package of libraries outside node_modules, since node-llama-cpp imports them as packages. */
 export function registerGpuPackages(): void {
   if (executable !== undefined) return;
   const found = gpuPackages.filter((name) => gpuLibraries(name) !== undefined);

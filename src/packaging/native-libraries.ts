@@ -100,10 +100,7 @@ export interface UnpackOptions {
   user: number | undefined;
 }
 
-/**
- * Unpacks files of the executable into a folder named by their content: once, atomically, readable
- * by their owner only, and checked each time before they are used. Other versions are removed.
- */
+/** Unpacks files into a folder named by their content, atomically and for their owner only; they are checked at each use. */
 export function unpack({ files, folder, user }: UnpackOptions): string {
   const target = join(folder, `${prefix}${idOf(files)}`);
   try {

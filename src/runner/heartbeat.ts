@@ -1,8 +1,4 @@
-/**
- * Heartbeat: asks a process at intervals whether its event loop turns, and counts those without an
- * answer. The answers say what it computes: a process whose loop turns while its threads hang is
- * known by steps that do not end.
- */
+/** Heartbeat: asks a process whether its event loop turns, and notices steps that do not end because its threads hang. */
 import type { Vitals } from "./protocol.ts";
 
 export interface HeartbeatOptions {

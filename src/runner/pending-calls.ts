@@ -23,16 +23,8 @@ interface Entry {
 /** A call that only waited is retried, but not for ever: one that is there at several crashes may cause them. */
 const mostAttempts = 3;
 
-/** What is too short to divide the threads for. */
-const isShort: Readonly<Record<Call["type"], boolean>> = {
-  "count-chat": true,
-  "count-inputs": true,
-  tokenize: true,
-  detokenize: true,
-  generate: false,
-  embed: false,
-  rank: false,
-};
+/** The others are too short to divide the threads for. */
+const computing: ReadonlySet<Call["type"]> = new Set(["generate", "embed", "rank"]);
 
 export class PendingCalls {
   readonly #entries = new Map<number, Entry>();
@@ -53,7 +45,7 @@ export class PendingCalls {
   }
 
   get computes(): boolean {
-    return [...this.#entries.values()].some(({ call: { type } }) => !isShort[type]);
+    return [...this.#entries.values()].some(({ call: { type } }) => computing.has(type));
   }
 
   add(call: Call, listener: CallListener): number {

@@ -143,10 +143,7 @@ export function fromSentError({ kind, message, ...details }: SentError): Error {
   return new NodeError(kind, message, details);
 }
 
-/**
- * A call serialised as one JSON text. The IPC channel's own serialisation takes microseconds for each
- * value of a list or an object, and a request may hold a million of them.
- */
+/** A call as one JSON text: the channel's own serialization takes microseconds for each of up to a million values. */
 type SerializedCall = string;
 
 type Generate = Extract<Call, { type: "generate" }>;

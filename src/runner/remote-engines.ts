@@ -182,10 +182,7 @@ async function* generate(
   }
 }
 
-/**
- * How long a cancelled call waits for the process to confirm. It does so within a token or a slice of
- * text; one that hangs must not keep the caller from hearing that its time is up.
- */
+/** How long a cancelled call waits for the process to confirm, which takes it a token or a slice of text, unless it hangs. */
 const longestCancelMs = 10_000;
 
 const unexpected = ({ type }: CallItem): NodeError =>

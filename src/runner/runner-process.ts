@@ -242,10 +242,7 @@ export async function startWith(
 /** Changes with the weights, the engine and the settings. */
 const identityOf = ({ type, fingerprint }: Facts): string => `${type} ${fingerprint}`;
 
-/**
- * Tries a model on a backend in a process of its own, where it is loaded into another: a crash is found,
- * not suffered. Says which engine it was; where the backend does not work, it fails with a BackendFailure.
- */
+/** Tries a model on a backend in a process of its own, where a crash does no harm; fails with a BackendFailure. */
 export async function tryBackend(
   options: Omit<RunnerOptions, "stepTimeoutMs">,
   signal: AbortSignal,
@@ -278,8 +275,8 @@ function toBackendFailure(
 ): BackendFailure {
   const ended = cause instanceof NodeError && cause.cause instanceof ProcessEnded;
   if (ended) {
-    const reason = hung ? `it hung ${when[stage]}` : `it crashed ${when[stage]}`;
-    return new BackendFailure(reason, { lasts: lastsAt(stage), cause });
+    const lasts = stage === "library" ? "for all" : "for the model";
+    return new BackendFailure(`it ${hung ? "hung" : "crashed"} ${when[stage]}`, { lasts, cause });
   }
   if (stage === "library") {
     const [needs] = /its library needs \S+, which is not installed/.exec(reasonOf(cause)) ?? [];
@@ -294,6 +291,3 @@ function toBackendFailure(
   // There may be too little memory now, and enough at another time.
   return new BackendFailure("the model cannot be loaded with it", { lasts: "no", cause });
 }
-
-const lastsAt = (stage: LoadStage): BackendFailure["lasts"] =>
-  stage === "library" ? "for all" : "for the model";

@@ -109,10 +109,7 @@ export class Runner implements AsyncDisposable {
     return `The model '${name}' computes and has finished nothing for ${seconds(stuckMs)}; after ${seconds(most)} its process is started again.`;
   }
 
-  /**
-   * Makes a call. `cancel` ends it: the listener hears once more, when the process is done with it.
-   * `credit` lets the process send so many more events (flow control).
-   */
+  /** After `cancel` the listener hears once more, when the process is done with it; `credit` allows so many more events. */
   call(call: Call, listener: CallListener): { cancel(): void; credit(events: number): void } {
     this.#checkQueue();
     const id = this.#calls.add(call, listener);

@@ -118,10 +118,7 @@ const toItem = (event: GenerationEvent): CallItem =>
 
 type Items = Extract<FromRunner, { type: "items" }>["items"];
 
-/**
- * The calls that a runner answers, with credit-based flow control: each sends only the events that its
- * reader has room for.
- */
+/** The calls that a runner answers; each sends only the events that its reader has given credit for. */
 export class CallsInProgress {
   readonly #engine: LoadedModel;
   readonly #send: Send;
@@ -219,11 +216,7 @@ export class CallsInProgress {
     }
   }
 
-  /**
-   * Batches messages: an item is sent at once after a pause, else with whatever else comes within
-   * some milliseconds. A small model makes hundreds of tokens a second, and a message for each would
-   * take the CPU time that the tokens need. The last item of a call never waits.
-   */
+  /** Sends an item at once after a pause, else with what comes within milliseconds: a message costs about as much as a token. */
   #post(id: number, item: CallItem): void {
     this.#outbox.push({ id, item });
     const wait = isLast(item) ? 0 : this.#sentAt + batchMs - performance.now();

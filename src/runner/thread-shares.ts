@@ -1,7 +1,4 @@
-/**
- * Divides one budget of threads among the busy processes. With more busy threads than cores each of
- * them would become many times slower, not a little.
- */
+/** Divides one budget of threads among the busy processes: more busy threads than cores make each many times slower. */
 
 export interface ThreadShare {
   busy(isBusy: boolean): void;

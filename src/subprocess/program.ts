@@ -115,10 +115,7 @@ export const exitOf = ({ signalCode, exitCode }: Exited): string =>
 
 type Exited = Pick<Bun.Subprocess, "signalCode" | "exitCode">;
 
-/**
- * When a process started, as a text to compare: with its id it tells the process from a later one that
- * got the same id. Undefined where there is no such process.
- */
+/** When a process started, which tells it from a later one with the same id; undefined where there is no such process. */
 export function processStart(id: number): string | undefined {
   const stat = textOf(`/proc/${id}/stat`);
   if (stat === undefined) return startInProcessTable(id);

@@ -34,10 +34,7 @@ export class AnswerSampler {
     this.#seed = seed === undefined ? randomSeed() : ((seed % seeds) + seeds) % seeds;
   }
 
-  /**
-   * Sets the grammar for the next token, after the tokens generated so far. While it stays the same
-   * nothing is done, since llama.cpp itself keeps count of what it sampled.
-   */
+  /** Sets the grammar for the next token. While it stays the same, llama.cpp itself keeps count of what it sampled. */
   use(grammar: LlamaGrammarEvaluationState | undefined, generated: readonly Token[]): void {
     if (this.#begun && grammar === this.#grammar) return;
     // llama.cpp restarts its random numbers only when the seed changes, so another one is set first.
@@ -82,10 +79,7 @@ function toPenalties(
   };
 }
 
-/**
- * Nothing ends a repetition. With the breakers of llama.cpp's own tools, a line's end among them, a short
- * sentence on a line of its own came 42 times.
- */
+/** None: with llama.cpp's own breakers, line ends among them, a short sentence on a line of its own came 42 times. */
 const sequenceBreakers: string[] = [];
 
 function toDry({ request: { sampling }, contextSize }: AnswerSampling): Partial<SamplerConfig> {

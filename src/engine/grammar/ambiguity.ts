@@ -1,8 +1,4 @@
-/**
- * How many parses of an answer a grammar keeps open. llama.cpp follows each parse that the
- * text so far allows with a stack of its own; where a schema refers back to itself through options
- * that begin alike, each level would multiply them.
- */
+/** How many parses of an answer a grammar keeps open: llama.cpp follows each with a stack, and recursive options multiply them. */
 import { type Budget, deepestSchema, mostOpenParses } from "./cost.ts";
 
 export type Kind = "object" | "array" | "string" | "number" | "boolean" | "null";

@@ -38,10 +38,7 @@ export function patternGrammar(pattern: string, rules: GrammarRules): string {
   );
 }
 
-/**
- * The strings that match the pattern. As in JSON Schema the pattern may match anywhere, unless
- * `^` and `$` tie it down; what a grammar cannot follow (look-around, back references) is refused.
- */
+/** As in JSON Schema a pattern matches anywhere unless `^` and `$` tie it down; look-around and back references are refused. */
 function patternAutomaton(pattern: string, budget: Budget): Automaton {
   if (pattern.length > mostPatternCharacters) {
     throw new OverBudget(`has a pattern of more than ${mostPatternCharacters} characters`);

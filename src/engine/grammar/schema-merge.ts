@@ -30,19 +30,16 @@ export function assertions(schema: SchemaObject): SchemaObject {
   );
 }
 
-export class Unjoinable extends Error {
-  readonly keyword: string;
-
-  constructor(keyword: string) {
-    super(`'${keyword}' cannot be joined`);
-    this.keyword = keyword;
-  }
+/** What a merge counts its steps with, and the error for a keyword that cannot be merged. */
+export interface Merging {
+  budget: Budget;
+  conflict: (keyword: string) => Error;
 }
 
 const larger = new Set(["minimum", "exclusiveMinimum", "minLength", "minItems", "minProperties"]);
 const smaller = new Set(["maximum", "exclusiveMaximum", "maxLength", "maxItems", "maxProperties"]);
 
-export function mergeSchemas(a: SchemaObject, b: SchemaObject, budget: Budget): SchemaObject {
+export function mergeSchemas(a: SchemaObject, b: SchemaObject, merging: Merging): SchemaObject {
   if (a === b) return a;
   const closes = (schema: SchemaObject): boolean => schema.additionalProperties === false;
   const adds = (schema: SchemaObject, to: SchemaObject): boolean =>
@@ -51,24 +48,24 @@ export function mergeSchemas(a: SchemaObject, b: SchemaObject, budget: Budget): 
     );
   // A property that one schema adds must not be forbidden by `additionalProperties` of the other.
   if ((closes(a) && adds(b, a)) || (closes(b) && adds(a, b))) {
-    throw new Unjoinable("additionalProperties");
+    throw merging.conflict("additionalProperties");
   }
   const merged: Record<string, unknown> = { ...assertions(a) };
   for (const [keyword, value] of Object.entries(assertions(b))) {
-    budget.spend();
+    merging.budget.spend();
     merged[keyword] = Object.hasOwn(merged, keyword)
-      ? join(keyword, merged[keyword], value, budget)
+      ? join(keyword, merged[keyword], value, merging)
       : value;
   }
   return merged;
 }
 
-function join(keyword: string, a: unknown, b: unknown, budget: Budget): unknown {
-  if (budget.same(a, b)) return a;
+function join(keyword: string, a: unknown, b: unknown, merging: Merging): unknown {
+  if (merging.budget.same(a, b)) return a;
   if (keyword === "required" && Array.isArray(a) && Array.isArray(b)) {
     return [...new Set([...a, ...b])];
   }
-  if (keyword === "properties" && isObject(a) && isObject(b)) return joinProperties(a, b, budget);
+  if (keyword === "properties" && isObject(a) && isObject(b)) return joinProperties(a, b, merging);
   if (keyword === "type" && [a, b].includes("integer") && [a, b].includes("number")) {
     return "integer";
   }
@@ -76,17 +73,18 @@ function join(keyword: string, a: unknown, b: unknown, budget: Budget): unknown 
     if (larger.has(keyword)) return Math.max(a, b);
     if (smaller.has(keyword)) return Math.min(a, b);
   }
-  throw new Unjoinable(keyword);
+  throw merging.conflict(keyword);
 }
 
-function joinProperties(a: SchemaObject, b: SchemaObject, budget: Budget): SchemaObject {
+function joinProperties(a: SchemaObject, b: SchemaObject, merging: Merging): SchemaObject {
   const joined: Record<string, unknown> = { ...a };
   for (const [key, schema] of Object.entries(b)) {
-    budget.spend();
+    merging.budget.spend();
     const other = Object.hasOwn(joined, key) ? joined[key] : true;
     if (other === true) joined[key] = schema;
-    else if (isObject(other) && isObject(schema)) joined[key] = mergeSchemas(other, schema, budget);
-    else if (schema !== true) throw new Unjoinable(`properties/${key}`);
+    else if (isObject(other) && isObject(schema))
+      joined[key] = mergeSchemas(other, schema, merging);
+    else if (schema !== true) throw merging.conflict(`properties/${key}`);
   }
   return joined;
 }

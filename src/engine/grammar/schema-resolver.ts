@@ -6,9 +6,9 @@ import {
   assertions,
   isObject,
   isOfType,
+  type Merging,
   mergeSchemas,
   type SchemaObject,
-  Unjoinable,
 } from "./schema-merge.ts";
 
 /** Keywords that a grammar cannot enforce. */
@@ -49,31 +49,23 @@ export class SchemaResolver {
 
   /** The schema that asserts what all of them do. */
   join(beside: SchemaObject, parts: readonly unknown[], path: Path, depth: number): SchemaObject {
-    return this.#merge(path, () =>
-      parts
-        .map((part) => this.#flatten(part, path, depth))
-        .reduce((a, b) => mergeSchemas(a, b, this.#options.budget), assertions(beside)),
-    );
+    return parts
+      .map((part) => this.#flatten(part, path, depth))
+      .reduce((a, b) => mergeSchemas(a, b, this.#merging(path)), assertions(beside));
   }
 
   /** A grammar cannot enforce that exactly one option matches, so the options must exclude each other. */
   checkDisjoint(options: readonly unknown[], path: Path): void {
-    const schemas = this.#merge(path, () => options.map((option) => this.#resolve(option, path)));
+    const schemas = options.map((option) => this.#resolve(option, path));
     if (areAllDisjoint(schemas, this.#options.budget)) return;
     throw this.#options.refuse(path, "has options that one value could match together; use anyOf");
   }
 
-  /** Runs a merge; schemas that cannot be merged are refused. */
-  #merge<Made>(path: Path, merge: () => Made): Made {
-    try {
-      return merge();
-    } catch (error) {
-      if (!(error instanceof Unjoinable)) throw error;
-      throw this.#options.refuse(
-        path,
-        `cannot be held together with '${shown(error.keyword)}' beside it`,
-      );
-    }
+  #merging(path: Path): Merging {
+    const { budget, refuse } = this.#options;
+    const conflict = (keyword: string): NodeError =>
+      refuse(path, `cannot be held together with '${shown(keyword)}' beside it`);
+    return { budget, conflict };
   }
 
   /** A schema without references and `allOf` at its top. */
@@ -91,7 +83,7 @@ export class SchemaResolver {
         ? own
         : this.list(allOf, [...path, "allOf"])
             .map((inner) => this.#flatten(inner, path, depth + 1))
-            .reduce((a, b) => mergeSchemas(a, b, this.#options.budget), own));
+            .reduce((a, b) => mergeSchemas(a, b, this.#merging(path)), own));
     this.#flattened.set(schema, flat);
     if (isObject(part)) this.#flattened.set(part, flat);
     return flat;
@@ -105,7 +97,7 @@ export class SchemaResolver {
       const found = this.lookUp(String($ref), path);
       if (steps > deepestSchema) throw this.#options.refuse(path, "refers to itself");
       const alone = Object.keys(beside).length === 0 || !isObject(found);
-      target = alone ? found : mergeSchemas(beside, found, this.#options.budget);
+      target = alone ? found : mergeSchemas(beside, found, this.#merging(path));
     }
     if (target === true) return {};
     if (!isObject(target)) throw this.#options.refuse(path, "holds something that is not a schema");

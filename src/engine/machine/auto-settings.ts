@@ -34,10 +34,7 @@ const batchSizes = [usualBatch, 256, 128];
 /** An accelerator that holds a whole model is busy only with more. */
 const acceleratedBatch = 1024;
 
-/**
- * Layers come first, then the batch, both for a context of usual length; what is free then goes to
- * a longer context. Where nothing fits, the smallest sizes are taken.
- */
+/** Layers come first, then the batch, both for a usual context; what is free then goes to a longer context. */
 export function chooseSettings(input: AutoSettingsInput): ChosenSettings {
   const { facts, machine, parallel } = input;
   const useOf = (settings: FittedSettings) => memoryUseOf(facts, settings, parallel);

@@ -153,10 +153,7 @@ async function controlGroups(
   return groupsIn((await readText(membership)) ?? "", controller, mount);
 }
 
-/**
- * From the text of `/proc/self/cgroup`. Groups outside of a container are not visible in it and have
- * no folder; the walk up goes on past them.
- */
+/** From the text of `/proc/self/cgroup`. Groups outside of a container have no folder; the walk up goes on past them. */
 export function groupsIn(
   text: string,
   controller: "cpu" | "memory",

@@ -51,10 +51,7 @@ export class StepWatch {
     this.#usual.set(size, before + weight * (Math.min(whole, before * mostLonger) - before));
   }
 
-  /**
-   * A size that was never seen takes as much as its part of smaller ones, or no more than a larger one.
-   * The quickest of them counts: the first step may have compiled what later ones find.
-   */
+  /** A size that was never seen is scaled from others. The quickest counts: the first step may have compiled something. */
   #usualMs(tokens: number): number {
     if (tokens === 0) return 0;
     const size = sizeOf(tokens);

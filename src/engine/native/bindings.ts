@@ -1,8 +1,4 @@
-/**
- * What node-llama-cpp keeps to itself, as types, and the checks that it is there. This folder is the
- * one place that touches it. The checks run when a model is loaded, so that another release of the
- * library fails there with a sentence, not during an answer.
- */
+/** What node-llama-cpp keeps to itself, as types that are checked when a model is loaded. Only this folder touches it. */
 import type { Token } from "node-llama-cpp";
 
 export interface SamplerConfig {

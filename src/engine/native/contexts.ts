@@ -64,10 +64,7 @@ export class NativeChatContext {
     this.needsCheckpoints = isHybrid || isRecurrent || swaSize !== undefined;
   }
 
-  /**
-   * Computes a batch; returns for each part the index of its output, where it has one. `steady`: no
-   * other number of threads is tried, since rounding may differ with it.
-   */
+  /** Computes a batch; returns the index of each part's output, where it has one. `steady`: no other number of threads is tried. */
   async decode(parts: readonly BatchPart[], steady = false): Promise<(number | undefined)[]> {
     const total = parts.reduce((sum, { tokens }) => sum + tokens.length, 0);
     this.#raw.initBatch(total);

@@ -45,10 +45,7 @@ const wrappers: Record<PromptTemplateName, (model: LlamaModel) => ChatWrapper> =
     ),
 };
 
-/**
- * The library tries a model's template against its own wrappers, for up to a second. None of them
- * writes this marker, so that such a template, the starter model's among them, is taken as it is.
- */
+/** No wrapper of the library writes this marker, and to try them all would take up to a second: the template is taken as it is. */
 const unknownToWrappers = "<|user|>";
 
 function ownWrapper(model: LlamaModel): ChatWrapper {

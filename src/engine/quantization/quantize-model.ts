@@ -66,7 +66,7 @@ export async function quantizeModel(path: string, options: QuantizeOptions): Pro
       await mkdir(folder, { recursive: true, mode: 0o700 });
       await checkRoom(bytes, dirname(target));
       await run(path, target, bytes, options);
-      await noteSource(target, path);
+      await writeFile(`${target}${madeFromSuffix}`, JSON.stringify({ source: path }));
     }
   } catch (error) {
     options.signal.throwIfAborted();
@@ -157,14 +157,7 @@ const Note = T.Object({ source: T.String() });
 /** A file that is being written changes all the time; one unchanged for this long was abandoned. */
 const abandonedAfterMs = 10 * 60 * 1000;
 
-async function noteSource(target: string, source: string): Promise<void> {
-  await writeFile(`${target}${madeFromSuffix}`, JSON.stringify({ source }));
-}
-
-/**
- * Removes quantized files of replaced weights, and what a process that died left; `digest` is that of
- * the weights that `source` holds now. A start does not depend on it, so a failure is logged.
- */
+/** Removes quantized files of replaced weights, and what a process that died left; `digest` is that of the present weights. */
 async function clearSuperseded(
   source: string,
   digest: string,

@@ -97,10 +97,7 @@ function parameters(fileType: number, threads: number): Uint8Array {
   return bytes;
 }
 
-/**
- * Hands the addresses of the buffers to `use`. An address keeps nothing alive: the collector would
- * be free to take a buffer back, and give it to somebody else, while native code still reads it.
- */
+/** Hands the addresses to `use`. An address keeps nothing alive: the collector could free a buffer that native code reads. */
 export function withPointers<Result>(
   buffers: readonly Uint8Array[],
   use: (...pointers: Pointer[]) => Result,

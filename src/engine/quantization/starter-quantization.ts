@@ -23,10 +23,7 @@ export interface StarterQuantization {
   first: boolean;
 }
 
-/**
- * With AMX, `q8_0` is made in seconds and reads and writes fastest. Without, it reads prompts more
- * slowly than the original; `q4_k_s` is better than both, and takes minutes to make.
- */
+/** With AMX, `q8_0` is made in seconds and is fastest. Without, `q4_k_s` is better, and takes minutes to make. */
 export const quantizationFor = (systemInfo: string): StarterQuantization =>
   /\bAMX_INT8 = 1\b/.test(systemInfo)
     ? { type: "q8_0", first: true }

@@ -39,10 +39,7 @@ export interface Answer {
   readonly promptScores?: PromptScores | undefined;
   /** Back pressure: its reader is so far behind that it is left out of the next steps. */
   readonly paused: boolean;
-  /**
-   * Called before its prompt is evaluated, of which the KV cache holds `cachedTokens`. Returns what
-   * is to be evaluated after the prompt.
-   */
+  /** Called before its prompt is evaluated; returns what is to be evaluated after it. */
   begin(cachedTokens: number): Feed | undefined;
   /** Takes its next token; undefined: the answer is complete. */
   accept(sampled: Sampled): Feed | undefined;

@@ -1,15 +1,9 @@
-/**
- * What the next batch holds: the next token of every answer, and as much of the prompts as fits
- * beside them (chunked prefill).
- */
+/** Plans the next batch: the next token of every answer, and as much of the prompts as fits beside them (chunked prefill). */
 import type { Token } from "node-llama-cpp";
 import type { BatchPart } from "../native/contexts.ts";
 import type { RunningAnswer } from "./answer.ts";
 
-/**
- * Tokens of a scored prompt in a step. Each needs the logits of the whole vocabulary, sorted, which
- * takes milliseconds and hundreds of kilobytes; answers beside it wait for no more than a few.
- */
+/** Tokens of a scored prompt in a step: each needs the sorted logits of the whole vocabulary, which takes milliseconds. */
 const scoredAlone = 32;
 const scoredBeside = 8;
 
@@ -105,11 +99,7 @@ export interface Step {
   ms: number;
 }
 
-/**
- * Chunked prefill: how many tokens of prompts one step evaluates beside running answers. It follows
- * from how long steps took, since every answer waits for the chunk and the prompt waits for the
- * answers.
- */
+/** How many tokens of prompts a step evaluates beside answers, which wait for them; it follows from how long steps took. */
 class PrefillBudget {
   #answerMs: number | undefined;
   #tokenMs: number | undefined;

@@ -1,8 +1,4 @@
-/**
- * Continuous batching: one loop owns the context. Each step looks at the requests that came and went,
- * plans a batch, decodes it once, samples a token for every answer in it and hands the tokens on.
- * Nothing else touches the context, so no request waits for longer than a step.
- */
+/** Continuous batching: one loop owns the context and computes all answers in steps, so no request waits longer than a step. */
 import { NodeError } from "../../core/errors.ts";
 import type { StepWatch } from "../machine/step-watch.ts";
 import type { NativeChatContext } from "../native/contexts.ts";
@@ -165,28 +161,21 @@ export class Scheduler {
     if (output === undefined) return;
     try {
       if (run.isScored) await scorePrompt(run, tokens.length, output);
+      if (run.pending.length === 0) await this.#sample(run, output);
     } catch (error) {
       this.#fail(run, error);
     }
-    if (run.pending.length === 0) await this.#sample(run, output);
   }
 
-  async #sample(run: RunningAnswer, output: number | undefined): Promise<void> {
-    if (output === undefined || run.stopped) return;
+  async #sample(run: RunningAnswer, output: number): Promise<void> {
+    if (run.stopped) return;
     const { answer } = run;
-    try {
-      const { topLogits: top } = answer;
-      const sampled = await (top === undefined
-        ? answer.sampler.sample(output).then((token) => ({ token }))
-        : answer.sampler
-            .sampleWithLogits(output, top)
-            .then((logits) => ({ token: logits.token, logits })));
-      if (run.stopped) return;
-      run.inPrefill = false;
-      this.#goOn(run, answer.accept(sampled));
-    } catch (error) {
-      this.#fail(run, error);
-    }
+    const { sampler, topLogits: top } = answer;
+    const logits = top === undefined ? undefined : await sampler.sampleWithLogits(output, top);
+    const token = logits?.token ?? (await sampler.sample(output));
+    if (run.stopped) return;
+    run.inPrefill = false;
+    this.#goOn(run, answer.accept(logits === undefined ? { token } : { token, logits }));
   }
 
   #goOn(run: RunningAnswer, feed: Feed | undefined): void {
@@ -209,12 +198,7 @@ export class Scheduler {
   }
 }
 
-/**
- * Lets the readers of the answers take their tokens and send them on before the next batch is
- * computed. On a machine with few cores their work would otherwise take a core away from llama.cpp's
- * threads, which wait for each other at every layer. It takes two turns of the event loop: the
- * readers run in the first, and in the second what they deferred.
- */
+/** Lets readers send their tokens on, and in the second turn what they deferred: beside a batch they would slow its threads. */
 async function readersHaveRead(): Promise<void> {
   await new Promise(setImmediate);
   await new Promise(setImmediate);

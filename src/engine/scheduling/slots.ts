@@ -17,10 +17,7 @@ export interface Slot extends Disposable {
 
 export interface SlotRequest {
   prompt: readonly Token[];
-  /**
-   * Whether the prompt is evaluated without the prefix cache, so that the arithmetic is the same
-   * each time. Fresh requests with the same prompt that run together still share one evaluation.
-   */
+  /** Evaluates the prompt without the prefix cache, for the same arithmetic each time; requests that run together share it. */
   fresh: boolean;
   /** Prefixes are shared within a scope only, so that nobody learns from a hit what others asked. */
   scope: string | undefined;
@@ -102,7 +99,7 @@ export class Slots {
         [best, most] = [sequence, shared];
       }
     }
-    return best ?? this.#neighbour() ?? this.#leastRecentlyUsed;
+    return best ?? this.#neighbour() ?? this.#free.find(isEmpty) ?? this.#free[0];
   }
 
   #neighbour(): CachedSequence | undefined {
@@ -110,10 +107,6 @@ export class Slots {
     const beside = this.#free.filter(({ id }) => busy.has(id - 1) || busy.has(id + 1));
     // Without copies what it holds would be lost for its place, so only an empty one is taken.
     return beside.find(isEmpty) ?? (this.#cache.canCopy ? beside[0] : undefined);
-  }
-
-  get #leastRecentlyUsed(): CachedSequence | undefined {
-    return this.#free.find(isEmpty) ?? this.#free[0];
   }
 
   #lease(sequence: CachedSequence, request: SlotRequest): Slot {
@@ -213,13 +206,7 @@ const isContinued = ({ tokens }: CachedSequence, shared: number): boolean =>
 
 const isEmpty = ({ tokens }: CachedSequence): boolean => tokens.length === 0;
 
-/**
- * Fair queueing of requests that wait for a slot: bounded, callers served round robin, and each
- * caller's requests first come first served. One caller may fill the queue. A newcomer to a full one
- * takes the last place of the caller that holds the most, as long as that leaves it no fewer than the
- * newcomer has (longest queue drop).
- */
-
+/** A bounded queue, round robin over callers. A newcomer to a full one takes the last place of the caller with the most. */
 export class FairQueue<Waiter> {
   readonly #most: number;
   /** Each caller's waiters; the caller whose turn is next comes first. */

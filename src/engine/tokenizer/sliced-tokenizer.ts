@@ -1,9 +1,4 @@
-/**
- * Tokenises texts of any length without blocking. A text with too many bytes to fit is refused
- * without tokenising it; the rest is tokenised in slices, between which the event loop turns and the
- * caller can abort. In one piece a megabyte takes seconds, and some texts, such as newlines in a
- * SentencePiece vocabulary, take quadratic time.
- */
+/** Tokenizes texts in slices, between which the event loop turns: a megabyte in one piece takes seconds, or quadratic time. */
 import {
   type LlamaModel,
   type LlamaText,
@@ -155,11 +150,7 @@ class Collected {
   }
 }
 
-/**
- * Where a slice ends: before a space between words, since no vocabulary has a token that spans one,
- * so that the tokens are those of the whole text. A slice without such a space ends anywhere: its
- * tokens stand for the same text too, but for a space that some vocabularies add at its start.
- */
+/** A slice ends before a space between words, which no token spans, so its tokens are those of the whole text; else anywhere. */
 function sliceEnd(text: string, from: number): number {
   const end = from + sliceLength;
   if (end >= text.length) return text.length;
@@ -193,10 +184,7 @@ class SpecialTokens {
     }
   }
 
-  /**
-   * The text between special tokens, and those tokens, in their order; undefined now and then,
-   * where the event loop may turn.
-   */
+  /** The text between special tokens, and those tokens, in order; undefined now and then, where the event loop may turn. */
   *split(text: string): Generator<string | Token | undefined> {
     let from = 0;
     let paused = 0;

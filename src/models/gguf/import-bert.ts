@@ -32,10 +32,7 @@ export interface Weights {
   values(name: string): Promise<Float32Array>;
 }
 
-/**
- * The GGUF of the model whose config.json and tokenizer.json are in `folder`; its tensors are read
- * from `weights` while it is written.
- */
+/** Reads config.json and tokenizer.json of `folder` now, and the tensors of `weights` while the GGUF is written. */
 export async function importBert(name: string, folder: string, weights: Weights): Promise<Gguf> {
   const readJson = async (file: string): Promise<unknown> =>
     JSON.parse(await readFile(join(folder, file), "utf8"));

@@ -63,10 +63,7 @@ function transposed(values: Float32Array, rows: number, columns: number): Float3
   return turned;
 }
 
-/**
- * A matrix that a layer multiplies with has lost its name, and lies turned: ONNX multiplies from the
- * other side. Which it is, the node says that takes it.
- */
+/** A matrix that a layer multiplies with has lost its name and lies turned; the node that takes it says which it is. */
 async function readEntries(file: ProtobufFile): Promise<Map<string, Entry>> {
   const found = new Map<string, Entry>();
   const layers = new Map<string, string>();

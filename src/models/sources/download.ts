@@ -150,10 +150,7 @@ async function checkRoomForAll(
 /** Before the name of a file that is to take another's place, once all of a model are there. */
 const coming = "next_";
 
-/**
- * Moves a model of the hub from the commit that it is pinned to, to the one that its branch is at now.
- * The path of its first file; nothing where the source means another file now, which is to be fetched.
- */
+/** Moves a model of the hub to the commit that its branch is at now; undefined where the source means another file now. */
 async function renew(
   source: string,
   { path, pin }: Origin,

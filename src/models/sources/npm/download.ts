@@ -35,7 +35,9 @@ export async function downloadFromRegistry(
         registry,
         source,
       });
-      await checkHead(aside, new URL(registry.endpoint).host);
+      const head = await Bun.file(aside).slice(0, headLength).bytes();
+      const problem = headProblem(head, new URL(registry.endpoint).host);
+      if (problem !== undefined) throw problem;
       if (sha256 !== undefined) await checkAside(aside, sha256, source);
       await rename(aside, path);
     } catch (error) {
@@ -54,11 +56,6 @@ export async function downloadFromRegistry(
 function nameOf(source: string, file: string): string {
   const mark = new Bun.CryptoHasher("sha256").update(source).digest("hex").slice(0, 8);
   return `npm_${mark}_${basename(file)}`.replaceAll(/[^\w.-]+/g, "_");
-}
-
-async function checkHead(path: string, host: string): Promise<void> {
-  const problem = headProblem(await Bun.file(path).slice(0, headLength).bytes(), host);
-  if (problem !== undefined) throw problem;
 }
 
 async function checkAside(path: string, sha256: string, source: string): Promise<void> {

@@ -14,10 +14,7 @@ export type RegistryOf = (packageName: string) => Promise<Hub>;
 /** Settings of .npmrc and bunfig.toml alike, in npm's words; the first that says something counts. */
 type Settings = ReadonlyMap<string, string>;
 
-/**
- * In npm's order: the environment (NPM_CONFIG_REGISTRY), the project's files, the user's, the machine's. Of the two
- * files in a folder bunfig.toml goes before .npmrc, as Bun has it.
- */
+/** In npm's order: environment, the project's files, the user's, the machine's; bunfig.toml before .npmrc, as Bun has it. */
 export function registryFrom(env: Environment, projectDir: string): RegistryOf {
   let read: Promise<Settings[]> | undefined;
   return async (packageName) => {
