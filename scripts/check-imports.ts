@@ -12,6 +12,7 @@ const root = resolve(import.meta.dir, "../src");
 const typebox = "@sinclair/typebox";
 const parts = ["core", "config", "server", "engine", "runner", "store", "ingest", "mcp", "models"];
 const pageParts = [
+  "core/byte-size.ts",
   "client/api-client.ts",
   "client/api-error.ts",
   "client/documents-client.ts",

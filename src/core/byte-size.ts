@@ -3,7 +3,7 @@
 const units = ["kB", "MB", "GB", "TB"] as const;
 
 export function byteSize(bytes: number): string {
-  if (bytes < 1000) return `${Math.round(bytes)} bytes`;
+  if (bytes < 1000) return bytes === 1 ? "1 byte" : `${Math.round(bytes)} bytes`;
   let value = bytes;
   let at = -1;
   while (value >= 999.5 && at < units.length - 1) {

@@ -65,6 +65,18 @@ describe.skipIf(browserPath === undefined)("the chat", () => {
     await visited.page.locator(".starter-questions").getByText(advice).waitFor();
   });
 
+  test("begins with a question whose own settings the panel shows", async () => {
+    await using app = listeningApp();
+    app.chat.script({ type: "text", text: "Paris." }, finish);
+    await using visited = await visit(app.origin);
+    const { page } = visited;
+    await page.getByRole("button", { name: "Settings" }).click();
+    await page.getByLabel("Temperature").fill("0.5");
+    await page.getByRole("button", { name: "What is the capital of France?" }).click();
+    await answers(page).getByText("Paris.").waitFor();
+    expect(await page.getByLabel("Temperature").inputValue()).toBe("0");
+  });
+
   test("has its Stop in reach on a small screen, and Escape stops from anywhere", async () => {
     await using app = listeningApp();
     const never = Promise.withResolvers<void>();

@@ -3,7 +3,7 @@ import { useId, useState } from "preact/hooks";
 import { chatModels } from "../node/state.ts";
 import type { NumberSetting } from "./conversation.ts";
 import { mostTokens } from "./exchange.ts";
-import { changeSettings, current, lastSettings } from "./store.ts";
+import { changeSettings, lastSettings } from "./store.ts";
 
 interface NumberField {
   name: NumberSetting;
@@ -88,7 +88,7 @@ export function SettingsPanel() {
       <div class="numbers">
         {numbers.map((field) => (
           <NumberInput
-            key={`${current.value?.id} ${field.name}`}
+            key={field.name}
             field={field}
             id={`${id}-${field.name}`}
             fallback={defaults[field.name]}
@@ -110,7 +110,7 @@ interface NumberInputProps {
 function NumberInput({ field, id, fallback }: NumberInputProps) {
   const { name, label, note, ...limits } = field;
   // While a number is being typed, the text is not always one.
-  const [text, setText] = useState(`${lastSettings()[name] ?? ""}`);
+  const [text, setText] = useState<string>();
   return (
     <div class="field">
       <label for={id}>{label}</label>
@@ -120,7 +120,8 @@ function NumberInput({ field, id, fallback }: NumberInputProps) {
         {...limits}
         placeholder={fallback}
         aria-describedby={`${id}-note`}
-        value={text}
+        value={text ?? `${lastSettings()[name] ?? ""}`}
+        onBlur={() => setText(undefined)}
         onInput={({ currentTarget: { value, valueAsNumber, validity } }) => {
           setText(value);
           if (value === "" && !validity.badInput) changeSettings({ [name]: undefined });

@@ -1,9 +1,11 @@
 /** The documents of a collection: what became of each, and what can be done with it. */
+
 import { useState } from "preact/hooks";
 import type { VectorStore, VectorStoreFile } from "../../client/wire.ts";
+import { byteSize } from "../../core/byte-size.ts";
 import { FailureNote } from "../components/controls.tsx";
 import { nameOf } from "./collections.ts";
-import { counted, sizeText } from "./file-check.ts";
+import { counted } from "./file-check.ts";
 import {
   type Listing,
   listing,
@@ -80,7 +82,7 @@ function Document({ file, onRemove }: { file: VectorStoreFile; onRemove: () => v
       <p class="note facts-line">
         <span class="status">{states[status]}</span>
         {status === "completed" && <span>{counted(passages, "passage")}</span>}
-        {bytes !== undefined && <span>{sizeText(bytes)}</span>}
+        {bytes !== undefined && <span>{byteSize(bytes)}</span>}
         {!isUploaded(file) && <span>not uploaded: from a command or the node itself</span>}
       </p>
       {reason !== undefined && <p class={status === "failed" ? "reason" : "note"}>{reason}</p>}

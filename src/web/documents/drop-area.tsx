@@ -2,9 +2,9 @@
 
 import { signal } from "@preact/signals";
 import { useRef } from "preact/hooks";
+import { byteSize } from "../../core/byte-size.ts";
 import { openTab } from "../frame.ts";
 import { access, loadCollections, maxFileBytes, nameOf, shown } from "./collections.ts";
-import { sizeText } from "./file-check.ts";
 import { giveFiles } from "./uploads.ts";
 
 export function DropArea() {
@@ -33,7 +33,7 @@ export function DropArea() {
       />
       <p class="note">
         PDF, Word, PowerPoint, Excel, EPUB, e-mail, HTML, Markdown, text, CSV, JSON and source code
-        {most !== undefined && `, at most ${sizeText(most)} each`}
+        {most !== undefined && `, at most ${byteSize(most)} each`}
       </p>
       {dropNote.value !== undefined && <p role="alert">{dropNote.value}</p>}
     </div>

@@ -1,4 +1,5 @@
-/** What is known of a file before it is sent: whether it can be, its name, and its size as people read it. */
+/** What is known of a file before it is sent: whether it can be, and its name; and how things are counted. */
+import { byteSize } from "../../core/byte-size.ts";
 
 /** Why a file need not be sent, as a sentence; undefined where it can be. */
 export function refusalOf(
@@ -7,7 +8,7 @@ export function refusalOf(
 ): string | undefined {
   if (size === 0) return "It is empty: there is nothing to read in it.";
   if (maxFileBytes !== undefined && size > maxFileBytes) {
-    return `It has ${sizeText(size)}, and this node takes files of at most ${sizeText(maxFileBytes)}.`;
+    return `It has ${byteSize(size)}, and this node takes files of at most ${byteSize(maxFileBytes)}.`;
   }
   return undefined;
 }
@@ -30,20 +31,6 @@ export function sentName(name: string): string {
   if (seen.length <= longestName) return seen;
   const ending = /\.[^.]{1,16}$/u.exec(seen)?.[0] ?? "";
   return `${seen.slice(0, longestName - ending.length).toWellFormed()}${ending}`;
-}
-
-/** Numbers of bytes and of things, as people read them. */
-const units = ["kB", "MB", "GB", "TB"] as const;
-
-export function sizeText(bytes: number): string {
-  if (bytes < 1000) return counted(bytes, "byte");
-  let value = bytes;
-  let at = -1;
-  while (value >= 999.5 && at < units.length - 1) {
-    value /= 1000;
-    at++;
-  }
-  return `${value.toFixed(at > 0 ? 1 : 0)} ${units[at]}`;
 }
 
 export const counted = (count: number, thing: string): string =>

@@ -1,5 +1,6 @@
 /** The files on their way, how far each is, and what became of those that did not come. */
-import { counted, sizeText } from "./file-check.ts";
+import { byteSize } from "../../core/byte-size.ts";
+import { counted } from "./file-check.ts";
 import type { Upload } from "./upload-queue.ts";
 import { queue } from "./uploads.ts";
 
@@ -74,7 +75,7 @@ function OnTheWay({ id, file, state, sentBytes, storeName }: Upload) {
       <p class="note">
         {state === "adding" || percent === 100
           ? "Sent; the node is storing it"
-          : `${percent} % of ${sizeText(file.size)}`}
+          : `${percent} % of ${byteSize(file.size)}`}
       </p>
       <button type="button" class="quiet" onClick={() => queue.drop(id)}>
         Cancel<span class="visually-hidden"> the upload of {file.name}</span>
