@@ -8,15 +8,10 @@ import type {
   CollectionDescription,
   EmbeddedPassage,
   EmbeddingIdentity,
-  Passage,
   PassageRepository,
 } from "../core/ports/passage-repository.ts";
 import { chunk } from "./chunk.ts";
-import { digest, passageId, usualSizes } from "./passages.ts";
-
-export interface ArchivedPassage extends Passage {
-  vector?: Float32Array;
-}
+import { digest, type PassageToStore, passageId, usualSizes } from "./passages.ts";
 
 const format = 1;
 
@@ -36,7 +31,7 @@ export function toLine({ vector, documentHash, ...passage }: EmbeddedPassage): s
 /** What an archive holds: its header, where it has one, and the passages as they come. */
 export interface Archive {
   embedding: EmbeddingIdentity | undefined;
-  passages: AsyncIterable<ArchivedPassage>;
+  passages: AsyncIterable<PassageToStore>;
 }
 
 /** Reads lines as they come. A line needs a `source`; what else is missing is made. */
@@ -44,7 +39,7 @@ export async function readArchive(lines: AsyncIterable<string>): Promise<Archive
   const iterator = lines[Symbol.asyncIterator]();
   const first = await iterator.next();
   const header = first.done === true ? undefined : toHeader(parse(first.value, 1));
-  const rest = async function* (): AsyncGenerator<ArchivedPassage> {
+  const rest = async function* (): AsyncGenerator<PassageToStore> {
     const occurrences = new Map<string, number>();
     let number = header === undefined ? 0 : 1;
     for (
@@ -96,7 +91,7 @@ function toPassage(
   fields: Fields,
   number: number,
   occurrences: Map<string, number>,
-): ArchivedPassage {
+): PassageToStore {
   const { source, id, vector } = fields;
   if (typeof source !== "string" || source.trim() === "") {
     throw unreadable(number, "has no text under 'source'");
@@ -175,8 +170,6 @@ export async function* linesOf(
 
 const withoutReturn = (line: string): string => (line.endsWith("\r") ? line.slice(0, -1) : line);
 
-/** Moves passages into a collection in batches, embedding those that come without a vector of its model. */
-
 const batchSize = 128;
 
 export interface TransferOptions {
@@ -185,16 +178,16 @@ export interface TransferOptions {
   /** Called with how many are stored, whenever more are. */
   onStored: (count: number) => void;
   /** Makes vectors; absent where every passage has one. */
-  embed?: (passages: readonly ArchivedPassage[]) => Promise<EmbeddedPassage[]>;
+  embed?: (passages: readonly PassageToStore[]) => Promise<EmbeddedPassage[]>;
 }
 
 /** Stores them all; returns how many. Storing them again changes nothing. */
 export async function transfer(
-  passages: AsyncIterable<ArchivedPassage>,
+  passages: AsyncIterable<PassageToStore>,
   { repository, signal, onStored, embed = withVectors }: TransferOptions,
 ): Promise<number> {
   let stored = 0;
-  let batch: ArchivedPassage[] = [];
+  let batch: PassageToStore[] = [];
   const flush = async (): Promise<void> => {
     signal.throwIfAborted();
     const embedded = await embed(batch);
@@ -211,7 +204,7 @@ export async function transfer(
   return stored;
 }
 
-async function withVectors(passages: readonly ArchivedPassage[]): Promise<EmbeddedPassage[]> {
+async function withVectors(passages: readonly PassageToStore[]): Promise<EmbeddedPassage[]> {
   return passages.flatMap(({ vector, ...passage }) =>
     vector === undefined ? [] : [{ ...passage, vector: ofUnitLength(vector) }],
   );
@@ -236,9 +229,9 @@ export function embedWith(
   engine: EmbeddingEngine,
   { documentPrefix, keepVectors, signal, onChange }: EmbedOptions,
 ): NonNullable<TransferOptions["embed"]> {
-  const ownVector = ({ vector }: ArchivedPassage): Float32Array | undefined =>
+  const ownVector = ({ vector }: PassageToStore): Float32Array | undefined =>
     keepVectors && vector?.length === engine.dimension ? ofUnitLength(vector) : undefined;
-  const fitting = async (passage: ArchivedPassage): Promise<ArchivedPassage[]> => {
+  const fitting = async (passage: PassageToStore): Promise<PassageToStore[]> => {
     if (ownVector(passage) !== undefined) return [passage];
     const [own = 0, tokens = 0] = await engine.countTokens([
       passage.source,

@@ -170,8 +170,6 @@ function documentName(path: string, cwd: string): string {
   return (outside ? path : name).split(sep).join("/");
 }
 
-/** The folders that the user named: a link may lead anywhere under them, and nowhere else. */
-
 const globSigns = /[*?[{]/;
 
 /** The folder that a glob begins in: the part before its first wildcard. A path without one is returned as it is. */

@@ -47,8 +47,8 @@ export interface PlanOptions extends Partial<ReadOptions> {
   signal: AbortSignal;
 }
 
-export interface PlannedPassage extends Passage {
-  /** Present where the passage is stored already. */
+export interface PassageToStore extends Passage {
+  /** Present where it is embedded already. */
   vector?: Float32Array;
 }
 
@@ -56,7 +56,7 @@ export type DocumentPlan =
   | { change: "none" }
   | {
       change: "new" | "changed";
-      passages: PlannedPassage[];
+      passages: PassageToStore[];
       /** Passages that hold nothing the model can read. */
       unreadable: number;
     };

@@ -6,7 +6,7 @@ import { NodeError, reasonOf } from "../core/errors.ts";
 import type { EmbeddedPassage, StoredDocument } from "../core/ports/passage-repository.ts";
 import type { Progress } from "../core/progress.ts";
 import {
-  type PlannedPassage,
+  type PassageToStore,
   type PlanOptions,
   planDocument,
   type SourceDocument,
@@ -47,7 +47,7 @@ const batchSize = 64;
 
 /** A batch of passages; a document is done when its last batch is stored. */
 interface Batch {
-  passages: PlannedPassage[];
+  passages: PassageToStore[];
   /** The batch's share of its documents' bytes, for the progress bar. */
   bytes: number;
   done: { document: SourceDocument; ids: ReadonlySet<string> }[];

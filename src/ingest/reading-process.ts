@@ -172,7 +172,6 @@ function start({ program: { command, env }, isBackground = false }: ReadingOptio
 }
 
 /** The bounds of a process that reads a document: how long it works, and what it holds. */
-
 interface ReadingBounds {
   /** Seconds that a file may take. */
   read_timeout: number;

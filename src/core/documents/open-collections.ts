@@ -42,22 +42,22 @@ export class OpenCollections implements AsyncDisposable {
     const opened = this.#opened.get(name) ?? this.#open(name);
     opened.users++;
     opened.usedAt = ++this.#uses;
-    const release = (): void => {
+    using use = new DisposableStack();
+    use.defer(() => {
       opened.users--;
       void this.#closeIdle();
-    };
-    try {
-      const collection = await opened.collection;
-      if (collection !== undefined) return { ...collection, [Symbol.dispose]: once(release) };
+    });
+    const collection = await opened.collection.catch((error: unknown) => {
+      this.#forget(name, opened);
+      throw error;
+    });
+    if (collection === undefined) {
       // A caller that makes it is not told again that there is none.
       this.#forget(name, opened);
-    } catch (error) {
-      this.#forget(name, opened);
-      release();
-      throw error;
+      return undefined;
     }
-    release();
-    return undefined;
+    const lease = use.move();
+    return { ...collection, [Symbol.dispose]: () => lease.dispose() };
   }
 
   /** The same; makes it where there is none. */
@@ -128,14 +128,6 @@ export class OpenCollections implements AsyncDisposable {
 }
 
 const pollMs = 5;
-
-function once(work: () => void): () => void {
-  let isDone = false;
-  return () => {
-    if (!isDone) work();
-    isDone = true;
-  };
-}
 
 /** The files of a vector store, among them the documents that did not come over HTTP. */
 export class CollectionFiles {

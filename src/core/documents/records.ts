@@ -88,8 +88,6 @@ export interface FileBatch {
   isCancelled: boolean;
 }
 
-/** Filters on the attributes of files; the registry applies them. */
-
 type Value = string | number | boolean;
 
 /** A missing attribute matches `ne` and `nin` alone, and values of two types are neither equal nor in order. */
@@ -127,8 +125,7 @@ export const isSameChunking = (a: Chunking | undefined, b: Chunking | undefined)
 const refuse = (param: string, why: string): NodeError =>
   new NodeError("invalid_request", `'${param}' ${why}.`, { param });
 
-/** What a file is called in its collection, so that two uploads of one name are two documents. */
-
+/** An uploaded file in its collection, where two of one name are two documents. */
 const uploaded = /^(file-[0-9a-f]{24})\/(.*)$/s;
 
 export const newId = (prefix: string): string =>

@@ -148,13 +148,11 @@ export class RateLimiter implements Limiter {
 
 function leaseOf(usage: Usage, places: number): Lease {
   usage.active += places;
-  let isHeld = true;
-  return {
-    [Symbol.dispose]: () => {
-      if (isHeld) usage.active -= places;
-      isHeld = false;
-    },
-  };
+  const lease = new DisposableStack();
+  lease.defer(() => {
+    usage.active -= places;
+  });
+  return lease;
 }
 
 /** How much of its limits a caller has used, as this node counts or as several do together. */

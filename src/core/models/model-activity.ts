@@ -224,22 +224,10 @@ const measuredReranker = (model: string, engine: Reranker, activity: ModelActivi
   },
 });
 
-interface CalledModel {
-  model: string;
-  modelType: ModelType;
-  activity: ModelActivity;
-}
-
-interface CallListener {
-  report: Report;
-  /** Called once, when the call leaves the line. */
-  onStart: (() => void) | undefined;
-}
-
 /** `work` says when it starts; the times are those from when it was asked for to its end. */
 async function measuredCall<Result>(
-  { model, modelType, activity }: CalledModel,
-  { report, onStart }: CallListener,
+  { model, modelType, activity }: { model: string; modelType: ModelType; activity: ModelActivity },
+  { report, onStart }: { report: Report; onStart: (() => void) | undefined },
   work: (start: () => void) => Promise<Result>,
 ): Promise<{ result: Result; from: number; to: number }> {
   const call = activity.call();

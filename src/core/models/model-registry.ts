@@ -1,6 +1,5 @@
 /** The models of a node by name, and their tokenizers. */
-import { NodeError } from "../errors.ts";
-import { given } from "../given.ts";
+import { copyOf, NodeError } from "../errors.ts";
 import type { Tokenizer } from "../ports/tokenizer.ts";
 import { quoted } from "../quoted.ts";
 import type {
@@ -78,10 +77,7 @@ export class ModelRegistry {
     if (this.#types.get(name) !== wanted) throw this.#notFound(name, wanted);
     const model = this.#loaded.get(name);
     const awaited = this.#awaited.get(name);
-    if (model === undefined && awaited !== undefined) {
-      const { kind, message, retryAfterMs } = awaited;
-      throw new NodeError(kind, message, { cause: awaited, ...given({ retryAfterMs }) });
-    }
+    if (model === undefined && awaited !== undefined) throw copyOf(awaited);
     if (model === undefined) {
       throw new NodeError(
         "model_not_ready",

@@ -60,7 +60,6 @@ export class TextBudget {
 }
 
 /** The errors of a file that cannot be turned into text; they are read after the file's name. */
-
 export const unreadable = (why: string, cause?: unknown): NodeError =>
   new NodeError("invalid_request", `${why}.`, given({ cause }));
 

@@ -150,8 +150,6 @@ export class NodeCollection implements AsyncDisposable {
   }
 }
 
-/** The handbook in a node's collection: an empty one answers questions about the node itself. */
-
 export interface HandbookOptions {
   pages: () => Promise<readonly HandbookPage[]>;
   log: Log;

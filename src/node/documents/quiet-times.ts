@@ -70,8 +70,6 @@ export class QuietTimes {
   }
 }
 
-/** An embedding engine for work that can wait: it computes a few texts at a time, callers in turn, and none while others ask the node for something. */
-
 export interface YieldOptions {
   quiet: QuietTimes;
   /** How many texts are computed at a time while nobody asks. */
@@ -83,6 +81,7 @@ export interface YieldOptions {
 /** How long after a request others are expected: a quarter of the texts leaves most threads to them. */
 const askedMs = 10_000;
 
+/** An embedding engine for work that can wait: it computes a few texts at a time, callers in turn, and none while others ask the node for something. */
 export function yieldingEngine(
   engine: EmbeddingEngine,
   { quiet, texts, isBackground = false }: YieldOptions,

@@ -265,7 +265,6 @@ const toBatch = ({ id, store, created_at, cancelled }: BatchRow): FileBatch => (
 });
 
 /** A file in a vector store, to and from its row. */
-
 export interface StoreFileRow {
   seq: number;
   store: string;

@@ -3,7 +3,8 @@ import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
 import { given } from "../../core/given.ts";
 import { type ApiKey, type NewKey, scopes } from "../../core/limits/api-key.ts";
 
-export interface KeyRecord {
+/** A type, since an interface is no record of named parameters. */
+export type KeyRecord = {
   id: string;
   name: string;
   scopes: string;
@@ -19,7 +20,7 @@ export interface KeyRecord {
   document_passages: number | null;
   /** Ids with spaces between. */
   vector_stores: string | null;
-}
+};
 
 const form = /^pk_([0-9a-f]{12})_([A-Za-z0-9_-]{43})$/;
 

@@ -18,9 +18,6 @@ import { type KeyRecord, matchKey, newKeyRecord, toKey } from "./key-record.ts";
 /** Its name in the data dir. */
 export const keysFile = "keys.sqlite";
 
-/** A row as named parameters. */
-type Bound<Fields> = { [Field in keyof Fields]: Fields[Field] };
-
 const insert = `
   insert into keys (id, name, scopes, salt, digest, created_at, expires_at,
     requests_per_minute, tokens_per_minute, concurrency, document_bytes, document_passages,
@@ -46,19 +43,12 @@ export class SqliteKeys implements KeyRing, KeyStore, Disposable {
   }
 
   find(text: string): ApiKey | undefined {
-    return matchKey(text, (id) =>
-      this.#file.read((database) =>
-        database.query<KeyRecord, [string]>("select * from keys where id = ?").get(id),
-      ),
-    );
+    return matchKey(text, (id) => this.#record(id));
   }
 
-  /** By the part of it that is no secret. */
   byId(id: string): ApiKey | undefined {
-    const row = this.#file.read((database) =>
-      database.query<KeyRecord, [string]>("select * from keys where id = ?").get(id),
-    );
-    return row == null ? undefined : toKey(row);
+    const record = this.#record(id);
+    return record == null ? undefined : toKey(record);
   }
 
   list(): ApiKey[] {
@@ -81,12 +71,11 @@ export class SqliteKeys implements KeyRing, KeyStore, Disposable {
       if (database.query("select 1 from keys where name = ?").get(name) != null) {
         throw nameIsTaken(name);
       }
-      database.query<void, [Bound<KeyRecord>]>(insert).run({ ...record });
+      database.query<void, [KeyRecord]>(insert).run(record);
     });
     return { key: toKey(record), text };
   }
 
-  /** By id or name; undefined where there is no such key. A revoked key keeps its date. */
   revoke(idOrName: string): ApiKey | undefined {
     const row = this.#file.read((database) =>
       database
@@ -105,6 +94,12 @@ export class SqliteKeys implements KeyRing, KeyStore, Disposable {
 
   [Symbol.dispose](): void {
     this.#file[Symbol.dispose]();
+  }
+
+  #record(id: string): KeyRecord | null | undefined {
+    return this.#file.read((database) =>
+      database.query<KeyRecord, [string]>("select * from keys where id = ?").get(id),
+    );
   }
 }
 

@@ -72,11 +72,8 @@ export class QdrantRepository implements PassageRepository {
   }
 
   async documents(): Promise<StoredDocument[]> {
-    const tally = new DocumentTally();
     const fields = [documentField, "document_hash", "parts"];
-    const pages = this.#scroll({ with_payload: fields, limit: documentPage });
-    for await (const { payload } of pages) tally.add(payload ?? {});
-    return tally.documents();
+    return await tallied(this.#scroll({ with_payload: fields, limit: documentPage }));
   }
 
   async *passages(document?: string): AsyncGenerator<EmbeddedPassage> {
@@ -303,34 +300,26 @@ const ofDocument = (document: string) => ({
   must: [{ key: documentField, match: { value: document } }],
 });
 
-interface Tally {
-  passages: number;
-  parts: number;
-  hashes: Set<string>;
-}
-
-/** Counts the documents and their passages from the payloads of the points. */
-class DocumentTally {
-  readonly #tallies = new Map<string, Tally>();
-
-  /** A passage that names no document belongs to none. */
-  add({ document, document_hash, parts }: Record<string, unknown>): void {
+/** Documents and their passages, counted from the payloads of points; one that names no document belongs to none. */
+async function tallied(
+  points: AsyncIterable<Pick<Schemas["Record"], "payload">>,
+): Promise<StoredDocument[]> {
+  const tallies = new Map<string, { passages: number; parts: number; hashes: Set<string> }>();
+  for await (const { payload } of points) {
+    const { document, document_hash, parts }: Record<string, unknown> = payload ?? {};
     const name = textOr(document);
-    if (name === "") return;
-    const tally = this.#tallies.get(name) ?? { passages: 0, parts: 0, hashes: new Set() };
-    this.#tallies.set(name, tally);
+    if (name === "") continue;
+    const tally = tallies.get(name) ?? { passages: 0, parts: 0, hashes: new Set() };
+    tallies.set(name, tally);
     tally.passages += 1;
     tally.parts = Math.max(tally.parts, countOr(parts));
     tally.hashes.add(textOr(document_hash));
   }
-
-  documents(): StoredDocument[] {
-    return [...this.#tallies]
-      .map(([name, { passages, parts, hashes }]) => {
-        const [hash = "", ...others] = hashes;
-        const isKnown = hash !== "" && others.length === 0;
-        return { name, ...(isKnown && { hash }), passages, parts };
-      })
-      .sort((a, b) => (a.name < b.name ? -1 : 1));
-  }
+  return [...tallies]
+    .map(([name, { passages, parts, hashes }]) => {
+      const [hash = "", ...others] = hashes;
+      const isKnown = hash !== "" && others.length === 0;
+      return { name, ...(isKnown && { hash }), passages, parts };
+    })
+    .sort((a, b) => (a.name < b.name ? -1 : 1));
 }

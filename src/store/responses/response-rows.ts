@@ -173,23 +173,15 @@ function makeRoom(database: Database, { maxBytes }: RowBounds, spared = ""): num
     const owners = database
       .query<{ owner: string }, []>("select owner from owners order by bytes desc")
       .all();
-    const next = firstOf(owners, ({ owner }) => oldest.get(owner, spared) ?? undefined);
-    if (next === undefined) break;
+    const next = owners
+      .values()
+      .map(({ owner }) => oldest.get(owner, spared))
+      .find((row) => row !== null);
+    if (next == null) break;
     remove(database, [next]);
     going++;
   }
   return going;
-}
-
-function firstOf<Item, Found>(
-  items: readonly Item[],
-  find: (item: Item) => Found | undefined,
-): Found | undefined {
-  for (const item of items) {
-    const found = find(item);
-    if (found !== undefined) return found;
-  }
-  return undefined;
 }
 
 function remove(database: Database, rows: readonly { seq: number }[]): void {

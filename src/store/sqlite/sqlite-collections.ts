@@ -3,7 +3,7 @@ import { Database } from "bun:sqlite";
 import { existsSync, mkdirSync, readdirSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { NodeError, reasonOf } from "../../core/errors.ts";
-import type { Log } from "../../core/log.ts";
+import { type Log, noLog } from "../../core/log.ts";
 import type {
   CollectionDescription,
   CollectionSpec,
@@ -165,8 +165,7 @@ export class DryRunCollectionStore implements CollectionStore {
 
   async create(name: string, spec: CollectionSpec): Promise<PassageRepository> {
     const database = openDatabase(name, ":memory:", spec);
-    const silent = { debug() {}, info() {}, warn() {}, error() {} };
-    return new SqliteRepository({ database, collection: name, log: silent });
+    return new SqliteRepository({ database, collection: name, log: noLog });
   }
 
   async drop(): Promise<void> {}

@@ -1,5 +1,5 @@
 /** Passages in an embedded SQLite file: nothing to install, nothing lost in a crash. */
-import type { Database } from "bun:sqlite";
+import type { Database, SQLQueryBindings } from "bun:sqlite";
 import { NodeError } from "../../core/errors.ts";
 import type { Log } from "../../core/log.ts";
 import type {
@@ -66,12 +66,8 @@ export class SqliteRepository implements PassageRepository {
     this.matchesWords = hasCurrentWords(database);
     this.#dimension = Number(readMeta(database, "dimension"));
     this.#identity = readMeta(database, "embedding");
-    this.#index = new VectorIndex({
-      database,
-      dimension: this.#dimension,
-      home: indexHome,
-      log,
-    });
+    const dimension = this.#dimension;
+    this.#index = new VectorIndex({ database, dimension, home: indexHome, log });
     this.#vectors = new VectorSearch(database, this.#index);
   }
 
@@ -235,25 +231,14 @@ export class SqliteRepository implements PassageRepository {
       this.#database.query<void, [number]>("delete from passages where key = ?").run(before.key);
     }
     this.#database
-      .query<
-        void,
-        [string, string, string, number, string, string, number, Uint8Array, string, string]
-      >(
+      .query<void, SQLQueryBindings[]>(
         `insert into passages
            (id, document, heading, position, hash, document_hash, parts, vector, source, terms)
          values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
       )
       .run(
-        id,
-        document,
-        heading,
-        position,
-        hash,
-        documentHash,
-        parts,
-        bytes,
-        source,
-        termsOf(source),
+        ...[id, document, heading, position, hash, documentHash, parts],
+        ...[bytes, source, termsOf(source)],
       );
   }
 

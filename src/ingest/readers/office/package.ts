@@ -49,7 +49,6 @@ export function damaged(cause: unknown, format: OfficeFormat): NodeError {
 }
 
 /** How the parts of an Office file refer to each other (OPC). What lies outside of the file is never looked at. */
-
 export interface Relationship {
   /** The last word of its type, such as `slide` or `notesSlide`. */
   type: string;

@@ -146,8 +146,6 @@ const tableOf = (rows: readonly (readonly string[])[]): string =>
   pipeTable(rows.map((row) => row.map((cell) => oneLine(cell).replaceAll("|", "\\|")))) ??
   rows.map((row) => escapeMarkers(oneLine(row.join(" ")))).join("\n\n");
 
-/** What a slide holds, or its notes, or a diagram on it: shapes with paragraphs, and tables, in their order. */
-
 interface SlideParagraph {
   text: string;
   /** How far it is indented, from 0. */
@@ -171,6 +169,7 @@ interface SlideDiagram {
   relationship: string;
 }
 
+/** What a slide holds, or its notes, or a diagram on it: shapes with paragraphs, and tables, in their order. */
 interface Slide {
   isHidden: boolean;
   shapes: (SlideText | SlideTable | SlideDiagram)[];

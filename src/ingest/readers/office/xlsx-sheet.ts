@@ -129,7 +129,6 @@ function fillMerged(rows: readonly SheetRow[], merges: readonly string[]): void 
 }
 
 /** What a number in a sheet stands for, by its number format: Excel keeps dates and percentages as plain numbers. */
-
 export type NumberKind = "number" | "percent" | "date" | "time" | "moment" | "duration";
 
 /** Formats that every workbook has, by their ids. */

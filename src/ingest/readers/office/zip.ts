@@ -91,7 +91,6 @@ export class ZipParts {
 }
 
 /** The directory of a zip file: where its entries lie. What it claims is checked against the bytes that are there. */
-
 export interface ZipEntry {
   name: string;
   isEncrypted: boolean;

@@ -75,7 +75,6 @@ function joined(text: string, next: string): string {
 }
 
 /** What is usual in a PDF: the size of its text, the distance of its lines, the width of its columns. */
-
 interface PdfMeasures {
   /** Whether the line is set in a clearly larger font than the text. */
   isLarge: (line: PdfLine) => boolean;

@@ -87,7 +87,6 @@ const findExactly = (fields: readonly string[], wanted: string): string | undefi
   fields.includes(wanted) ? wanted : find(fields, [wanted.toLowerCase()]);
 
 /** Tables with a header row, separated by commas, semicolons or tabs: a text for each row. */
-
 export function readCsv(bytes: Uint8Array, options: ReadOptions): ReadText {
   const text = decodeText(bytes);
   return readTable(text, delimiterOf(text), options);
@@ -146,7 +145,6 @@ function delimiterOf(text: string): string {
 }
 
 /** JSON records, one a line: a text for each. */
-
 export function readJsonl(bytes: Uint8Array, options: ReadOptions): ReadText {
   const lines = decodeText(bytes).split("\n");
   if (lines.length > options.limits.max_records + 1) throw beyond("max_records", options.limits);
