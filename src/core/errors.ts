@@ -79,6 +79,13 @@ export function copyOf({ kind, message, cause, ...details }: NodeError): NodeErr
   return new NodeError(kind, message, { ...given({ param, subject, retryAfterMs }), cause });
 }
 
+/** An error of the domain as it is; any other as `unavailable`. `what`: cannot be done, as a sentence. */
+export function asNodeError(cause: unknown, what?: string): NodeError {
+  if (cause instanceof NodeError) return cause;
+  const reason = reasonOf(cause);
+  return new NodeError("unavailable", what ? `${what}: ${reason}.` : reason, { cause });
+}
+
 /** What an unknown thrown value has to say, for a log line or a message to a person. */
 export function reasonOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);

@@ -18,7 +18,6 @@ import { checkReadiness } from "../core/readiness.ts";
 import { RerankService } from "../core/reranking/rerank-service.ts";
 import { RetrievalService } from "../core/retrieval/retrieval-service.ts";
 import { TrustedClock } from "../core/trusted-clock.ts";
-import type { HandbookPage } from "../ingest/handbook.ts";
 import type { McpDocuments } from "../mcp/documents.ts";
 import type { Services } from "../server/app.ts";
 import { Connections } from "../server/listen.ts";
@@ -28,6 +27,7 @@ import type { McpEndpoint } from "../server/operations/mcp/operation.ts";
 import { metrics as metricsOperation } from "../server/operations/node/health-and-metrics.ts";
 import { keysFile, SqliteKeys } from "../store/keys/sqlite-keys.ts";
 import { Metrics } from "../telemetry/metrics.ts";
+import type { NodeCollectionOptions } from "./documents/node-collection.ts";
 import { NodeDocuments } from "./documents/node-documents.ts";
 import type { SharedState } from "./gateway/shared-state.ts";
 import { type PreparedParts, prepareModels } from "./models/prepare-models.ts";
@@ -44,10 +44,8 @@ import {
   toSharedServer,
 } from "./node-settings.ts";
 
-export interface NodeOptions extends ModelOptions {
+export interface NodeOptions extends ModelOptions, NodeCollectionOptions {
   version: string;
-  /** The pages that an empty collection is filled with. */
-  handbook: () => Promise<readonly HandbookPage[]>;
   /** How much memory this process holds, in bytes. */
   residentMemory: () => number;
 }
@@ -139,15 +137,10 @@ export class PaddockNode implements AsyncDisposable {
       embeddings: new EmbeddingService(models),
       reranking: new RerankService(models),
       retrieval,
-      files: documents.files,
-      stores: documents.stores,
-      storeFiles: documents.storeFiles,
-      storeAccess: documents.access,
-      storeSearch: documents.search,
-      batches: documents.batches,
+      ...documents,
       responses: this.#responses.responses,
       conversations: this.#responses.conversations,
-      mcp: mcpEndpoint(version, { ...documents, retrieval, storeAccess: documents.access }),
+      mcp: mcpEndpoint(version, { ...documents, retrieval }),
       models,
       identity: () => identity,
       access: withoutGuessing(keyAccess(config.auth.api_keys, this.#keys), {

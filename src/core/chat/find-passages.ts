@@ -3,19 +3,13 @@ import { NodeError, reasonOf } from "../errors.ts";
 import type { Log } from "../log.ts";
 import type { ChatMessage } from "../ports/chat-engine.ts";
 import type { EmbeddingEngine, EmbedOptions } from "../ports/embedding-engine.ts";
-import type { SearchBounds } from "../ports/passage-repository.ts";
 import type { RetrievalService } from "../retrieval/retrieval-service.ts";
 import type { SearchScope } from "../retrieval/search.ts";
 import { leastThatFits } from "./context-room.ts";
-import type { FoundPassages } from "./rag.ts";
+import type { FoundPassages, RagSettings } from "./rag.ts";
 
-interface PassageSearch {
+interface PassageSearch extends Pick<RagSettings, "contextWindow" | "followUps" | "bounds"> {
   messages: readonly ChatMessage[];
-  /** How many of the last user messages make the question. */
-  contextWindow: number;
-  /** Whether a last message that leans on the one before is searched for together with it. */
-  followUps: boolean;
-  bounds: SearchBounds;
   scope: SearchScope;
 }
 

@@ -60,9 +60,9 @@ export interface Documents extends AsyncDisposable {
   files: FileService;
   stores: VectorStoreService;
   storeFiles: StoreFileService;
-  search: StoreSearchService;
+  storeSearch: StoreSearchService;
   batches: FileBatchService;
-  access: StoreAccess;
+  storeAccess: StoreAccess;
   collections: OpenCollections;
   /** How many files wait to be ingested, or are. */
   queued(): Promise<number>;
@@ -98,8 +98,8 @@ export function createDocuments(parts: DocumentParts): Documents {
   const cleanup = new Cleanup(shared, files, stores);
   parts.retrieval.searchIn(new DocumentScopes(shared));
   return {
-    ...{ files, stores, storeFiles, batches, access, collections },
-    search: new StoreSearchService(shared),
+    ...{ files, stores, storeFiles, batches, storeAccess: access, collections },
+    storeSearch: new StoreSearchService(shared),
     queued: () => registry.queue.queued(),
     async run(signal) {
       if (ownership.take()) await setOrphansAside({ registry, files: parts.files, log });

@@ -41,16 +41,8 @@ export interface KeyRing {
   byId(id: string): ApiKey | undefined;
 }
 
-export interface NewKey {
-  name: string;
-  scopes: readonly Scope[];
-  expiresAt?: Date;
-  /** Absent: the limits of the node. */
-  limits?: Partial<CallerLimits>;
-  quota?: Partial<DocumentQuota>;
-  /** Ids of the vector stores that it is bound to, with `:read` behind one that it may only read; absent: it may use all. */
-  vectorStores?: readonly string[];
-}
+export type NewKey = Pick<ApiKey, "name" | "scopes" | "expiresAt" | "vectorStores"> &
+  Partial<Pick<ApiKey, "limits" | "quota">>;
 
 /** Where keys are given out and revoked: a file of this node's, or a server that several nodes share. */
 export interface KeyStore {

@@ -47,8 +47,7 @@ export class DocumentReader implements AsyncDisposable {
     await untilAborted(this.#loading, signal);
     this.#attaching = this.#attaching.then(() => this.#attach());
     await untilAborted(this.#attaching, signal);
-    const { documents } = this.#documents;
-    return { ...documents, retrieval: this.#retrieval, storeAccess: documents.access };
+    return { ...this.#documents.documents, retrieval: this.#retrieval };
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

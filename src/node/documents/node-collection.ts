@@ -1,6 +1,6 @@
 /** The collection of a serving node: opened, tried again while its store is away, and filled with the handbook in the background. */
-import { setTimeout as sleep } from "node:timers/promises";
-import { NodeError, reasonOf } from "../../core/errors.ts";
+import { pause } from "../../core/abort.ts";
+import { asNodeError, NodeError, reasonOf } from "../../core/errors.ts";
 import type { Log } from "../../core/log.ts";
 import type { EmbeddingModel } from "../../core/models/model.ts";
 import type { EmbeddingEngine } from "../../core/ports/embedding-engine.ts";
@@ -102,8 +102,7 @@ export class NodeCollection implements AsyncDisposable {
         if (signal.aborted) return;
         log.warn("the handbook cannot be stored", { reason: reasonOf(error) });
         if (!this.#mayComeBack(error)) return;
-        // Ended early when the node stops.
-        await sleep(retryMs, undefined, { signal }).catch(() => {});
+        await pause(retryMs, signal);
       }
     }
   }
@@ -131,18 +130,14 @@ export class NodeCollection implements AsyncDisposable {
     const { log } = this.#options;
     let last = said;
     while (!signal.aborted) {
-      // Ended early when the node stops.
-      await sleep(retryMs, undefined, { signal }).catch(() => {});
+      await pause(retryMs, signal);
       if (signal.aborted) return;
       try {
         await attach();
         log.info("the collection can be reached now");
         return;
       } catch (error) {
-        const known =
-          error instanceof NodeError
-            ? error
-            : new NodeError("unavailable", `The collection cannot be opened: ${reasonOf(error)}`);
+        const known = asNodeError(error, "The collection cannot be opened");
         if (known.message !== last) this.#serveWithout(retrieval, known);
         last = known.message;
       }

@@ -1,10 +1,10 @@
 /** The models that run on upstream servers: opened once their servers answer, and moved when a reload changes their addresses. */
-import { setTimeout as sleep } from "node:timers/promises";
 import { ConfigError } from "../../config/config-error.ts";
 import type { ModelConfig } from "../../config/model-schema.ts";
 import { isUpstream, upstreamUrls } from "../../config/model-schema.ts";
 import type { Config } from "../../config/schema.ts";
-import { NodeError, reasonOf } from "../../core/errors.ts";
+import { pause } from "../../core/abort.ts";
+import { asNodeError, NodeError } from "../../core/errors.ts";
 import { given } from "../../core/given.ts";
 import type { Log } from "../../core/log.ts";
 import type { LoadedModel } from "../../core/models/model.ts";
@@ -35,8 +35,9 @@ export interface OpeningListener {
 /** An upstream whose addresses can change; its replicas are the caller's to dispose of. */
 type ConfiguredUpstream = Upstream & { replicas: ReplicaSet };
 
-/** Pauses between attempts to reach a server; the last one repeats. */
-const pausesMs = [1000, 2000, 4000, 8000, 10_000];
+/** Pauses between the first attempts to reach a server, and between all others. */
+const pausesMs = [1000, 2000, 4000, 8000];
+const longestPauseMs = 10_000;
 
 /** Disposing it closes the models and ends their answers. */
 export class UpstreamModels implements AsyncDisposable {
@@ -128,8 +129,7 @@ export class UpstreamModels implements AsyncDisposable {
         return;
       } catch (error) {
         if (signal.aborted) return;
-        const reason =
-          error instanceof NodeError ? error : new NodeError("unavailable", reasonOf(error));
+        const reason = asNodeError(error);
         onWaiting(model.name, reason);
         if (reason.message !== logged) {
           this.#options.log.warn("an upstream model is not ready; its server is tried again", {
@@ -141,9 +141,7 @@ export class UpstreamModels implements AsyncDisposable {
         logged = reason.message;
       }
       onTried();
-      // Ended early when the node stops.
-      const pause = pausesMs[Math.min(attempts, pausesMs.length - 1)];
-      await sleep(pause, undefined, { signal }).catch(() => {});
+      await pause(pausesMs[attempts] ?? longestPauseMs, signal);
     }
   }
 }

@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { ModelConfig } from "../../config/model-schema.ts";
 import { isUpstream } from "../../config/model-schema.ts";
-import { NodeError, reasonOf } from "../../core/errors.ts";
+import { asNodeError, NodeError, reasonOf } from "../../core/errors.ts";
 import { given } from "../../core/given.ts";
 import type { LoadedModel } from "../../core/models/model.ts";
 import type { ModelActivities } from "../../core/models/model-activity.ts";
@@ -147,13 +147,8 @@ async function prepareCollection(
   };
   void attachLater().catch((error: unknown) => {
     if (signal.aborted) return;
-    const why = reasonOf(error);
-    log.error("the collection cannot be opened", { reason: why });
-    retrieval.unavailable(
-      error instanceof NodeError
-        ? error
-        : new NodeError("unavailable", `The collection cannot be opened: ${why}`),
-    );
+    log.error("the collection cannot be opened", { reason: reasonOf(error) });
+    retrieval.unavailable(asNodeError(error, "The collection cannot be opened"));
   });
 }
 

@@ -1,6 +1,6 @@
 /** The registry of documents, in a SQLite file of the data dir that a thread of its own reads and writes. */
 import { basename } from "node:path";
-import { NodeError, reasonOf } from "../../core/errors.ts";
+import { asNodeError, NodeError, reasonOf } from "../../core/errors.ts";
 import type { DocumentRegistry } from "../../core/ports/document-registry.ts";
 import { isThere, OwnFile, openReadOnly } from "../database.ts";
 import { callMethod, type MethodCall, MethodThread } from "../thread-calls.ts";
@@ -64,10 +64,7 @@ export class SqliteDocuments implements DocumentRegistry, AsyncDisposable {
     try {
       return await this.#thread.call(call);
     } catch (cause) {
-      if (cause instanceof NodeError) throw cause;
-      throw new NodeError("unavailable", `Documents cannot be read: ${reasonOf(cause)}.`, {
-        cause,
-      });
+      throw asNodeError(cause, "Documents cannot be read");
     }
   }
 }

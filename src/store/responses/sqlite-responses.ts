@@ -1,5 +1,5 @@
 /** Stored responses in a SQLite file of the data dir, which a thread of its own reads and writes. */
-import { NodeError, reasonOf } from "../../core/errors.ts";
+import { asNodeError, NodeError } from "../../core/errors.ts";
 import { given } from "../../core/given.ts";
 import {
   type ResponseChange,
@@ -109,9 +109,7 @@ export class SqliteResponses implements ResponseStore, AsyncDisposable {
     try {
       return await this.#thread.call({ method, args });
     } catch (cause) {
-      throw cause instanceof NodeError
-        ? cause
-        : new NodeError("unavailable", reasonOf(cause), { cause });
+      throw asNodeError(cause);
     }
   }
 

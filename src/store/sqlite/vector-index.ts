@@ -61,7 +61,6 @@ const nothing: IndexState = { keys: [], lastKey: 0 };
 export class VectorIndex {
   readonly #database: Database;
   readonly #dimension: number;
-  /** Where the index is saved between runs; undefined: nowhere. */
   readonly #home: IndexHome | undefined;
   readonly #log: Log;
   /** Undefined until there are rows enough to be worth a thread. */
