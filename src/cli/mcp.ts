@@ -67,7 +67,7 @@ async function serveHere(shell: Shell, command: Command): Promise<void> {
 async function passOn(shell: Shell, url: string): Promise<void> {
   const { PADDOCK_KEY: key } = shell.env;
   const ask = remoteNode({ url, key: key === "" ? undefined : key });
-  const { relayStdio } = await import("../mcp/relay.ts");
+  const { relayStdio } = await import("../mcp/stdio.ts");
   await relayStdio({
     pipes: shell.input.terminal(),
     ask,

@@ -8,7 +8,7 @@ export type {
   ChatCompletionRequest,
 } from "../server/operations/chat/schema.ts";
 export type { FileObject } from "../server/operations/files/schema.ts";
-export type { Model, ModelList, NodeInfo, Readiness } from "../server/operations/node/schema.ts";
+export type { ModelList, NodeInfo, Readiness } from "../server/operations/node/schema.ts";
 export type { RetrieveRequest, RetrieveResult } from "../server/operations/retrieve/schema.ts";
 export type { VectorStore, VectorStoreFile } from "../server/operations/vector-stores/schema.ts";
 export type { ErrorAnswer } from "../server/wire/fields.ts";
@@ -31,5 +31,3 @@ export type Point = RetrieveResult["points"][number];
 export type Retrieval = Omit<NonNullable<ChatCompletionChunk["retrieval"]>, "points"> & {
   points: Point[];
 };
-/** What one chunk adds to an answer. */
-export type Delta = ChatCompletionChunk["choices"][number]["delta"];

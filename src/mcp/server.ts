@@ -112,7 +112,7 @@ function unknownTool(name: string): RpcError {
 }
 
 /** An error of JSON-RPC; the SDK's own puts a prefix before the sentence. */
-export class RpcError extends Error {
+class RpcError extends Error {
   readonly code: number;
 
   constructor(code: number, message: string) {
@@ -121,7 +121,7 @@ export class RpcError extends Error {
   }
 }
 
-export const rpcCodes = { invalidParams: -32602, internal: -32603, noSuchResource: -32002 };
+const rpcCodes = { invalidParams: -32602, internal: -32603, noSuchResource: -32002 };
 
 /** By what the specification of MCP, or of JSON-RPC, calls it; all else is an internal error. */
 const codes: Partial<Record<ErrorKind, number>> = {
@@ -131,7 +131,7 @@ const codes: Partial<Record<ErrorKind, number>> = {
 };
 
 /** A sentence for the caller; of what was not foreseen it tells nothing, and `onFault` hears it. */
-export function toRpcError(error: unknown, onFault: (error: unknown) => void): RpcError {
+function toRpcError(error: unknown, onFault: (error: unknown) => void): RpcError {
   if (error instanceof RpcError) return error;
   const known = toNodeError(error);
   if (known.kind === "internal") onFault(error);

@@ -9,6 +9,7 @@ import { redactPaths } from "../server/middleware/errors.ts";
 import { invalid } from "../server/middleware/read-request.ts";
 import type { McpSession } from "../server/operations/mcp/operation.ts";
 import { Attributes, Filter, StoreReferences, toFilter } from "../server/wire/attributes.ts";
+import { optional } from "../server/wire/fields.ts";
 import { toPageRequest } from "../server/wire/page-schema.ts";
 import { documentText, type McpDocuments, withinBudget } from "./documents.ts";
 import { toUri } from "./resources.ts";
@@ -74,16 +75,8 @@ function defineTool<Input extends TObject, Output extends TObject>({
 const closed = { additionalProperties: false } as const;
 
 const pageInput = ({ usual, most }: { usual: number; most: number }) => ({
-  limit: T.Optional(
-    T.Integer({ minimum: 1, maximum: most, default: usual, description: "Most items." }),
-  ),
-  cursor: T.Optional(
-    T.String({
-      minLength: 1,
-      maxLength: 256,
-      description: "`next_cursor` of the page before.",
-    }),
-  ),
+  limit: optional(T.Integer({ minimum: 1, maximum: most }), "Most items.", usual),
+  cursor: optional(T.String({ minLength: 1, maxLength: 256 }), "`next_cursor` of the page before."),
 });
 
 const searchLimits = { usual: 8, most: 50 };
@@ -106,17 +99,12 @@ export const searchDocuments = defineTool({
           "Ids or names of collections, as list_collections shows them. Default: the node's own collection, or those that the key is bound to.",
       }),
       filters: T.Optional(Filter),
-      limit: T.Optional(
-        T.Integer({
-          minimum: 1,
-          maximum: searchLimits.most,
-          default: searchLimits.usual,
-          description: "Most passages.",
-        }),
+      limit: optional(
+        T.Integer({ minimum: 1, maximum: searchLimits.most }),
+        "Most passages.",
+        searchLimits.usual,
       ),
-      min_score: T.Optional(
-        T.Number({ minimum: 0, maximum: 1, default: 0, description: "Least score of a passage." }),
-      ),
+      min_score: optional(T.Number({ minimum: 0, maximum: 1 }), "Least score of a passage.", 0),
     },
     closed,
   ),
@@ -126,14 +114,14 @@ export const searchDocuments = defineTool({
         text: T.String(),
         score: T.Number({ description: "How well it matches; 1 is best." }),
         document: T.String({ description: "The document's name." }),
-        document_id: T.Optional(T.String({ description: "For read_document." })),
+        document_id: optional(T.String(), "For read_document."),
         collection: T.String({ description: "Id of the collection." }),
         heading: T.String({ description: "The headings above it, outermost first." }),
         position: T.Integer({ description: "Its place among the document's passages, from 0." }),
       }),
     ),
     truncated: T.Boolean({ description: "Whether passages were left out for their length." }),
-    notice: T.Optional(T.String({ description: "Why not everything can be found yet." })),
+    notice: optional(T.String(), "Why not everything can be found yet."),
   }),
   async call({ query, collections, filters, limit, min_score: least }, work) {
     const { caller, signal, report, documents } = work;
@@ -170,13 +158,10 @@ const mostNeighbours = 20;
 const usualNeighbours = { before: 1, after: 3 };
 
 const neighbours = (side: string, usually: number) =>
-  T.Optional(
-    T.Integer({
-      minimum: 0,
-      maximum: mostNeighbours,
-      default: usually,
-      description: `How many passages ${side} it.`,
-    }),
+  optional(
+    T.Integer({ minimum: 0, maximum: mostNeighbours }),
+    `How many passages ${side} it.`,
+    usually,
   );
 
 export const readDocument = defineTool({
@@ -189,13 +174,10 @@ export const readDocument = defineTool({
     {
       collection: T.String({ minLength: 1, description: "Id or name of the collection." }),
       document_id: T.String({ minLength: 1, description: "The document's id." }),
-      position: T.Optional(
-        T.Integer({
-          minimum: 0,
-          maximum: 1_000_000_000,
-          default: 0,
-          description: "The passage that is in the middle.",
-        }),
+      position: optional(
+        T.Integer({ minimum: 0, maximum: 1_000_000_000 }),
+        "The passage that is in the middle.",
+        0,
       ),
       before: neighbours("before", usualNeighbours.before),
       after: neighbours("after", usualNeighbours.after),
@@ -248,7 +230,7 @@ export const listCollections = defineTool({
         }),
       }),
     ),
-    next_cursor: T.Optional(T.String({ description: "For the next page; absent on the last." })),
+    next_cursor: optional(T.String(), "For the next page; absent on the last."),
   }),
   async call({ limit, cursor: after }, { caller, documents }) {
     const { stores, storeAccess } = documents;
@@ -292,12 +274,12 @@ export const listDocuments = defineTool({
         name: T.String(),
         uri: T.String({ description: "The resource that it is." }),
         status: T.String({ description: "Only what is `completed` is found." }),
-        reason: T.Optional(T.String({ description: "Why it failed, or what it waits for." })),
+        reason: optional(T.String(), "Why it failed, or what it waits for."),
         passages: T.Integer(),
         attributes: Attributes,
       }),
     ),
-    next_cursor: T.Optional(T.String({ description: "For the next page; absent on the last." })),
+    next_cursor: optional(T.String(), "For the next page; absent on the last."),
   }),
   async call({ collection, limit, cursor: after }, { caller, documents }) {
     const { storeAccess, storeFiles } = documents;

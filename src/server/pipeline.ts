@@ -75,7 +75,7 @@ export interface PipelineSettings extends Observers {
 export interface Target {
   name: string;
   operation?: OperationFacts;
-  /** How errors are written there; default: as the OpenAI API has them. */
+  /** How errors are written where no operation is; default: as the OpenAI API has them. */
   errorFormat?: ErrorFormat;
 }
 
@@ -107,9 +107,7 @@ export class Pipeline {
     { request, params, set }: RoutedRequest,
   ): Promise<Response | object> {
     const { promptLog, limits, log, rateLimit } = this.#settings;
-    const { name, errorFormat } = operation.facts;
-    const target = { name, operation: operation.facts, ...given({ errorFormat }) };
-    this.receive(request, target, set.headers);
+    this.receive(request, { name: operation.facts.name, operation: operation.facts }, set.headers);
     const context = contextOf(request);
     using ending = new DisposableStack();
 
@@ -186,7 +184,7 @@ export class Pipeline {
 
   #open(
     request: Request,
-    { name, operation, errorFormat }: Target,
+    { name, operation, errorFormat = operation?.errorFormat }: Target,
     headers: ResponseHeaders,
   ): RequestContext {
     const { access, corsOrigins, promptLog, telemetry } = this.#settings;

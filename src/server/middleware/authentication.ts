@@ -1,6 +1,6 @@
 /** Authentication: keys in a header, compared in constant time, and not guessed. */
 import { createHash, timingSafeEqual } from "node:crypto";
-import { boundStores, type DocumentQuota } from "../../core/documents/document-caller.ts";
+import { boundStores, type DocumentCaller } from "../../core/documents/document-caller.ts";
 import { type ErrorKind, NodeError } from "../../core/errors.ts";
 import { type ApiKey, type KeyRing, type Scope, stateOf } from "../../core/limits/api-key.ts";
 import type { CallerLimits } from "../../core/limits/rate-limiter.ts";
@@ -10,19 +10,10 @@ import type { Connections } from "../listen.ts";
 import type { OperationFacts } from "../operation.ts";
 import type { RequestContext } from "../request-context.ts";
 
-export interface Caller {
-  /** Tells callers apart, and is no secret; absent for who needs no key. */
-  id?: string;
-  /** Who it is, in logs. */
+export interface Caller extends DocumentCaller {
+  /** In logs. */
   name: string;
-  /** As a message calls it. */
-  called: string;
   limits: Readonly<Partial<CallerLimits>>;
-  quota?: Readonly<Partial<DocumentQuota>>;
-  /** Ids of the vector stores that it is bound to; absent: it may use all. */
-  vectorStores?: readonly string[];
-  /** Those of them that it may only read. */
-  readOnlyStores?: readonly string[];
 }
 
 export interface Access {

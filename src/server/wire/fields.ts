@@ -9,6 +9,15 @@ export const open = { additionalProperties: true } as const;
 export const orNull = <Schema extends TSchema>(schema: Schema, options: SchemaOptions = {}) =>
   T.Union([schema, T.Null()], options);
 
+export function optional<Schema extends TSchema>(
+  schema: Schema,
+  description: string,
+  fallback?: unknown,
+) {
+  const described: Schema = { ...schema, ...given({ description, default: fallback }) };
+  return T.Optional(described);
+}
+
 /** May be null, which means the same as absent. It is described here, or by its schema. */
 export const nullable = <Schema extends TSchema>(
   schema: Schema,
@@ -142,3 +151,13 @@ export const ErrorAnswer = T.Object(
 );
 
 export type ErrorAnswer = Static<typeof ErrorAnswer>;
+
+type Input = string | number[];
+
+/** Texts, or token ids in their place: one of them, or a list. A list of numbers is one input. */
+export const isOneInput = (
+  input: Input | readonly (string | number | number[])[],
+): input is Input => typeof input === "string" || typeof input[0] === "number";
+
+export const inputsOf = (input: Input | readonly (string | number | number[])[]): Input[] =>
+  isOneInput(input) ? [input] : input.flatMap((one) => (typeof one === "number" ? [] : [one]));

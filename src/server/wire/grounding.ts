@@ -4,7 +4,7 @@ import { type RagRequest, ragPolicies } from "../../core/chat/rag.ts";
 import type { Scope } from "../../core/limits/api-key.ts";
 import type { FoundPassage } from "../../core/retrieval/search.ts";
 import { Filter, StoreReferences, toFilter } from "./attributes.ts";
-import { count, nullable, open, orNull, withoutNulls } from "./fields.ts";
+import { count, nullable, open, optional, orNull, withoutNulls } from "./fields.ts";
 
 export const ragField = nullable(
   T.Union(
@@ -13,33 +13,22 @@ export const ragField = nullable(
       T.Literal("auto"),
       T.Object(
         {
-          auto: T.Optional(T.Boolean({ description: 'As `rag: "auto"`.' })),
-          policy: T.Optional(
-            T.Union(
-              ragPolicies.map((policy) => T.Literal(policy)),
-              { description: "Where passages go. Default: the node's." },
-            ),
+          auto: optional(T.Boolean(), 'As `rag: "auto"`.'),
+          policy: optional(
+            T.Union(ragPolicies.map((policy) => T.Literal(policy))),
+            "Where passages go. Default: the node's.",
           ),
-          limit: T.Optional(
-            T.Integer({
-              minimum: 1,
-              description: "Most passages; narrows the node's `rag.limit`.",
-            }),
+          limit: optional(
+            T.Integer({ minimum: 1 }),
+            "Most passages; narrows the node's `rag.limit`.",
           ),
-          score_threshold: T.Optional(
-            T.Number({
-              minimum: -1,
-              maximum: 1,
-              description: "Least score of a passage; narrows the node's `rag.score_threshold`.",
-            }),
+          score_threshold: optional(
+            T.Number({ minimum: -1, maximum: 1 }),
+            "Least score of a passage; narrows the node's `rag.score_threshold`.",
           ),
-          context_window: T.Optional(
-            T.Integer({
-              minimum: 1,
-              maximum: 100,
-              description:
-                "How many of the last user messages make the question; more than the node's is rejected.",
-            }),
+          context_window: optional(
+            T.Integer({ minimum: 1, maximum: 100 }),
+            "How many of the last user messages make the question; more than the node's is rejected.",
           ),
           vector_store_ids: nullable(
             StoreReferences,
@@ -112,18 +101,14 @@ export const RetrievalReport = T.Object(
     dropped: count(
       "Passages that matched and are not in the prompt: another one contains them, or they do not fit the context.",
     ),
-    carried: T.Optional(
-      T.Integer({
-        minimum: 1,
-        description: "How many of them, from the first, are of earlier turns.",
-      }),
+    carried: optional(
+      T.Integer({ minimum: 1 }),
+      "How many of them, from the first, are of earlier turns.",
     ),
-    error: T.Optional(T.String({ description: "Why retrieval failed, where it did." })),
-    notice: T.Optional(
-      T.String({
-        description:
-          "What was done to the question: its end was matched where it is too long, or the user message before was taken along; and that passages are still being stored.",
-      }),
+    error: optional(T.String(), "Why retrieval failed, where it did."),
+    notice: optional(
+      T.String(),
+      "What was done to the question: its end was matched where it is too long, or the user message before was taken along; and that passages are still being stored.",
     ),
   },
   { description: "What the answer is grounded in; absent where it is not." },

@@ -2,7 +2,7 @@
 import { checkConversation } from "../../core/chat/conversation.ts";
 import type { ChatMessage, ToolCall } from "../../core/ports/chat-engine.ts";
 import { quoted } from "../../core/quoted.ts";
-import { excessText, JsonSize } from "../json-size.ts";
+import { excessText, JsonSize } from "../middleware/read-request.ts";
 import { chatNames, withNames } from "./field-names.ts";
 import { refuse } from "./fields.ts";
 import type { Message, Part } from "./message-schema.ts";

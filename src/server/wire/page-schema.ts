@@ -3,7 +3,7 @@ import { Type as T, type TProperties, type TSchema } from "@sinclair/typebox";
 import { given } from "../../core/given.ts";
 import type { Page, PageRequest } from "../../core/page.ts";
 import { quoted } from "../../core/quoted.ts";
-import { oneOf, orNull, refuse } from "./fields.ts";
+import { oneOf, optional, orNull, refuse } from "./fields.ts";
 
 interface PageLimits {
   most: number;
@@ -13,26 +13,14 @@ interface PageLimits {
 /** What may be asked of a list, besides `more`. */
 export const pageQuery = <More extends TProperties>({ most, usual }: PageLimits, more: More) =>
   T.Object({
-    limit: T.Optional(
-      T.Integer({
-        minimum: 1,
-        maximum: most,
-        default: usual,
-        description: "Most items of the page.",
-      }),
+    limit: optional(T.Integer({ minimum: 1, maximum: most }), "Most items of the page.", usual),
+    order: optional(
+      oneOf(["asc", "desc"]),
+      "By when they were made; `desc`: the newest first.",
+      "desc",
     ),
-    order: T.Optional(
-      oneOf(["asc", "desc"], {
-        default: "desc",
-        description: "By when they were made; `desc`: the newest first.",
-      }),
-    ),
-    after: T.Optional(
-      T.String({ description: "The items behind the one with this id: the next page." }),
-    ),
-    before: T.Optional(
-      T.String({ description: "The items in front of the one with this id: the page before." }),
-    ),
+    after: optional(T.String(), "The items behind the one with this id: the next page."),
+    before: optional(T.String(), "The items in front of the one with this id: the page before."),
     ...more,
   });
 

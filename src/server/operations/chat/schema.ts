@@ -8,6 +8,7 @@ import {
   nullable,
   oneOf,
   open,
+  optional,
   orNull,
   rejected,
 } from "../../wire/fields.ts";
@@ -55,7 +56,7 @@ const ResponseFormat = T.Union(
         type: T.Literal("json_schema"),
         json_schema: T.Object(
           {
-            name: T.Optional(T.String({ description: "What the format is called." })),
+            name: optional(T.String(), "What the format is called."),
             description: nullable(T.String(), "What the format is for."),
             schema: T.Unknown({ description: "JSON Schema of the answer." }),
             strict: nullable(T.Boolean(), "The answer is always held to the schema."),
@@ -193,8 +194,9 @@ export const ChatCompletion = T.Object({
         role: T.Literal("assistant"),
         content: orNull(T.String()),
         refusal: T.Null(),
-        reasoning_content: T.Optional(
-          T.String({ description: "A reasoning model's thoughts, which are not its answer." }),
+        reasoning_content: optional(
+          T.String(),
+          "A reasoning model's thoughts, which are not its answer.",
         ),
         tool_calls: T.Optional(T.Array(ToolCall)),
         function_call: T.Optional(ToolCall.properties.function),

@@ -4,7 +4,7 @@ import {
   completionsAtOnce,
 } from "../../../core/chat/completion-service.ts";
 import type { RawPrompt } from "../../../core/ports/chat-engine.ts";
-import { refuse, withoutNulls } from "../../wire/fields.ts";
+import { inputsOf, refuse, withoutNulls } from "../../wire/fields.ts";
 import { toGenerationSettings, toSampling } from "../../wire/generation-fields.ts";
 import { type CompletionRequest, defaultMaxTokens } from "./schema.ts";
 
@@ -62,16 +62,7 @@ export function toCompletionsRequest(
 export const placesOf = (body: CompletionRequest): number =>
   Math.min(promptCount(body) * Math.max(body.n ?? 1, body.best_of ?? 1), completionsAtOnce);
 
-/** A list of numbers is one prompt. */
-const promptCount = ({ prompt }: CompletionRequest): number =>
-  Array.isArray(prompt) && typeof prompt[0] !== "number" ? prompt.length : 1;
+const promptCount = ({ prompt }: CompletionRequest): number => toPrompts(prompt).length;
 
-function toPrompts(prompt: CompletionRequest["prompt"]): RawPrompt[] {
-  if (prompt === null) return [""];
-  if (typeof prompt === "string") return [prompt];
-  return isTokens(prompt)
-    ? [prompt]
-    : prompt.flatMap((one) => (typeof one === "number" ? [] : [one]));
-}
-
-const isTokens = (prompt: readonly unknown[]): prompt is number[] => typeof prompt[0] === "number";
+const toPrompts = (prompt: CompletionRequest["prompt"]): RawPrompt[] =>
+  prompt === null ? [""] : inputsOf(prompt);

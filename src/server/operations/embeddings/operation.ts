@@ -3,10 +3,11 @@ import type {
   EmbeddingRequest as DomainRequest,
   EmbeddingService,
 } from "../../../core/embedding/embedding-service.ts";
-import type { Embedding, EmbeddingInput } from "../../../core/ports/embedding-engine.ts";
+import type { Embedding } from "../../../core/ports/embedding-engine.ts";
 import { specifiedErrors } from "../../middleware/errors.ts";
 import { specifiedModelErrors } from "../../openapi.ts";
 import { type Answer, defineOperation, tags } from "../../operation.ts";
+import { inputsOf, isOneInput } from "../../wire/fields.ts";
 import { EmbeddingList, EmbeddingRequest } from "./schema.ts";
 
 export const embeddings = defineOperation({
@@ -57,31 +58,12 @@ export const embeddings = defineOperation({
   },
 });
 
-function toEmbeddingRequest({ model, input, dimensions }: EmbeddingRequest): DomainRequest {
-  const single = toSingleInput(input);
-  const inputs: readonly EmbeddingInput[] = single === undefined ? toInputs(input) : [single];
-  return {
-    model,
-    inputs,
-    ...(single === undefined ? {} : { fieldOf: () => "input" }),
-    ...(typeof dimensions === "number" ? { dimensions } : {}),
-  };
-}
-
-/** The one input, where it is not in a list of inputs. */
-function toSingleInput(input: EmbeddingRequest["input"]): EmbeddingInput | undefined {
-  if (typeof input === "string") return input;
-  return isTokens(input) ? input : undefined;
-}
-
-const isTokens = (input: readonly unknown[]): input is number[] =>
-  input.every((item) => typeof item === "number");
-
-function toInputs(input: EmbeddingRequest["input"]): EmbeddingInput[] {
-  return typeof input === "string"
-    ? [input]
-    : input.flatMap((item) => (typeof item === "number" ? [] : [item]));
-}
+const toEmbeddingRequest = ({ model, input, dimensions }: EmbeddingRequest): DomainRequest => ({
+  model,
+  inputs: inputsOf(input),
+  ...(isOneInput(input) ? { fieldOf: () => "input" } : {}),
+  ...(typeof dimensions === "number" ? { dimensions } : {}),
+});
 
 /** Numbers that are written before others get their turn: some milliseconds. */
 const sliceNumbers = 32_768;

@@ -1,6 +1,6 @@
 /** Embeddings on the wire. */
 import { type Static, Type as T } from "@sinclair/typebox";
-import { acceptedAs, count, nullable, open } from "../../wire/fields.ts";
+import { acceptedAs, count, nullable, open, optional } from "../../wire/fields.ts";
 
 const Tokens = T.Array(count(), { minItems: 1 });
 
@@ -15,11 +15,10 @@ export const EmbeddingRequest = T.Object(
           "One text, or several; or the token ids of one or of several. None empty, none over the model's context, no more than the node takes: 2048 unless configured.",
       },
     ),
-    encoding_format: T.Optional(
-      T.Union([T.Literal("float"), T.Literal("base64"), T.Null()], {
-        default: "float",
-        description: "`base64`: the vector's little-endian 32-bit floats.",
-      }),
+    encoding_format: optional(
+      T.Union([T.Literal("float"), T.Literal("base64"), T.Null()]),
+      "`base64`: the vector's little-endian 32-bit floats.",
+      "float",
     ),
     dimensions: nullable(
       T.Integer({ minimum: 1 }),

@@ -133,7 +133,7 @@ const deleteFile = defineOperation({
 
 export const fileOperations = [uploadFile, listFiles, getFile, getFileContent, deleteFile] as const;
 
-export function toFileObject(file: FileRecord): FileObject {
+function toFileObject(file: FileRecord): FileObject {
   const { id, bytes, filename, purpose, sha256, type, createdAt, expiresAt } = file;
   return {
     id,
@@ -169,7 +169,7 @@ interface UploadRequest {
 const examineFields = fieldExaminer(UploadFields);
 
 /** The fields of an upload; they may come behind the file, which is refused with them. */
-export function toUploadRequest(fields: ReadonlyMap<string, string>): UploadRequest {
+function toUploadRequest(fields: ReadonlyMap<string, string>): UploadRequest {
   const found: Record<string, unknown> = Object.fromEntries(fields);
   const { purpose } = found;
   const why = typeof purpose === "string" ? unserved.get(purpose) : undefined;

@@ -1,6 +1,6 @@
 /** Files on the wire. */
 import { type Static, Type as T } from "@sinclair/typebox";
-import { count, oneOf } from "../../wire/fields.ts";
+import { count, oneOf, optional } from "../../wire/fields.ts";
 import { pageQuery, pageSchema } from "../../wire/page-schema.ts";
 
 /** Of OpenAI's purposes those that a file can serve here. */
@@ -13,7 +13,7 @@ export const FileObject = T.Object({
   object: T.Literal("file"),
   bytes: count(),
   created_at: T.Integer({ description: "Unix time in seconds." }),
-  expires_at: T.Optional(T.Integer({ description: "When it is deleted; absent: never." })),
+  expires_at: optional(T.Integer(), "When it is deleted; absent: never."),
   filename: T.String(),
   purpose: Purpose,
   status: T.Literal("processed"),
@@ -30,12 +30,9 @@ export const FileUpload = T.Object({
   }),
   purpose: Purpose,
   "expires_after[anchor]": T.Optional(T.Literal("created_at")),
-  "expires_after[seconds]": T.Optional(
-    T.Integer({
-      minimum: 3600,
-      maximum: 2_592_000,
-      description: "How long after its upload it is deleted; absent: never.",
-    }),
+  "expires_after[seconds]": optional(
+    T.Integer({ minimum: 3600, maximum: 2_592_000 }),
+    "How long after its upload it is deleted; absent: never.",
   ),
 });
 
@@ -47,7 +44,7 @@ export type UploadFields = Static<typeof UploadFields>;
 export const fileLimits = { most: 10_000, usual: 1000 };
 
 export const FileQuery = pageQuery(fileLimits, {
-  purpose: T.Optional(T.String({ description: "Only files with this purpose." })),
+  purpose: optional(T.String(), "Only files with this purpose."),
 });
 
 export const FileList = pageSchema(FileObject);

@@ -1,6 +1,6 @@
 /** Messages of MCP on the wire: JSON-RPC 2.0, which the protocol's own library reads further. */
 import { type Static, Type as T } from "@sinclair/typebox";
-import { open, unexamined } from "../../wire/fields.ts";
+import { open, optional, unexamined } from "../../wire/fields.ts";
 
 /** Versions of the protocol before 2025-06-18 send several messages at once. */
 const mostMessages = 8;
@@ -15,11 +15,9 @@ const Message = T.Object(
     // Not a literal: a message of another version is to be told which field it is.
     jsonrpc: T.String({ pattern: "^2\\.0$", "x-expected": "'2.0'" }),
     id: T.Optional(id),
-    method: T.Optional(
-      T.String({
-        maxLength: 256,
-        description: "`initialize`, `tools/list`, `tools/call`, `resources/read`, …",
-      }),
+    method: optional(
+      T.String({ maxLength: 256 }),
+      "`initialize`, `tools/list`, `tools/call`, `resources/read`, …",
     ),
     params: T.Optional(T.Object({}, open)),
   },

@@ -8,6 +8,7 @@ import {
   nullable,
   oneOf,
   open,
+  optional,
   rejected,
 } from "../../wire/fields.ts";
 import { samplingFields } from "../../wire/generation-fields.ts";
@@ -23,7 +24,7 @@ const ofEarlierThoughts = "Models are not shown their earlier thoughts.";
 const InnerBlock = T.Object(
   {
     type: T.String({ description: "`text`." }),
-    text: T.Optional(T.String({ description: "The text." })),
+    text: optional(T.String(), "The text."),
     citations: accepted("They are not part of the text."),
     ...cached,
   },
@@ -43,21 +44,16 @@ export const Block = T.Object(
       description:
         "`text`; in a message of the assistant's also `tool_use`, `thinking` and `redacted_thinking`, in one of the user's `tool_result`. Images, documents, search results and the blocks of Anthropic's own tools are rejected: the models read text only.",
     }),
-    text: T.Optional(T.String({ description: "Of `text`." })),
-    id: T.Optional(T.String({ minLength: 1, description: "Of `tool_use`: the call's id." })),
-    name: T.Optional(T.String({ minLength: 1, description: "Of `tool_use`: the tool." })),
-    input: T.Optional(
-      T.Unknown({
-        description:
-          "Of `tool_use`: the arguments, an object. Each call is answered in the turn right after it.",
-      }),
+    text: optional(T.String(), "Of `text`."),
+    id: optional(T.String({ minLength: 1 }), "Of `tool_use`: the call's id."),
+    name: optional(T.String({ minLength: 1 }), "Of `tool_use`: the tool."),
+    input: optional(
+      T.Unknown(),
+      "Of `tool_use`: the arguments, an object. Each call is answered in the turn right after it.",
     ),
-    tool_use_id: T.Optional(
-      T.String({
-        minLength: 1,
-        description:
-          "Of `tool_result`: the call that it answers. Results come before texts in their turn.",
-      }),
+    tool_use_id: optional(
+      T.String({ minLength: 1 }),
+      "Of `tool_result`: the call that it answers. Results come before texts in their turn.",
     ),
     content: nullable(TextBlocks, "Of `tool_result`: what the tool answered."),
     is_error: nullable(
@@ -108,12 +104,12 @@ const Tool = T.Object(
       T.String(),
       "`custom`, which may be left out. The tools that Anthropic runs or describes are rejected.",
     ),
-    name: T.Optional(
+    name: optional(
       T.String({
         pattern: "^[A-Za-z0-9_-]{1,128}$",
         "x-expected": "1 to 128 letters, digits, '_' or '-'",
-        description: "Required.",
       }),
+      "Required.",
     ),
     description: nullable(T.String(), "What the tool does, for the model."),
     input_schema: nullable(

@@ -1,6 +1,6 @@
 /** What the node tells of itself, on the wire: information, models, health and readiness. */
 import { type Static, Type as T } from "@sinclair/typebox";
-import { count, oneOf } from "../../wire/fields.ts";
+import { count, oneOf, optional } from "../../wire/fields.ts";
 
 const Upstream = T.Object(
   {
@@ -36,11 +36,9 @@ const ModelInfo = T.Object({
   dry_multiplier: T.Number(),
   dry_base: T.Number(),
   dry_allowed_length: T.Integer(),
-  advice: T.Optional(
-    T.String({
-      description:
-        "An extension: of the starter chat model, what would be better on this machine, with the command.",
-    }),
+  advice: optional(
+    T.String(),
+    "An extension: of the starter chat model, what would be better on this machine, with the command.",
   ),
   upstream: T.Optional(Upstream),
 });

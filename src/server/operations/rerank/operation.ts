@@ -105,7 +105,7 @@ const rerankAtCohere = defineOperation({
 
 export const rerankOperations = [rerank, rerankAtCohere] as const;
 
-export function toRerankRequest(body: RerankRequest): DomainRequest {
+function toRerankRequest(body: RerankRequest): DomainRequest {
   const { model, query, documents, top_n: topN, max_tokens_per_doc: most } = body;
   return {
     model,
@@ -132,7 +132,7 @@ interface Ranked {
 const sliceLength = 1_000_000;
 
 /** A `RerankResult` as JSON; megabytes of documents take a while to write in one go. */
-export async function toRerankResultJson(ranking: Ranked): Promise<string> {
+async function toRerankResultJson(ranking: Ranked): Promise<string> {
   const { id, model, ranked, tokens, documents } = ranking;
   const items: string[] = [];
   let written = 0;

@@ -6,7 +6,7 @@ import { NodeError, reasonOf } from "../../../core/errors.ts";
 import type { ChatMessage, ToolCall } from "../../../core/ports/chat-engine.ts";
 import { isFinished } from "../../../core/ports/response-store.ts";
 import { quoted } from "../../../core/quoted.ts";
-import { JsonSize } from "../../json-size.ts";
+import { JsonSize } from "../../middleware/read-request.ts";
 import { chatNames, type FieldNames, withNames } from "../../wire/field-names.ts";
 import { refuse, withoutNulls } from "../../wire/fields.ts";
 import { checkedArguments, type PartTypes, textOfParts } from "../../wire/messages.ts";

@@ -2,7 +2,7 @@
 import { TypeCompiler } from "@sinclair/typebox/compiler";
 import type { SavedResponse } from "../../../core/ports/response-store.ts";
 import { quoted } from "../../../core/quoted.ts";
-import { excessText, JsonSize } from "../../json-size.ts";
+import { excessText, JsonSize } from "../../middleware/read-request.ts";
 import { refuse } from "../../wire/fields.ts";
 import { type Input, InputItem } from "./request-schema.ts";
 import { type Includable, served } from "./tool-schema.ts";

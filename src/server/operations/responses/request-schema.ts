@@ -8,6 +8,7 @@ import {
   nullable,
   oneOf,
   open,
+  optional,
   readAs,
   rejected,
 } from "../../wire/fields.ts";
@@ -18,9 +19,9 @@ import { includeList, ResponseTool, TextFormat, ToolChoice } from "./tool-schema
 const ofEarlierOutput = "Clients send it back of earlier output.";
 const cachesItself = "The node finds what it has evaluated before by itself.";
 
-const partText = { text: T.Optional(T.String({ description: "The text." })) };
+const partText = { text: optional(T.String(), "The text.") };
 const partRefusal = {
-  refusal: T.Optional(T.String({ description: "Of another model's output; it counts as text." })),
+  refusal: optional(T.String(), "Of another model's output; it counts as text."),
 };
 
 /** A content part of any type; one that is not text is rejected where it is read. */
@@ -59,23 +60,21 @@ export const Part = readAs(
 
 export type Part = Static<typeof Part>;
 
-const role = T.Optional(
-  oneOf(["user", "assistant", "system", "developer"], {
-    description: "Of a message. `developer` counts as `system`.",
-  }),
+const role = optional(
+  oneOf(["user", "assistant", "system", "developer"]),
+  "Of a message. `developer` counts as `system`.",
 );
-const content = T.Optional(
+const content = optional(
   T.Union([T.String(), T.Array(Part), T.Null()], {
     "x-expected": "a string or a list of content parts",
-    description:
-      "Of a message: text, or a list of text parts that are joined. Images, audio and files are rejected; upload a file to a vector store and send the tool `file_search`.",
   }),
+  "Of a message: text, or a list of text parts that are joined. Images, audio and files are rejected; upload a file to a vector store and send the tool `file_search`.",
 );
 const callFields = {
   call_id: nullable(T.String({ minLength: 1 }), "Of a function's call and its output."),
-  name: T.Optional(T.Unknown({ description: "Of a function's call: the function's name." })),
+  name: optional(T.Unknown(), "Of a function's call: the function's name."),
   namespace: nullable(T.String(), "Of a function's call: the namespace that it was offered in."),
-  arguments: T.Optional(T.Unknown({ description: "Of a function's call: JSON, as a text." })),
+  arguments: optional(T.Unknown(), "Of a function's call: JSON, as a text."),
 };
 const outputText = "Of a function's output: text, or a list of text parts that are joined.";
 
@@ -118,7 +117,7 @@ const itemTypes = [
     {
       type: T.Literal("function_call_output"),
       call_id: callFields.call_id,
-      output: T.Optional(T.Union([T.String(), T.Array(Part)], { description: outputText })),
+      output: optional(T.Union([T.String(), T.Array(Part)]), outputText),
       ...known,
       name: accepted("The call says it."),
       namespace: accepted("The call says it."),
@@ -162,7 +161,7 @@ export const InputItem = readAs(
       content,
       id: nullable(T.String(), "What an `item_reference` refers to; else it is not looked at."),
       ...callFields,
-      output: T.Optional(T.Unknown({ description: outputText })),
+      output: optional(T.Unknown(), outputText),
     },
     open,
   ),
@@ -176,12 +175,9 @@ const thinksAsLong = "A model thinks as long as it does.";
 export const ResponseRequest = T.Object(
   {
     model: T.String({ minLength: 1, description: "Name of a chat model of this node." }),
-    input: T.Optional(
-      T.Union([T.String(), T.Array(InputItem)], {
-        "x-expected": "a text or a list of items",
-        description:
-          "What is asked, and required: a text, which counts as a message of the user, or the items of a conversation. No more of them than the node takes: 2048 unless configured.",
-      }),
+    input: optional(
+      T.Union([T.String(), T.Array(InputItem)], { "x-expected": "a text or a list of items" }),
+      "What is asked, and required: a text, which counts as a message of the user, or the items of a conversation. No more of them than the node takes: 2048 unless configured.",
     ),
     instructions: nullable(
       T.String(),

@@ -3,7 +3,7 @@ import { type Static, Type as T, type TProperties } from "@sinclair/typebox";
 import { responseStatuses } from "../../../core/ports/response-store.ts";
 import { Metadata } from "../../wire/attributes.ts";
 import { Logprobs } from "../../wire/completion.ts";
-import { count, oneOf, orNull } from "../../wire/fields.ts";
+import { count, oneOf, optional, orNull } from "../../wire/fields.ts";
 import { RetrievalReport } from "../../wire/grounding.ts";
 import { ResponseTool, TextFormat, ToolChoice } from "./tool-schema.ts";
 
@@ -47,9 +47,7 @@ const FunctionCall = T.Object({
   status: ItemStatus,
   call_id: T.String({ description: "What its `function_call_output` names." }),
   name: T.String(),
-  namespace: T.Optional(
-    T.String({ description: "The one that the function was offered in, if any." }),
-  ),
+  namespace: optional(T.String(), "The one that the function was offered in, if any."),
   arguments: T.String({ description: "JSON." }),
 });
 
@@ -126,11 +124,9 @@ export const ResponseObject = T.Object({
   output: T.Array(OutputItem),
   usage: orNull(ResponseUsage),
   previous_response_id: orNull(T.String()),
-  conversation: T.Optional(
-    T.Object(
-      { id: T.String() },
-      { description: "The conversation that it was made in, if it was made in one." },
-    ),
+  conversation: optional(
+    T.Object({ id: T.String() }),
+    "The conversation that it was made in, if it was made in one.",
   ),
   background: T.Boolean(),
   store: T.Boolean({ description: "Whether the response is stored, and can be read later." }),
@@ -149,19 +145,14 @@ export const ResponseObject = T.Object({
     { description: "A model thinks as long as it does, and nothing sums its thoughts up." },
   ),
   truncation: oneOf(["auto", "disabled"]),
-  truncated_messages: T.Optional(
-    T.Integer({
-      minimum: 1,
-      description:
-        "How many of the oldest messages of the conversation were left out so that it fits, with `truncation: auto`. An extension.",
-    }),
+  truncated_messages: optional(
+    T.Integer({ minimum: 1 }),
+    "How many of the oldest messages of the conversation were left out so that it fits, with `truncation: auto`. An extension.",
   ),
   service_tier: T.Literal("default"),
-  system_fingerprint: T.Optional(
-    T.String({
-      description:
-        "Changes only when the weights, the engine's build or the model's settings do. An extension.",
-    }),
+  system_fingerprint: optional(
+    T.String(),
+    "Changes only when the weights, the engine's build or the model's settings do. An extension.",
   ),
   retrieval: T.Optional(RetrievalReport),
 });

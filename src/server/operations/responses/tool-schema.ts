@@ -1,15 +1,24 @@
 /** Tools, which of them is to be called, the form of the text, and what is included: the same in requests and responses. */
 import { type ArrayOptions, type Static, Type as T } from "@sinclair/typebox";
 import { Filter, StoreReferences } from "../../wire/attributes.ts";
-import { ignored, ignoredAs, nullable, oneOf, open, readAs, rejected } from "../../wire/fields.ts";
+import {
+  ignored,
+  ignoredAs,
+  nullable,
+  oneOf,
+  open,
+  optional,
+  readAs,
+  rejected,
+} from "../../wire/fields.ts";
 
 const functionFields = {
-  name: T.Optional(
+  name: optional(
     T.String({
       pattern: "^[A-Za-z0-9_-]{1,64}$",
       "x-expected": "1 to 64 letters, digits, '_' or '-'",
-      description: "Of a function, or of a namespace.",
     }),
+    "Of a function, or of a namespace.",
   ),
   description: nullable(T.String(), "What the function does, for the model."),
   parameters: nullable(
@@ -42,19 +51,15 @@ const NamespacedTool = readAs(
   "ignored",
 );
 
-const namespaceTools = T.Optional(
-  T.Array(NamespacedTool, {
-    maxItems: 128,
-    description: "Of a namespace: its functions. What is not a function is left out.",
-  }),
+const namespaceTools = optional(
+  T.Array(NamespacedTool, { maxItems: 128 }),
+  "Of a namespace: its functions. What is not a function is left out.",
 );
 
 const Namespace = T.Object(
   {
     type: T.Literal("namespace"),
-    name: T.Optional(
-      T.String({ description: "The model's names of the functions begin with it." }),
-    ),
+    name: optional(T.String(), "The model's names of the functions begin with it."),
     tools: namespaceTools,
     description: ignored("The model reads the descriptions of the functions."),
   },
@@ -116,8 +121,8 @@ export const ResponseTool = readAs(
 export type ResponseTool = Static<typeof ResponseTool>;
 
 const functionName = {
-  name: T.Optional(T.String({ description: "Of the function that is to be called." })),
-  namespace: T.Optional(T.String({ description: "The one that the function is in." })),
+  name: optional(T.String(), "Of the function that is to be called."),
+  namespace: optional(T.String(), "The one that the function is in."),
 };
 
 const chosen = [
@@ -126,18 +131,16 @@ const chosen = [
 ];
 
 const allowed = {
-  mode: T.Optional(
-    oneOf(["auto", "required"], {
-      description: "Of `allowed_tools`: whether one of them must be called.",
-    }),
+  mode: optional(
+    oneOf(["auto", "required"]),
+    "Of `allowed_tools`: whether one of them must be called.",
   ),
-  tools: T.Optional(
+  tools: optional(
     T.Array(readAs(T.Object({ type: T.String(), ...functionName }, open), chosen), {
       minItems: 1,
       maxItems: 128,
-      description:
-        "Of `allowed_tools`: those that may be called, by type and name. The model is told of no others.",
     }),
+    "Of `allowed_tools`: those that may be called, by type and name. The model is told of no others.",
   ),
 };
 
@@ -172,7 +175,7 @@ export const TextFormat = T.Union(
     T.Object(
       {
         type: T.Literal("json_schema"),
-        name: T.Optional(T.String({ description: "What the format is called." })),
+        name: optional(T.String(), "What the format is called."),
         description: nullable(T.String(), "What the format is for."),
         schema: T.Unknown({ description: "JSON Schema of the text." }),
         strict: nullable(T.Boolean(), "The text is always held to the schema."),

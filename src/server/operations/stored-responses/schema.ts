@@ -1,7 +1,7 @@
 /** Stored responses on the wire. */
 import { Type as T } from "@sinclair/typebox";
 import { responseStatuses } from "../../../core/ports/response-store.ts";
-import { ignored, open, orNull, rejectedAs } from "../../wire/fields.ts";
+import { ignored, open, optional, orNull, rejectedAs } from "../../wire/fields.ts";
 import { pageQuery, pageSchema } from "../../wire/page-schema.ts";
 import { includeList } from "../responses/tool-schema.ts";
 
@@ -17,10 +17,9 @@ const wholeOnly =
 
 export const ResponseQuery = T.Object({
   include,
-  stream: T.Optional(
-    T.Union([rejectedAs(T.Literal("true"), wholeOnly), T.Literal("false")], {
-      description: "`true` is rejected: a stored response is answered whole.",
-    }),
+  stream: optional(
+    T.Union([rejectedAs(T.Literal("true"), wholeOnly), T.Literal("false")]),
+    "`true` is rejected: a stored response is answered whole.",
   ),
   starting_after: ignored("It is about streams."),
   include_obfuscation: ignored("It is about streams."),

@@ -2,7 +2,16 @@
 import { type Static, Type as T } from "@sinclair/typebox";
 import { chunkBounds, fileStatuses } from "../../../core/documents/records.ts";
 import { Attributes, Filter, Metadata } from "../../wire/attributes.ts";
-import { count, ignored, nullable, oneOf, open, orNull, rejectedAs } from "../../wire/fields.ts";
+import {
+  count,
+  ignored,
+  nullable,
+  oneOf,
+  open,
+  optional,
+  orNull,
+  rejectedAs,
+} from "../../wire/fields.ts";
 import { pageQuery, pageSchema } from "../../wire/page-schema.ts";
 
 const ChunkingStrategy = T.Union(
@@ -144,9 +153,7 @@ export const VectorStoreFile = T.Object({
     { description: "Why it failed; or, while it is in progress, what it waits for." },
   ),
   usage_bytes: T.Integer({ description: "Bytes of its passages, with their vectors." }),
-  bytes: T.Optional(
-    T.Integer({ description: "Bytes of the uploaded file; absent where it was not uploaded." }),
-  ),
+  bytes: optional(T.Integer(), "Bytes of the uploaded file; absent where it was not uploaded."),
   passages: T.Integer({ description: "How many passages were made of it." }),
   attributes: Attributes,
   chunking_strategy: ChunkingUsed,
@@ -173,7 +180,7 @@ export const VectorStoreFileUpdate = T.Object(
 export const storeFileLimits = { most: 100, usual: 20 };
 
 export const VectorStoreFileQuery = pageQuery(storeFileLimits, {
-  filter: T.Optional(oneOf(fileStatuses, { description: "Only files with this status." })),
+  filter: optional(oneOf(fileStatuses), "Only files with this status."),
 });
 
 export const VectorStoreFileList = pageSchema(VectorStoreFile);
@@ -246,14 +253,14 @@ export const VectorStoreSearchRequest = T.Object(
     ranking_options: nullable(
       T.Object(
         {
-          ranker: T.Optional(
-            T.Union(
-              [T.Literal("none"), T.Literal("auto"), T.Literal("default-2024-11-15"), T.Null()],
-              {
-                description:
-                  "`none` asks no reranking model; the others ask the node's, where it has one.",
-              },
-            ),
+          ranker: optional(
+            T.Union([
+              T.Literal("none"),
+              T.Literal("auto"),
+              T.Literal("default-2024-11-15"),
+              T.Null(),
+            ]),
+            "`none` asks no reranking model; the others ask the node's, where it has one.",
           ),
           hybrid_search: ignored(
             "How vectors and words are weighed is the node's setting (`[retrieval]`).",

@@ -1,5 +1,10 @@
 import { describe, expect, test } from "bun:test";
-import { deepestNesting, JsonSize, mostKeys, mostValues } from "../../../src/server/json-size.ts";
+import {
+  deepestNesting,
+  JsonSize,
+  mostKeys,
+  mostValues,
+} from "../../../../src/server/middleware/read-request.ts";
 
 const add = (text: string) => new JsonSize().add(new TextEncoder().encode(text));
 const nested = (depth: number): string => "[".repeat(depth) + "]".repeat(depth);
