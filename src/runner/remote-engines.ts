@@ -26,11 +26,7 @@ export function remoteChatEngine(
     contextSize,
     tokenizer: remoteTokenizer(runner),
     async countTokens(messages, tools, options) {
-      const call: Call = {
-        type: "count-chat",
-        messages,
-        ...given({ tools }),
-      };
+      const call: Call = { type: "count-chat", messages, ...given({ tools }) };
       const { counts } = await ask(runner, call, "counts", options);
       return counts[0] ?? 0;
     },
@@ -107,11 +103,10 @@ async function ask<Type extends Asked>(
     fail: reject,
   });
   // A caller that left still counts as served until the process has stopped computing for it.
-  const leave = (): void => {
+  using _ = onAbort(signal, () => {
     cancel();
     void pauseFor(longestCancelMs, undefined, { ref: false }).then(() => reject(signal?.reason));
-  };
-  using _ = onAbort(signal, leave);
+  });
   try {
     return await promise;
   } finally {
@@ -136,11 +131,7 @@ async function* generate(
     arrived.resolve();
     end();
   };
-  const call: Call = {
-    type: "generate",
-    request,
-    ...given({ caller, prefixScope }),
-  };
+  const call: Call = { type: "generate", request, ...given({ caller, prefixScope }) };
   const { cancel, credit } = runner.call(call, {
     hear(item) {
       if (item.type === "start") onStart?.(item.promptTokens ?? 0);
@@ -151,11 +142,10 @@ async function* generate(
     fail: settle,
   });
   // On abort, not on the next read: nobody may be reading, and the slot must be freed.
-  const leave = (): void => {
+  using _ = onAbort(signal, () => {
     cancel();
     arrived.resolve();
-  };
-  using _ = onAbort(signal, leave);
+  });
   let taken = 0;
   try {
     for (;;) {

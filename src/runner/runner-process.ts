@@ -8,7 +8,7 @@ import { settledSettings } from "../core/models/model.ts";
 import type { ModelSpec } from "../core/ports/model-host.ts";
 import { noProgress, type Progress, type ProgressStep } from "../core/progress.ts";
 import { exitOf, lastLine, type Program, tailOf } from "../subprocess/program.ts";
-import { Heartbeat, StallWatch } from "./heartbeat.ts";
+import { Heartbeat } from "./heartbeat.ts";
 import {
   type EngineSettings,
   type Facts,
@@ -89,7 +89,7 @@ export async function startRunner(
     },
     ipc(message: FromRunner) {
       heartbeat.heard();
-      if (message.type !== "heartbeat") stall?.moved();
+      if (message.type !== "heartbeat") stall?.refresh();
       switch (message.type) {
         case "listening":
           send({ type: "load", engine, spec });
@@ -112,7 +112,8 @@ export async function startRunner(
           load.stage = message.stage;
           return;
         case "loaded":
-          stall?.[Symbol.dispose]();
+          clearTimeout(stall);
+          stall = undefined;
           step?.finish();
           heartbeat.loaded();
           loaded.resolve({ version: message.version, facts: message.facts });
@@ -127,7 +128,7 @@ export async function startRunner(
   const givenUp = Promise.withResolvers<void>();
   const ended = Promise.race([child.exited, givenUp.promise]).then(async (): Promise<Ending> => {
     heartbeat[Symbol.dispose]();
-    stall?.[Symbol.dispose]();
+    clearTimeout(stall);
     const isHung = hung !== undefined;
     const words = isHung ? Promise.race([stderrTail, pauseFor(lastWordsMs, "")]) : stderrTail;
     return { how: hung ?? exitOf(child), hung: isHung, stderrTail: await words };
@@ -157,12 +158,9 @@ export async function startRunner(
     onHung: killHung,
   });
   // A thread of native code that waits for ever leaves the loop free to answer heartbeats.
-  const stall =
-    engine.backend === "cpu"
-      ? undefined
-      : new StallWatch(mostStallMs(heartbeatTimeoutMs), () =>
-          killHung(`no progress for ${Math.round(mostStallMs(heartbeatTimeoutMs) / 1000)} s`),
-        );
+  const stallMs = engine.backend === "cpu" ? 0 : heartbeatTimeoutMs * stallFactor;
+  const onStall = (): void => killHung(`no progress for ${Math.round(stallMs / 1000)} s`);
+  let stall = stallMs === 0 ? undefined : setTimeout(onStall, stallMs);
   const broken = ended.then(({ how, stderrTail: tail }): never => {
     throw new NodeError(
       "unavailable",
@@ -199,8 +197,8 @@ export async function startRunner(
   }
 }
 
-/** How long an accelerator may take for a step of a load: some compile their programs at first use. */
-const mostStallMs = (heartbeatTimeoutMs: number): number => heartbeatTimeoutMs * 4;
+/** A step of a load may take so many times the silence: some accelerators compile their programs at first use. */
+const stallFactor = 4;
 
 /** A process in an uninterruptible system call, such as a read from a dead disk, is not ended by any signal. */
 const longestEndMs = 5000;

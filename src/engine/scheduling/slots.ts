@@ -1,5 +1,6 @@
 /** Slots: each request gets a sequence of the KV cache, or waits for one in a fair queue. */
 import type { Token } from "node-llama-cpp";
+import { onAbort } from "../../core/abort.ts";
 import { NodeError } from "../../core/errors.ts";
 import type { CallOptions } from "../../core/ports/chat-engine.ts";
 import type { PrefixSource } from "./answer.ts";
@@ -64,17 +65,12 @@ export class Slots {
     this.checkQueue(caller);
     const { promise, resolve, reject } = Promise.withResolvers<Slot>();
     const waiter: Waiter = { request, give: resolve, refuse: reject };
-    const leave = (): void => {
+    using _ = onAbort(signal, () => {
       this.#queue.leave(caller, waiter);
       reject(signal.reason);
-    };
-    signal.addEventListener("abort", leave, { once: true });
+    });
     this.#queue.join(caller, waiter)?.refuse(this.#busy());
-    try {
-      return await promise;
-    } finally {
-      signal.removeEventListener("abort", leave);
-    }
+    return await promise;
   }
 
   #busy(): NodeError {
