@@ -215,8 +215,6 @@ async function follow(
   }
 }
 
-/** What an ingest did, as lines for a person or as JSON for a program. */
-
 interface IngestOutcome {
   /** Documents that were removed. */
   removed: readonly string[];

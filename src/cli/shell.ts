@@ -14,10 +14,8 @@ export class CommandError extends NodeError {
 
 export interface Shell {
   env: Readonly<Record<string, string | undefined>>;
-  /** The working directory. */
   cwd: string;
   program: Program;
-  /** The node's version. */
   version: string;
   /** What it was built from. */
   build: string;
@@ -37,7 +35,6 @@ export interface Shell {
   paint(text: string): void;
   /** The same to standard error, for progress that moves. */
   draw(text: string): void;
-  /** Standard input. */
   input: ShellInput;
   /** How much memory the process holds, in bytes. */
   residentMemory: () => number;

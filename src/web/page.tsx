@@ -72,9 +72,9 @@ function Logo() {
   );
 }
 
-/** The tabs: one stop for the Tab key, arrows between them. */
 const steps: Readonly<Record<string, number>> = { ArrowRight: 1, ArrowLeft: -1 };
 
+/** One stop for the Tab key, arrows between them. */
 function TabList() {
   const move = (event: KeyboardEvent, at: number): void => {
     const step = steps[event.key];

@@ -8,9 +8,7 @@ export interface Finding {
   check: string;
   /** `note`: works, but may surprise. `problem`: must be fixed. */
   status: "ok" | "note" | "problem";
-  /** What was found, as sentences. */
   message: string;
-  /** What to do about it. */
   remedy?: string;
 }
 

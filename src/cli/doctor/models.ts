@@ -20,7 +20,6 @@ import { toUpstreamSpec } from "../../node/node-settings.ts";
 import { loadedFile, toRow, withChosenSource } from "../models/rows.ts";
 import { type Finding, type Installation, note, ok, problem } from "./finding.ts";
 
-/** A model that can be loaded as it is. */
 export interface FoundModel {
   model: ModelConfig;
   /** The file that is loaded. */

@@ -67,7 +67,6 @@ export class Circuit {
     return this.#state === "out" ? Math.max(0, this.#dueAt - this.#options.now()) : 0;
   }
 
-  /** It answered a request. */
   succeeded(): void {
     if (this.#state === "up") return;
     this.#state = "up";

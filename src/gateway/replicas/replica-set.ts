@@ -38,22 +38,16 @@ export class ReplicaSet implements Replicas, Disposable {
   readonly #options: ReplicaSetOptions;
   readonly #clock: Clock;
   readonly #placements = new Placements();
-  readonly #probes: Probes;
+  /** What ends the waiting for a probe, or the probe, of each that is out. */
+  readonly #probes = new Map<Member, Disposable>();
   /** Those whose failure was said in the log, and not their return yet. */
   readonly #saidOut = new Set<Member>();
   #members: readonly Member[];
   #leases = 0;
 
   constructor(options: ReplicaSetOptions) {
-    const { clock = systemClock, probe } = options;
     this.#options = options;
-    this.#clock = clock;
-    this.#probes = new Probes({
-      probe,
-      clock,
-      onFailed: (member, why) =>
-        this.#failed(member, why, member.circuit.failed(member.circuit.outages)),
-    });
+    this.#clock = options.clock ?? systemClock;
     this.#members = options.urls.map((url) => this.#member(url, "up"));
   }
 
@@ -61,7 +55,6 @@ export class ReplicaSet implements Replicas, Disposable {
     return this.#members.map(({ url }) => url);
   }
 
-  /** How each is now. */
   status(): ReplicaStatus[] {
     return this.#members.map(({ url, inFlight, circuit: { state } }) => ({ url, inFlight, state }));
   }
@@ -110,7 +103,7 @@ export class ReplicaSet implements Replicas, Disposable {
       (url) => this.#members.find((member) => member.url === url) ?? this.#member(url, "trial"),
     );
     for (const member of gone) {
-      this.#probes.cancel(member);
+      this.#cancelProbe(member);
       this.#saidOut.delete(member);
       this.#options.onEvent?.({ type: "removed", url: member.url });
     }
@@ -118,7 +111,7 @@ export class ReplicaSet implements Replicas, Disposable {
 
   /** Ends the asking; what is in progress goes on. */
   [Symbol.dispose](): void {
-    this.#probes[Symbol.dispose]();
+    for (const member of this.#probes.keys()) this.#cancelProbe(member);
   }
 
   #member(url: string, state: "up" | "trial"): Member {
@@ -145,12 +138,14 @@ export class ReplicaSet implements Replicas, Disposable {
       reason: why,
       seconds: Math.round(pauseMs / 100) / 10,
     });
-    this.#probes.askIn(pauseMs, member);
+    this.#cancelProbe(member);
+    const timer = this.#clock.after(pauseMs, () => void this.#probe(member));
+    this.#probes.set(member, timer);
   }
 
   #up(member: Member): void {
     if (!this.#members.includes(member)) return;
-    this.#probes.cancel(member);
+    this.#cancelProbe(member);
     this.#saidOut.delete(member);
     const { model, log } = this.#options;
     log.info("a replica answers", { model, replica: member.url });
@@ -159,6 +154,30 @@ export class ReplicaSet implements Replicas, Disposable {
   /** What becomes of a request at one that is gone is nobody's concern any more. */
   #tell(member: Member, event: ReplicaEvent): void {
     if (this.#members.includes(member)) this.#options.onEvent?.(event);
+  }
+
+  /** Its pause is over. Without a probe, a request tries it. */
+  async #probe(member: Member): Promise<void> {
+    const { circuit, url } = member;
+    const asking = new AbortController();
+    using _ = this.#clock.after(timeoutMs, () =>
+      asking.abort(new Error(`no answer within ${timeoutMs / 1000} s`)),
+    );
+    const isOver = { [Symbol.dispose]: () => asking.abort() };
+    this.#probes.set(member, isOver);
+    const { probe } = this.#options;
+    const why = await probe?.(url, asking.signal).then(() => undefined, reasonOf);
+    // Meanwhile a request was answered, or it was removed.
+    if (this.#probes.get(member) !== isOver) return;
+    this.#probes.delete(member);
+    if (why === undefined) circuit.tryAgain();
+    else this.#failed(member, why, circuit.failed(circuit.outages));
+  }
+
+  /** It answers again, or is no replica any more. */
+  #cancelProbe(member: Member): void {
+    this.#probes.get(member)?.[Symbol.dispose]();
+    this.#probes.delete(member);
   }
 
   #unavailable(): NodeError {
@@ -176,57 +195,5 @@ export class ReplicaSet implements Replicas, Disposable {
 /** Checks a replica, such as by its list of models; throws where the answer is not a working server's. */
 export type Probe = (url: string, signal: AbortSignal) => Promise<void>;
 
-/** How long an answer may take. */
+/** How long an answer to a probe may take. */
 const timeoutMs = 5000;
-
-interface ProbesOptions {
-  /** Absent: one whose pause is over is tried by a request. */
-  probe: Probe | undefined;
-  clock: Clock;
-  /** It did not answer. */
-  onFailed: (member: Member, why: string) => void;
-}
-
-/** Checks replicas that are out in the background: each when its pause is over, one check at a time. */
-class Probes implements Disposable {
-  readonly #options: ProbesOptions;
-  /** What ends the waiting, and the asking, for each. */
-  readonly #waiting = new Map<Member, Disposable>();
-
-  constructor(options: ProbesOptions) {
-    this.#options = options;
-  }
-
-  /** Asks it then, unless it is cancelled before. */
-  askIn(ms: number, member: Member): void {
-    this.cancel(member);
-    const timer = this.#options.clock.after(ms, () => void this.#ask(member));
-    this.#waiting.set(member, timer);
-  }
-
-  /** It answers again, or is no replica any more. */
-  cancel(member: Member): void {
-    this.#waiting.get(member)?.[Symbol.dispose]();
-    this.#waiting.delete(member);
-  }
-
-  [Symbol.dispose](): void {
-    for (const member of this.#waiting.keys()) this.cancel(member);
-  }
-
-  async #ask(member: Member): Promise<void> {
-    const { probe, clock, onFailed } = this.#options;
-    const asking = new AbortController();
-    using _ = clock.after(timeoutMs, () =>
-      asking.abort(new Error(`no answer within ${timeoutMs / 1000} s`)),
-    );
-    const isOver = { [Symbol.dispose]: () => asking.abort() };
-    this.#waiting.set(member, isOver);
-    const why = await probe?.(member.url, asking.signal).then(() => undefined, reasonOf);
-    // Meanwhile a request was answered, or it was removed.
-    if (this.#waiting.get(member) !== isOver) return;
-    this.#waiting.delete(member);
-    if (why === undefined) member.circuit.tryAgain();
-    else onFailed(member, why);
-  }
-}

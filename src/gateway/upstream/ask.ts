@@ -41,7 +41,6 @@ function mostBytesOf({ body = "", mostBytes: asked }: Question): number {
   return Math.min(mostBytes, leastBytes + (asked ?? sent * bytesPerByte));
 }
 
-/** The JSON that a replica answers. */
 export async function askJson(
   upstream: Upstream,
   question: Question,
@@ -185,7 +184,6 @@ const mostLogged = 500;
 export interface Upstream {
   /** What it is in a sentence: `the model 'llama-70b'`. */
   named: string;
-  /** What it is called there. */
   upstreamModel: string;
   key?: string;
   /** How long its server may be silent while it is waited for; 0: no bound. */

@@ -10,7 +10,7 @@ import type {
 } from "../../core/ports/chat-engine.ts";
 import { countAt, listAt, numberAt, objectAt, textAt } from "./json-fields.ts";
 
-/** A chunk that is none: no working server sends it. */
+/** What no working server sends: a chunk that is none, or more than was asked for. */
 export class BadChunk extends Error {
   override readonly name = "BadChunk";
 }
@@ -55,12 +55,10 @@ export class ChatChunks {
     return this.#reason !== undefined;
   }
 
-  /** Whether the server counted its tokens. */
   get hasUsage(): boolean {
     return this.#usage !== undefined;
   }
 
-  /** The events of one more chunk. */
   take(chunk: unknown): GenerationEvent[] {
     const usage = objectAt(chunk, "usage");
     if (usage !== undefined) this.#usage = this.#toUsage(usage);

@@ -75,7 +75,8 @@ export class StreamedAnswer implements Disposable {
       });
     } catch (error) {
       if (error instanceof SentInStream) throw refusedBy(this.#lease, error.reason);
-      if (isGarbage(error)) throw notBegun(this.#lease, garbage(this.#upstream, error.message));
+      if (error instanceof BadChunk)
+        throw notBegun(this.#lease, garbage(this.#upstream, error.message));
       throw error;
     }
     this.#lease.succeeded();
@@ -146,7 +147,7 @@ export class StreamedAnswer implements Disposable {
   #explain(error: unknown): unknown {
     // What a server says of one answer, such as of its length, is no fault of the replica.
     if (error instanceof SentInStream) return error.reason;
-    if (isGarbage(error)) {
+    if (error instanceof BadChunk) {
       this.#lease.failed(error.message);
       return garbage(this.#upstream, error.message);
     }
@@ -167,16 +168,8 @@ class SentInStream extends Error {
   }
 }
 
-const isGarbage = (error: unknown): error is Error =>
-  error instanceof BadChunk || error instanceof AnswerTooLong;
-
 /** Longest event: a whole answer in one, with its log probabilities. */
 const mostBytes = 8 * 1024 * 1024;
-
-/** More than a working server sends. */
-class AnswerTooLong extends Error {
-  override readonly name = "AnswerTooLong";
-}
 
 /** What all of an answer may have. */
 interface AnswerBounds {
@@ -211,15 +204,15 @@ export async function* boundedEventData(
     for await (const piece of bytes) {
       pending += piece.length;
       allBytes += piece.length;
-      if (allBytes > bounds.bytes) throw new AnswerTooLong(tooMuch);
+      if (allBytes > bounds.bytes) throw new BadChunk(tooMuch);
       yield piece;
-      if (pending > mostBytes) throw new AnswerTooLong("an event that is longer than any answer");
+      if (pending > mostBytes) throw new BadChunk("an event that is longer than any answer");
     }
   }
   for await (const events of eventData(counted())) {
     pending = 0;
     allEvents += events.length;
-    if (allEvents > bounds.events) throw new AnswerTooLong(tooMuch);
+    if (allEvents > bounds.events) throw new BadChunk(tooMuch);
     yield events;
   }
 }

@@ -18,7 +18,6 @@ export interface UpstreamEmbeddingOptions {
   dimension: number;
   maxTokens: number;
   vocabularySize: number;
-  /** Most texts of a request. */
   maxBatch: number;
   /** Absent: tokens are estimated. */
   count?: TextCounter;

@@ -41,7 +41,6 @@ function ragOf({ grounded, passages, collections = [] }: Settings): ChatRequest[
   };
 }
 
-/** How an answer grows with each chunk of its stream. */
 export type Timing = Pick<Measures, "firstTokenMs" | "restMs">;
 
 /** Whether a chunk brings some of the answer, or of the thoughts before it. */

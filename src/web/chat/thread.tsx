@@ -54,7 +54,6 @@ export function Thread() {
   );
 }
 
-/** What an empty conversation shows: three questions to begin with. */
 interface Example {
   question: string;
   about: string;

@@ -20,7 +20,6 @@ export function FailureNote({ message, onRetry }: FailureNoteProps) {
   );
 }
 
-/** A button that copies a text and says that it did. */
 const shownMs = 1600;
 
 export function CopyButton({ text, label }: { text: string; label: string }) {

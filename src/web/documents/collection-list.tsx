@@ -72,7 +72,6 @@ function summaryOf(store: VectorStore): string {
   ].join(", ");
 }
 
-/** Asks for the name of a collection, to make or to rename one. */
 const longest = 256;
 
 interface NameDialogProps {

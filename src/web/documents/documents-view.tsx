@@ -78,7 +78,6 @@ function Room() {
   );
 }
 
-/** One collection: its name, what can be done with it as a whole, and its documents. */
 type Doing = "renaming" | "emptying" | "deleting";
 
 function CollectionView({ store }: { store: VectorStore }) {

@@ -67,13 +67,13 @@ addEventListener("beforeunload", (event) => {
   if (queue.active.value.length > 0) event.preventDefault();
 });
 
-/** Sends one file by XMLHttpRequest, the browser's one way to tell how far an upload is. */
 interface SendOptions {
   signal: AbortSignal;
   /** Told how many bytes are sent, from time to time. */
   onProgress: (bytes: number) => void;
 }
 
+/** By XMLHttpRequest, the browser's one way to tell how far an upload is. */
 async function sendFile(file: File, { signal, onProgress }: SendOptions): Promise<FileObject> {
   const { promise, resolve, reject } = Promise.withResolvers<XMLHttpRequest>();
   const request = new XMLHttpRequest();

@@ -194,7 +194,6 @@ function Facts({ facts }: { facts: readonly Fact[] }) {
   );
 }
 
-/** A sparkline of the last two minutes. */
 const width = 240;
 const height = 48;
 const points = 60;
