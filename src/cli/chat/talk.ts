@@ -79,18 +79,7 @@ const sentence = (error: unknown): string =>
   error instanceof NodeError ? error.message : `Something failed: ${reasonOf(error)}`;
 
 /** The lines that a person types, with editing and a history, and what Ctrl-C means while they do. */
-interface TypedLines extends Disposable {
-  /** The next line; undefined when there will be none. */
-  next(prompt: string): Promise<string | undefined>;
-  /** Calls back at each Ctrl-C. */
-  onInterrupt(heard: () => void): void;
-  /** Shows the prompt again, with what is typed so far left behind. */
-  redraw(): void;
-  /** Ends the input: a pending `next` resolves to undefined. */
-  end(): void;
-}
-
-function typedLines({ input, stopped }: Shell): TypedLines {
+function typedLines({ input, stopped }: Shell) {
   const editor = createInterface({ ...input.terminal(), terminal: true, historySize: 1000 });
   const typed: string[] = [];
   let waiting: ((line: string | undefined) => void) | undefined;
@@ -112,7 +101,8 @@ function typedLines({ input, stopped }: Shell): TypedLines {
   editor.on("close", end);
   stopped.addEventListener("abort", end, { once: true });
   return {
-    next(prompt) {
+    /** The next line; undefined when there will be none. */
+    next(prompt: string): Promise<string | undefined> {
       const { promise, resolve } = Promise.withResolvers<string | undefined>();
       waiting = resolve;
       if (typed.length === 0 && !isOver) {
@@ -122,11 +112,13 @@ function typedLines({ input, stopped }: Shell): TypedLines {
       deliver();
       return promise;
     },
-    onInterrupt: (heard) => void editor.on("SIGINT", heard),
-    redraw() {
+    onInterrupt: (heard: () => void): void => void editor.on("SIGINT", heard),
+    /** Shows the prompt again, with what is typed so far left behind. */
+    redraw(): void {
       editor.write(null, { ctrl: true, name: "u" });
       editor.prompt();
     },
+    /** A pending `next` resolves to undefined. */
     end,
     [Symbol.dispose]: () => editor.close(),
   };

@@ -60,12 +60,12 @@ async function checkModel(
   const model = await withChosenSource(configured, folder, capacity.machine);
   const source = await findSource(model.source, { folder, baseDir });
   if (source === undefined) return only(absent(check, model.source, model.type));
-  const damage = await damageOf(source, model.source, model.sha256?.toLowerCase());
-  if (damage !== undefined) return only(problem(check, damage.message, damage.remedy));
+  const damage = await damageOf(check, source, model);
+  if (damage !== undefined) return only(damage);
   const path = (await loadedFile(model, folder, baseDir)) ?? source;
   const facts = await readFacts(path);
-  const misfit = misfitOf(model, facts);
-  if (misfit !== undefined) return only(problem(check, misfit.message, misfit.remedy));
+  const misfit = misfitOf(check, model, facts);
+  if (misfit !== undefined) return only(misfit);
   const memory = toRow(capacity, path, facts, model).memory?.bytes ?? 0;
   const message = `${basename(path)} is whole: ${facts.architecture}, ${facts.quantization}, ${byteSize(facts.bytes)}; takes about ${byteSize(memory)} of memory.`;
   return { findings: [ok(check, message)], found: [{ model, path, facts, memory }] };
@@ -94,11 +94,6 @@ function absent(check: string, source: string, type: ModelConfig["type"]): Findi
   }
 }
 
-interface Fault {
-  message: string;
-  remedy: string;
-}
-
 const getAgain = "Get the file again, from where it came.";
 
 /** What the starter models must be. */
@@ -109,37 +104,36 @@ const starterDigests: Readonly<Record<string, string>> = {
 };
 
 async function damageOf(
+  check: string,
   path: string,
-  source: string,
-  sha256 = starterDigests[source],
-): Promise<Fault | undefined> {
+  { source, sha256 }: ModelConfig,
+): Promise<Finding | undefined> {
   const file = basename(path);
   try {
     await access(path, constants.R_OK);
   } catch {
-    return {
-      message: `${file} cannot be read by this user.`,
-      remedy: `Give the node's user the right to: chmod a+r ${path}`,
-    };
+    const remedy = `Give the node's user the right to: chmod a+r ${path}`;
+    return problem(check, `${file} cannot be read by this user.`, remedy);
   }
   try {
     const { missingBytes } = await import("../../engine/gguf/model-facts.ts");
     const missing = await missingBytes(path);
     if (missing > 0) {
-      return { message: `${file} is cut off: ${byteSize(missing)} are missing.`, remedy: getAgain };
+      return problem(check, `${file} is cut off: ${byteSize(missing)} are missing.`, getAgain);
     }
   } catch (error) {
-    return { message: `${file} is not a GGUF file: ${reasonOf(error)}.`, remedy: getAgain };
+    return problem(check, `${file} is not a GGUF file: ${reasonOf(error)}.`, getAgain);
   }
-  const found = sha256 === undefined ? undefined : await sha256Of(path);
-  if (found === sha256) return undefined;
-  const isStarter = source in starterDigests;
-  return {
-    message: `${file} is not the file that it should be: its sha256 is ${found}, expected ${sha256}.`,
-    remedy: isStarter
+  const wanted = sha256?.toLowerCase() ?? starterDigests[source];
+  const found = wanted === undefined ? undefined : await sha256Of(path);
+  if (found === wanted) return undefined;
+  return problem(
+    check,
+    `${file} is not the file that it should be: its sha256 is ${found}, expected ${wanted}.`,
+    source in starterDigests
       ? `Remove ${path}; the next start makes it again.`
       : `${getAgain} Or correct 'sha256' of the model.`,
-  };
+  );
 }
 
 async function sha256Of(path: string): Promise<string> {
@@ -155,21 +149,23 @@ const canBe = (type: ModelConfig["type"], kind: ModelFacts["kind"]): boolean =>
   type === kind || (type === "embedding" && kind === "chat");
 
 function misfitOf(
+  check: string,
   { name, type, ctx_size: wanted }: ModelConfig,
-  facts: ModelFacts,
-): Fault | undefined {
-  if (!canBe(type, facts.kind)) {
-    return {
-      message: `It is configured ${purposes[type]}, but its file is a model ${purposes[facts.kind]}.`,
-      remedy: `Set type = "${facts.kind}" for '${name}', or name another source.`,
-    };
+  { kind, trainContext }: ModelFacts,
+): Finding | undefined {
+  if (!canBe(type, kind)) {
+    return problem(
+      check,
+      `It is configured ${purposes[type]}, but its file is a model ${purposes[kind]}.`,
+      `Set type = "${kind}" for '${name}', or name another source.`,
+    );
   }
-  if (wanted === "auto" || wanted <= facts.trainContext || facts.trainContext === 0)
-    return undefined;
-  return {
-    message: `ctx_size is ${wanted}, but it was trained on ${facts.trainContext} tokens.`,
-    remedy: `Set ctx_size = ${facts.trainContext} or less; 0 takes what fits.`,
-  };
+  if (wanted === "auto" || wanted <= trainContext || trainContext === 0) return undefined;
+  return problem(
+    check,
+    `ctx_size is ${wanted}, but it was trained on ${trainContext} tokens.`,
+    `Set ctx_size = ${trainContext} or less; 0 takes what fits.`,
+  );
 }
 
 function checkMemory(

@@ -5,8 +5,7 @@ import { theNode } from "../../core/documents/document-caller.ts";
 import { StoreAccess } from "../../core/documents/store-access.ts";
 import { NodeError } from "../../core/errors.ts";
 import type { KeyStore } from "../../core/limits/api-key.ts";
-import type { RedisFacts, RedisOptions } from "../../gateway/redis/connection.ts";
-import type { RedisKeyStore } from "../../gateway/redis/key-store.ts";
+import type { RedisOptions } from "../../gateway/redis/connection.ts";
 import { collectionStore } from "../../node/documents/open-collection.ts";
 import { dataDirOf, toSharedServer } from "../../node/node-settings.ts";
 import { documentsFile, SqliteDocuments } from "../../store/documents/sqlite-documents.ts";
@@ -14,22 +13,15 @@ import { keysFile, SqliteKeys } from "../../store/keys/sqlite-keys.ts";
 import { createCommandLog } from "../log.ts";
 import { CommandError, type Shell } from "../shell.ts";
 
-interface OpenKeyStore<Keys extends KeyStore = KeyStore> extends Disposable {
-  keys: Keys;
-}
-
-interface OpenSharedKeys extends OpenKeyStore<RedisKeyStore> {
-  /** Of the server, without credentials. */
-  address: string;
-  serverFacts(): Promise<RedisFacts>;
-}
-
-export async function openKeyStore(config: Config, baseDir: string): Promise<OpenKeyStore> {
+export async function openKeyStore(
+  config: Config,
+  baseDir: string,
+): Promise<Disposable & { keys: KeyStore }> {
   const server = toSharedServer(config);
   return server === undefined ? openOwnKeys(config, baseDir) : await openSharedKeys(server);
 }
 
-export function openOwnKeys(config: Config, baseDir: string): OpenKeyStore<SqliteKeys> {
+export function openOwnKeys(config: Config, baseDir: string) {
   const keys = new SqliteKeys(join(dataDirOf(config, baseDir), keysFile));
   return { keys, [Symbol.dispose]: () => keys[Symbol.dispose]() };
 }
@@ -37,7 +29,7 @@ export function openOwnKeys(config: Config, baseDir: string): OpenKeyStore<Sqlit
 /** A person waits for longer than a request does. */
 const timeoutMs = 5000;
 
-export async function openSharedKeys(server: RedisOptions): Promise<OpenSharedKeys> {
+export async function openSharedKeys(server: RedisOptions) {
   const { RedisConnection } = await import("../../gateway/redis/connection.ts");
   const { RedisKeyStore } = await import("../../gateway/redis/key-store.ts");
   const connection = new RedisConnection({ ...server, timeoutMs });

@@ -133,30 +133,19 @@ function CollectionView({ store }: { store: VectorStore }) {
           onClose={end}
         />
       )}
-      {doing === "emptying" && (
+      {(doing === "emptying" || doing === "deleting") && (
         <RemovalDialog
-          title={`Empty “${name}”?`}
-          lost={<Lost store={store} what="" />}
-          action="Empty it"
-          files="the uploaded files"
-          steps={counts.total}
-          remove={(options) => emptyCollection(id, options)}
-          onClose={end}
-          onDone={() => void refreshShown()}
-          focusAfter="collection-name"
-        />
-      )}
-      {doing === "deleting" && (
-        <RemovalDialog
-          title={`Delete “${name}”?`}
-          lost={<Lost store={store} what="the collection and " />}
-          action="Delete it"
+          title={`${doing === "emptying" ? "Empty" : "Delete"} “${name}”?`}
+          lost={<Lost store={store} what={doing === "emptying" ? "" : "the collection and "} />}
+          action={doing === "emptying" ? "Empty it" : "Delete it"}
           files={counts.total > 0 ? "the uploaded files" : undefined}
           steps={counts.total}
-          remove={(options) => deleteCollection(id, options)}
+          remove={(options) =>
+            doing === "emptying" ? emptyCollection(id, options) : deleteCollection(id, options)
+          }
           onClose={end}
           onDone={(isComplete) => {
-            if (isComplete) forgetCollection(id);
+            if (isComplete && doing === "deleting") forgetCollection(id);
             void refreshShown();
           }}
           focusAfter="collection-name"
