@@ -17,7 +17,6 @@ export async function handbookPagesIn(folder: string): Promise<HandbookPage[]> {
   return names.map((name) => ({ name, path: join(folder, name) }));
 }
 
-/** The pages as documents that can be ingested. */
 export async function handbookDocuments(pages: readonly HandbookPage[]): Promise<SourceDocument[]> {
   return await Promise.all(
     pages.map(async ({ name, path }) => {

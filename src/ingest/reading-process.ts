@@ -189,7 +189,6 @@ interface Watch {
   stop(): NodeError | undefined;
 }
 
-/** Ends the process when a file takes too much. */
 function watched(
   process: Bun.Subprocess,
   { read_timeout: seconds, read_memory: megabytes }: ReadingBounds,

@@ -12,15 +12,12 @@ import { writeAtomically } from "../models/files.ts";
 
 /** The processes of this machine, or of this container. */
 export interface Processes {
-  /** This process. */
   id: number;
   /** Tells a process from a later one with the same id; undefined: there is no such process. */
   startOf(id: number): string | undefined;
-  /** Sends SIGHUP. */
   hangUp(id: number): void;
 }
 
-/** What a reload of the configuration did. */
 export interface ReloadOutcome {
   /** Names of the keys that are in force now. */
   changed: string[];
@@ -63,7 +60,6 @@ export interface RunningNodeOptions {
 export class RunningNode implements AsyncDisposable {
   readonly #options: RunningNodeOptions;
   readonly #record: NodeRecord;
-  /** Reloads run one after another. */
   #last: Promise<unknown> = Promise.resolve();
   /** Listens for SIGHUP as long as others may find the record: where nobody listens, it ends a process. */
   readonly #hangups: Disposable;

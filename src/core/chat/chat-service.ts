@@ -18,7 +18,6 @@ export interface ChatRequest extends Omit<GenerationRequest, "sampling"> {
   model: string;
   /** Only what the caller said; the model's settings fill the rest. */
   sampling: Partial<Sampling>;
-  /** How many answers to generate. */
   choices?: number;
   /** What the caller says of grounding; absent: as the node does it. */
   rag?: RagRequest;
@@ -32,7 +31,6 @@ export interface CallerRequest extends ChatRequest {
 export interface ChatAnswer {
   model: string;
   fingerprint: string;
-  /** How many answers there are. */
   choices: number;
   /** What of the caller's sampling the model does not act on. */
   ignored: readonly (keyof Sampling)[];

@@ -117,7 +117,6 @@ class SharedEcho {
     this.#complete.promise.catch(() => {});
   }
 
-  /** The events of the first answer. */
   async *lead(events: Events): AsyncGenerator<GenerationEvent> {
     try {
       for await (const event of events) {

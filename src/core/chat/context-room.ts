@@ -79,7 +79,6 @@ function withoutTurns(turns: readonly Turn[], count: number): readonly Turn[] {
 
 interface TruncatedConversation {
   left: readonly ChatMessage[];
-  /** How many messages were left out. */
   dropped: number;
 }
 

@@ -26,11 +26,9 @@ export interface DocumentParts {
   retrieval: RetrievalService;
   /** Which process the documents belong to. */
   ownership: { take(): boolean; check(): void };
-  /** The name of the node's own collection. */
   ownCollection: string;
   /** The model that fills collections; throws where there is none, or it is not ready. */
   model: () => { name: string; maxTokens: number; spec: CollectionSpec };
-  /** How files are cut by default. */
   usualChunking: (model: { maxTokens: number }) => Chunking;
   detectType: DetectType;
   ingest: IngestFile;

@@ -104,7 +104,7 @@ export class FileService {
     await this.remove(id);
   }
 
-  /** Deletes a file for any caller. */
+  /** For any caller. */
   async remove(id: string): Promise<void> {
     const { registry, files, ownership } = this.#parts;
     ownership.check();

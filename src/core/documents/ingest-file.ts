@@ -6,7 +6,6 @@ import type { DocumentParts, SharedParts } from "./documents.ts";
 import type { Quota } from "./quota.ts";
 import type { Chunking, Failure, FailureCode, FileRecord, StoreFile } from "./records.ts";
 
-/** What came of a file. */
 export interface IngestedFile {
   passages: number;
   bytes: number;

@@ -64,7 +64,6 @@ export class IngestQueue {
     return this.#waits.get(keyOf(file));
   }
 
-  /** Says that there is something to do. */
   wake(): void {
     this.#isAwake = true;
     this.#wake();

@@ -21,7 +21,6 @@ export class StoreAccess {
     this.#parts = parts;
   }
 
-  /** The vector store with this id. */
   async get(caller: DocumentCaller, id: string, param = "vector_store_id"): Promise<StoreRecord> {
     // What is not for the caller is not looked for: the time of an answer would tell whether it is there.
     const search = () => (mayUse(caller, id) ? this.#byId(id) : undefined);

@@ -143,7 +143,6 @@ export class StoreFileService {
     return { ...found, attributes };
   }
 
-  /** Its passages in their order, from a position on. */
   async content(
     caller: DocumentCaller,
     storeId: string,

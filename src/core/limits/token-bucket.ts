@@ -3,7 +3,6 @@
  * It counts anything that is limited by the minute: requests, or the tokens of a model.
  */
 
-/** The state of one limit. */
 export interface RateLimit {
   limit: number;
   remaining: number;
@@ -21,7 +20,6 @@ export function waitMsFor(limit: number, used: number, amount: number): number {
   return missing <= rounding ? 0 : (missing * minuteMs) / limit;
 }
 
-/** The state of a bucket of which so much is used. */
 export const rateLimitOf = (limit: number, used: number): RateLimit => ({
   limit,
   remaining: Math.max(0, Math.floor(limit - used + rounding)),

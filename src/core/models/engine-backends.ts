@@ -15,7 +15,6 @@ export interface RejectedBackend {
   reason: string;
   /** Whether the machine has a device for it; without one there is nothing to tell. */
   hasDevice: boolean;
-  /** What to do about it. */
   remedy?: string;
   /** The date of the trial, where it was not made just now. */
   triedOn?: string;
@@ -39,7 +38,6 @@ export interface LastingFailure {
   isForAll: boolean;
 }
 
-/** What a backend is chosen for. */
 export interface BackendSubject {
   path: string;
   /** 0: it is to stay on the CPU. */
@@ -126,7 +124,6 @@ export const notFinite = "what it computes is not a number";
 
 export const tryAgain = "'paddock doctor --gpu' tries it again and says what to do";
 
-/** The reason with the date of its trial. */
 export const datedReason = ({ reason, triedOn }: RejectedBackend): string =>
   triedOn === undefined ? reason : `${reason} (tried on ${triedOn})`;
 

@@ -77,12 +77,10 @@ export class ModelActivities {
     return [...this.#activities.values()];
   }
 
-  /** Whether any of them is asked for something. */
   get isBusy(): boolean {
     return this.all().some(({ waiting, inUse }) => waiting + inUse > 0);
   }
 
-  /** Why models would refuse another call. */
   problems(): string[] {
     return this.all().flatMap(({ problem }) => problem ?? []);
   }

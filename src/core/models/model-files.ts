@@ -19,7 +19,6 @@ export function partsOf(file: string): string[] {
 /** Whether the file is a part that another one stands for. */
 export const isLaterPart = (file: string): boolean => partsOf(file).indexOf(file) > 0;
 
-/** At most so many are named. */
 const mostNamed = 5;
 
 /** What is wrong where some of a model's files are not there. */
@@ -31,7 +30,6 @@ export function missingParts(missing: readonly string[], all: number): string {
   return `${names.join(", ")}${more}${whole} ${verb} not there`;
 }
 
-/** What weights can be quantized to. */
 export const quantizations = ["f16", "q8_0", "q6_k", "q5_k_m", "q4_k_m", "q4_k_s", "q4_0"] as const;
 
 export type Quantization = (typeof quantizations)[number];

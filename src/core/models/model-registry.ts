@@ -27,7 +27,6 @@ export class ModelRegistry {
     this.#awaited.delete(model.card.name);
   }
 
-  /** Says why a model is not there yet. */
   unavailable(name: string, reason: NodeError): void {
     this.#awaited.set(name, reason);
   }
@@ -111,7 +110,6 @@ const isOf = <Type extends ModelType>(
 /** The tokenizer of a model that a caller names, and how much the model takes. */
 export interface ModelTokenizer {
   tokenizer: Tokenizer;
-  /** Tokens of the model's context. */
   contextSize: number;
 }
 

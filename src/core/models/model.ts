@@ -24,7 +24,6 @@ export type WantedSettings = Omit<ModelSettings, keyof FittedSettings> & {
   [Key in keyof FittedSettings]: number | "auto";
 };
 
-/** Where an upstream model runs. */
 export interface UpstreamCard {
   /** What it is called there. */
   model: string;
@@ -87,7 +86,6 @@ export function settledSettings(wanted: WantedSettings, chosen: FittedSettings):
   };
 }
 
-/** The names that `prompt_template` takes. */
 export const promptTemplateNames = [
   "auto",
   "alpaca",

@@ -25,7 +25,6 @@ export interface BackgroundOptions extends QueueBounds {
   log: Log;
 }
 
-/** What is to be made. */
 export interface BackgroundRequest {
   /** As it is stored until it is made; its status does not matter. */
   response: SavedResponse;

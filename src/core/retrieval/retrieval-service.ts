@@ -51,7 +51,6 @@ export interface RetrievalRequest {
   messages: readonly ChatMessage[];
   /** Bounds of this request; they may narrow the node's, never widen them. */
   bounds: Partial<SearchBounds>;
-  /** Where is searched, and for whom. */
   scope: SearchScope;
 }
 
@@ -196,7 +195,6 @@ export class RetrievalService {
     return this.#backend?.queryPrefix ?? "";
   }
 
-  /** The embedding model that matches questions. */
   model(): EmbeddingModel {
     const { embeddingModel } = this.collection;
     if (embeddingModel !== undefined) return this.#models.embedding(embeddingModel);

@@ -23,7 +23,6 @@ export interface SearchScope {
   isReranked?: boolean;
 }
 
-/** A collection that is searched. */
 export interface SearchTarget {
   /** Id of its vector store; empty where the node has none. */
   store: string;
@@ -32,7 +31,6 @@ export interface SearchTarget {
   queryPrefix: string;
   /** Absent: all. */
   documents?: DocumentSelection;
-  /** Whether passages of a document may be shown. */
   shows: (document: string) => boolean;
 }
 
@@ -70,13 +68,11 @@ export function fuse(
   return [...found.values()].sort((a, b) => b.score - a.score);
 }
 
-/** A passage that was found, with where it lies. */
 export interface FoundPassage extends ScoredPassage {
   /** As people know it: of an uploaded file its name. */
   document: string;
   /** The vector store that it is in; empty where the node has none. */
   store: string;
-  /** The id of its file. */
   file: string;
 }
 

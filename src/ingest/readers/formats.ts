@@ -93,7 +93,6 @@ export const documentExtensions: readonly string[] = Object.values(documents).fl
 /** Endings with a dot, in lower case, that can be read. */
 export const readableExtensions: readonly string[] = [...documentExtensions, ...codeExtensions];
 
-/** The format that a name claims. */
 export const claimedFormat = (name: string): Format | undefined =>
   byExtension.get(extensionOf(name));
 

@@ -39,7 +39,6 @@ const words: Readonly<Record<keyof ReadLimits, string>> = {
   max_text_length: "characters of text",
 };
 
-/** The error for a file that exceeds a limit. */
 export const beyond = (limit: keyof ReadLimits, limits: ReadLimits): NodeError =>
   unreadable(`has more than ${limits[limit]} ${words[limit]}; divide it, or raise ingest.${limit}`);
 

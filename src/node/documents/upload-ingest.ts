@@ -72,7 +72,6 @@ export class UploadIngest implements AsyncDisposable {
     }
   }
 
-  /** One waits at most. */
   async #replaceIdle(next: IdleReader | undefined): Promise<void> {
     const idle = this.#idle;
     this.#idle = next;

@@ -15,7 +15,6 @@ import { openUpstreamModel } from "../../gateway/upstream/open-model.ts";
 import { probeServer } from "../../gateway/upstream/server-facts.ts";
 import { toUpstreamSpec } from "../node-settings.ts";
 
-/** The value of an environment variable. */
 export type SecretOf = (variable: string) => string | undefined;
 
 export interface UpstreamModelsOptions {

@@ -86,12 +86,10 @@ export class NodeModels implements AsyncDisposable {
     this.#upstreams = upstreams;
   }
 
-  /** The engine and its build; known from the first loaded model on. */
   get engineVersion(): string {
     return this.#host.version;
   }
 
-  /** Threads of all models together. */
   get threads(): number {
     return this.#host.threads;
   }

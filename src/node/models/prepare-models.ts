@@ -38,7 +38,6 @@ export interface PreparedParts {
   stopping: AbortSignal;
 }
 
-/** What the node works with in the background. */
 interface Background {
   quiet: QuietTimes;
   /** For work that somebody waits for. */

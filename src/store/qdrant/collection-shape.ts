@@ -19,7 +19,6 @@ export interface CollectionShape {
   embedding: EmbeddingIdentity | undefined;
 }
 
-/** The sparse vector of a passage's words. */
 export const wordsVector = "words";
 export const documentField = "document";
 

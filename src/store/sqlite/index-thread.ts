@@ -25,7 +25,6 @@ export type IndexCall =
 export interface IndexState {
   /** What a search found, nearest first; empty for other calls. */
   keys: readonly number[];
-  /** The last key that was added. */
   lastKey: number;
 }
 

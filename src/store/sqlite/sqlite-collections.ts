@@ -113,7 +113,6 @@ function isBlank(path: string): boolean {
   }
 }
 
-/** The database, where it holds a collection. */
 function describing(database: Database): Database {
   if (readMeta(database, "dimension") !== undefined) return database;
   throw new Error("it does not say what vectors it holds");

@@ -307,7 +307,6 @@ export class ThreadedIndex {
     return this.#calls.call({ type: "load", path, lastKey });
   }
 
-  /** Ends the thread once the calls before are done. */
   async close(): Promise<void> {
     await this.#calls.close();
   }

@@ -90,7 +90,6 @@ export class VectorSearch {
       .all(JSON.stringify(keys));
   }
 
-  /** Compares every chosen row beyond a key. */
   async #scan(
     vector: Float32Array,
     after: number,
@@ -178,7 +177,6 @@ export async function removeInSlices(
   return removed;
 }
 
-/** A vector as a SQLite blob. */
 export function toBytes({ buffer, byteOffset, byteLength }: Float32Array): Uint8Array {
   return new Uint8Array(buffer, byteOffset, byteLength);
 }

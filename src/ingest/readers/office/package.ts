@@ -14,7 +14,6 @@ const programs = {
 
 export type OfficeFormat = keyof typeof programs;
 
-/** What is read from the file's parts. */
 export function officeParts<Result>(
   bytes: Uint8Array,
   limits: ReadLimits,

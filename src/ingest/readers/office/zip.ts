@@ -111,7 +111,6 @@ const extra64 = 1;
 const unknown32 = 0xffffffff;
 const unknown16 = 0xffff;
 
-/** The entries in the order of the directory. */
 function zipEntries(zip: Buffer): ZipEntry[] {
   const { start, end, shift } = directoryOf(zip);
   const entries: ZipEntry[] = [];
