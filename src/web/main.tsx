@@ -1,6 +1,6 @@
 /** Entry of the page: renders it, and asks the node what it has. */
 import { render } from "preact";
-import { keepToTheNode } from "./chat/defaults.ts";
+import { keepToTheNode } from "./chat/store.ts";
 import { keepCollections } from "./documents/collections.ts";
 import { takeDroppedFiles } from "./documents/drop-area.tsx";
 import { followNode } from "./node/state.ts";

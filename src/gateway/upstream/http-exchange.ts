@@ -176,18 +176,15 @@ const releaseMs = 1000;
 /** Why an upstream server could not be reached, or broke off, in words that name no address. */
 export class ConnectionFailure extends Error {
   override readonly name = "ConnectionFailure";
-  /** Whether it took too long, rather than failed. */
-  readonly isSilence: boolean;
 
-  constructor(reason: string, { isSilence = false, cause }: FailureDetails = {}) {
-    super(reason, cause === undefined ? undefined : { cause });
-    this.isSilence = isSilence;
+  constructor(
+    reason: string,
+    options?: ErrorOptions,
+    /** Whether it took too long, rather than failed. */
+    readonly isSilence = false,
+  ) {
+    super(reason, options);
   }
-}
-
-interface FailureDetails {
-  isSilence?: boolean;
-  cause?: unknown;
 }
 
 /** By the codes of the system and of TLS. */
@@ -217,7 +214,7 @@ function toConnectionFailure(error: unknown): ConnectionFailure {
 }
 
 const silence = (ms: number): ConnectionFailure =>
-  new ConnectionFailure(`no answer for ${ms / 1000} s`, { isSilence: true });
+  new ConnectionFailure(`no answer for ${ms / 1000} s`, {}, true);
 
 /** Notices that nothing comes while somebody waits; the time in which nobody reads does not count. */
 class SilenceWatch implements Disposable {

@@ -1,7 +1,8 @@
-/** The conversations of this browser, in its local storage, and what of the chat is open. */
-import { computed, signal } from "@preact/signals";
+/** The conversations of this browser, in its local storage, with settings that the node can honour, and what of the chat is open. */
+import { computed, effect, signal, untracked } from "@preact/signals";
 import { readItem, writeItem } from "../browser.ts";
-import { holdsPassages } from "../documents/collections.ts";
+import { areAllKnown, collections, holdsPassages } from "../documents/collections.ts";
+import { chatModels } from "../node/state.ts";
 import {
   type Conversation,
   defaultSettings,
@@ -32,7 +33,7 @@ export const lastSettings = (): Settings => current.value?.settings ?? defaultSe
 const groundedItem = "paddock.grounded";
 
 /** What the reader chose last: whether answers come from documents; undefined where nothing was chosen yet. */
-export function groundedChoice(): Grounded | undefined {
+function groundedChoice(): Grounded | undefined {
   const stored = readItem("local", groundedItem);
   return isGrounded(stored) ? stored : undefined;
 }
@@ -141,4 +142,48 @@ export const draft = signal("");
 /** Waits until the page is drawn again: a dialog that is being closed still holds the focus. */
 export function focusComposer(): void {
   setTimeout(() => document.getElementById("question")?.focus());
+}
+
+/** Settings follow what the node has: its models, its collections, its documents. */
+export function keepToTheNode(): void {
+  keepToKnownModels();
+  keepToKnownCollections();
+  groundNewConversations();
+}
+
+/** The conversation on the page while it is empty; other changes of it, such as a question's own settings, are none of this. */
+const emptyId = computed(() => {
+  const { id, turns = [] } = current.value ?? {};
+  return turns.length === 0 ? (id ?? "none yet") : undefined;
+});
+
+function groundNewConversations(): void {
+  effect(() => {
+    if (!holdsPassages.value || emptyId.value === undefined) return;
+    untracked(() => {
+      const isOpen = groundedChoice() === undefined && lastSettings().grounded === "off";
+      if (isOpen) changeSettings({ grounded: "auto" });
+    });
+  });
+}
+
+/** A conversation goes on without the collections that were deleted; the node would refuse it with them. */
+function keepToKnownCollections(): void {
+  effect(() => {
+    const chosen = current.value?.settings.collections ?? [];
+    if (!areAllKnown.value || chosen.length === 0) return;
+    const there = chosen.filter((id) => collections.value.some((store) => store.id === id));
+    if (there.length === chosen.length) return;
+    untracked(() => changeSettings({ collections: there.length === 0 ? undefined : there }));
+  });
+}
+
+/** A conversation whose model the node does not have goes on with the first that it has. */
+function keepToKnownModels(): void {
+  effect(() => {
+    const [first] = chatModels.value;
+    const model = current.value?.settings.model;
+    const known = chatModels.value.some(({ name }) => name === model);
+    if (!known && first !== undefined) changeSettings({ model: first.name });
+  });
 }

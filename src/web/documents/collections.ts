@@ -19,6 +19,9 @@ export type Access =
 export const access = signal<Access>({ state: "unknown" });
 const known = signal<readonly VectorStore[]>([]);
 export const hasMoreCollections = signal(false);
+export const areAllKnown = computed(
+  () => access.value.state === "open" && !hasMoreCollections.value,
+);
 /** How large a file may be, where the node says so. */
 export const maxFileBytes = signal<number | undefined>(undefined);
 
@@ -137,6 +140,5 @@ export function collectionsOf(points: readonly Point[]): string[] {
 function collectionName(id: string): string {
   const store = collections.value.find((one) => one.id === id);
   if (store !== undefined) return nameOf(store);
-  const isAllKnown = access.value.state === "open" && !hasMoreCollections.value;
-  return isAllKnown ? `${id} (not there any more)` : id;
+  return areAllKnown.value ? `${id} (not there any more)` : id;
 }

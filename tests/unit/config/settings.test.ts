@@ -1,8 +1,7 @@
 import { expect, test } from "bun:test";
 import { parse } from "smol-toml";
 import { loadConfig } from "../../../src/config/load.ts";
-import { modelKeys, nodeKeys } from "../../../src/config/settings.ts";
-import { configTemplate } from "../../../src/config/template.ts";
+import { configTemplate, modelKeys, nodeKeys } from "../../../src/config/settings.ts";
 
 const load = (text: string) =>
   loadConfig({ file: { path: "paddock.toml", text }, env: {}, flags: {} });
