@@ -26,6 +26,14 @@ export interface NamedSchema<Schema extends TSchema = TSchema> {
   schema: Schema;
 }
 
+/** `namedSchema({ ChatCompletion })`: the schema under that name. */
+export function namedSchema<Schema extends TSchema>(
+  one: Readonly<Record<string, Schema>>,
+): NamedSchema<Schema> {
+  for (const [name, schema] of Object.entries(one)) return { name, schema };
+  throw new Error("A schema in the OpenAPI document needs a name");
+}
+
 /** A file that is sent as it is, and never shown by a browser: who wrote it is not known. */
 export interface Download {
   content: Blob;

@@ -1,8 +1,9 @@
 /** POST /v1/chat/completions */
 import { specifiedErrors } from "../../middleware/errors.ts";
 import { specifiedModelErrors } from "../../openapi.ts";
-import { type Answer, defineOperation, type Handler, tags } from "../../operation.ts";
+import { type Answer, defineOperation, type Handler, namedSchema, tags } from "../../operation.ts";
 import { beginAnswer, type ChatNeeds } from "../../wire/answer.ts";
+import { toUsage } from "../../wire/completion.ts";
 import { scopesOfRag } from "../../wire/grounding.ts";
 import { newCompletionHead, toChatCompletion, toChunks } from "./completion.ts";
 import { fieldNamesOf, isOlderForm, toChatRequest } from "./request.ts";
@@ -35,13 +36,7 @@ const completion: ChatCompletion = {
       finish_reason: "stop",
     },
   ],
-  usage: {
-    prompt_tokens: 39,
-    completion_tokens: 7,
-    total_tokens: 46,
-    prompt_tokens_details: { cached_tokens: 0 },
-    completion_tokens_details: { reasoning_tokens: 0 },
-  },
+  usage: toUsage([{ promptTokens: 39, completionTokens: 7, cachedTokens: 0, reasoningTokens: 0 }]),
 };
 
 const chunk: ChatCompletionChunk = {
@@ -85,8 +80,7 @@ export const chat = defineOperation({
   tag: tags.chat,
   scope: "chat",
   body: {
-    name: "ChatCompletionRequest",
-    schema: ChatCompletionRequest,
+    ...namedSchema({ ChatCompletionRequest }),
     example: request,
     lists: [{ param: "messages", limit: "maxMessages" }],
     scopes: ({ rag }) => scopesOfRag(rag),
@@ -94,14 +88,12 @@ export const chat = defineOperation({
     logged: ({ model, messages }) => ({ model, messages }),
   },
   answer: {
-    name: "ChatCompletion",
-    schema: ChatCompletion,
+    ...namedSchema({ ChatCompletion }),
     description: "The answer.",
     example: completion,
   },
   stream: {
-    name: "ChatCompletionChunk",
-    schema: ChatCompletionChunk,
+    ...namedSchema({ ChatCompletionChunk }),
     description: "One line `data: <chunk>` for each of these, then the line `data: [DONE]`.",
     example: chunk,
   },

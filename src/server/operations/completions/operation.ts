@@ -2,8 +2,9 @@
 import type { CompletionService } from "../../../core/chat/completion-service.ts";
 import type { Log } from "../../../core/log.ts";
 import { modelErrors } from "../../openapi.ts";
-import { type Answer, defineOperation, type Handler, tags } from "../../operation.ts";
+import { type Answer, defineOperation, type Handler, namedSchema, tags } from "../../operation.ts";
 import { beginWith } from "../../wire/answer.ts";
+import { toUsage } from "../../wire/completion.ts";
 import { newHead, toChunks, toCompletionJson } from "./completion.ts";
 import { placesOf, toCandidates, toCompletionsRequest } from "./request.ts";
 import { Completion, CompletionChunk, CompletionRequest } from "./schema.ts";
@@ -27,13 +28,7 @@ const request: CompletionRequest = {
 const completion: Completion = {
   ...head,
   choices: [{ index: 0, text: " Madrid", logprobs: null, finish_reason: "stop" }],
-  usage: {
-    prompt_tokens: 13,
-    completion_tokens: 2,
-    total_tokens: 15,
-    prompt_tokens_details: { cached_tokens: 0 },
-    completion_tokens_details: { reasoning_tokens: 0 },
-  },
+  usage: toUsage([{ promptTokens: 13, completionTokens: 2, cachedTokens: 0, reasoningTokens: 0 }]),
 };
 
 const chunk: CompletionChunk = {
@@ -76,8 +71,7 @@ export const completions = defineOperation({
   tag: tags.chat,
   scope: "chat",
   body: {
-    name: "CompletionRequest",
-    schema: CompletionRequest,
+    ...namedSchema({ CompletionRequest }),
     example: request,
     // A list of numbers is one prompt.
     lists: [{ param: "prompt", limit: "maxInputs", isFor: (first) => typeof first !== "number" }],
@@ -85,14 +79,12 @@ export const completions = defineOperation({
     logged: ({ model, prompt, suffix }) => ({ model, prompt, ...(suffix ? { suffix } : {}) }),
   },
   answer: {
-    name: "Completion",
-    schema: Completion,
+    ...namedSchema({ Completion }),
     description: "The answers.",
     example: completion,
   },
   stream: {
-    name: "CompletionChunk",
-    schema: CompletionChunk,
+    ...namedSchema({ CompletionChunk }),
     description: "One line `data: <chunk>` for each of these, then the line `data: [DONE]`.",
     example: chunk,
   },

@@ -7,7 +7,7 @@ import type {
   ConversationService,
 } from "../../../core/responses/conversation-service.ts";
 import { documentErrors } from "../../openapi.ts";
-import { defineOperation, tags } from "../../operation.ts";
+import { defineOperation, namedSchema, tags } from "../../operation.ts";
 import { checkedPairs } from "../../wire/attributes.ts";
 import { refuse } from "../../wire/fields.ts";
 import {
@@ -64,8 +64,7 @@ const ofItem = {
 } as const;
 
 const conversationAnswer = {
-  name: "Conversation",
-  schema: ConversationSchema,
+  ...namedSchema({ Conversation: ConversationSchema }),
   description: "The conversation.",
   example: conversationExample,
 };
@@ -81,8 +80,7 @@ const createConversation = defineOperation({
     "Stored for the key that made it, for `responses.keep_for` seconds after its last change, within the bounds of stored responses.",
   parameters: {},
   body: {
-    name: "ConversationRequest",
-    schema: ConversationRequest,
+    ...namedSchema({ ConversationRequest }),
     example: { items: [sentItem], metadata: { topic: "llamas" } },
     logged: ({ items }) => ({ items }),
   },
@@ -114,8 +112,7 @@ const updateConversation = defineOperation({
   operationId: "updateConversation",
   summary: "Change a conversation's metadata",
   body: {
-    name: "ConversationChange",
-    schema: ConversationChange,
+    ...namedSchema({ ConversationChange }),
     example: { metadata: { topic: "alpacas" } },
     logged: () => ({}),
   },
@@ -150,8 +147,7 @@ const addConversationItems = defineOperation({
   operationId: "addConversationItems",
   summary: "Add items to a conversation",
   body: {
-    name: "ConversationItems",
-    schema: ItemsRequest,
+    ...namedSchema({ ConversationItems: ItemsRequest }),
     example: { items: [sentItem] },
     logged: ({ items }) => ({ items }),
   },
@@ -187,8 +183,7 @@ const getConversationItem = defineOperation({
   operationId: "getConversationItem",
   summary: "Read an item of a conversation",
   answer: {
-    name: "ConversationItem",
-    schema: ListedItem,
+    ...namedSchema({ ConversationItem: ListedItem }),
     description: "The item.",
     example: itemExample,
   },

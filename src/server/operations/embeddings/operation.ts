@@ -6,7 +6,7 @@ import type {
 import type { Embedding } from "../../../core/ports/embedding-engine.ts";
 import { specifiedErrors } from "../../middleware/errors.ts";
 import { specifiedModelErrors } from "../../openapi.ts";
-import { type Answer, defineOperation, tags } from "../../operation.ts";
+import { type Answer, defineOperation, namedSchema, tags } from "../../operation.ts";
 import { inputsOf, isOneInput } from "../../wire/fields.ts";
 import { EmbeddingList, EmbeddingRequest } from "./schema.ts";
 
@@ -21,16 +21,14 @@ export const embeddings = defineOperation({
   tag: tags.embeddings,
   scope: "embeddings",
   body: {
-    name: "EmbeddingRequest",
-    schema: EmbeddingRequest,
+    ...namedSchema({ EmbeddingRequest }),
     example: { model: "all-MiniLM-L6-v2", input: ["Paris is the capital of France."] },
     // A list of numbers is one text.
     lists: [{ param: "input", limit: "maxInputs", isFor: (first) => typeof first !== "number" }],
     logged: ({ model, input }) => ({ model, input }),
   },
   answer: {
-    name: "EmbeddingList",
-    schema: EmbeddingList,
+    ...namedSchema({ EmbeddingList }),
     description: "The vectors.",
     example: {
       object: "list",

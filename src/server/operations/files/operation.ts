@@ -8,7 +8,7 @@ import { quoted } from "../../../core/quoted.ts";
 import { announceIgnored, fieldExaminer } from "../../middleware/ignored-fields.ts";
 import { invalid } from "../../middleware/read-request.ts";
 import { documentErrors, uploadErrors } from "../../openapi.ts";
-import { defineOperation, tags } from "../../operation.ts";
+import { defineOperation, namedSchema, tags } from "../../operation.ts";
 import { refuse, toSeconds } from "../../wire/fields.ts";
 import { deletedAnswer, pageAnswer, toPage, toPageRequest } from "../../wire/page-schema.ts";
 import { FileList, FileObject, FileQuery, FileUpload, fileLimits, UploadFields } from "./schema.ts";
@@ -34,7 +34,7 @@ const about = {
   errors: documentErrors,
 } as const;
 const one = { ...about, parameters: { file_id: "The file's id." } } as const;
-const described = { name: "File", schema: FileObject, description: "The file.", example };
+const described = { ...namedSchema({ File: FileObject }), description: "The file.", example };
 
 const uploadFile = defineOperation({
   ...about,
@@ -44,7 +44,7 @@ const uploadFile = defineOperation({
   summary: "Upload a file",
   description:
     "Stores a file, so that it can be added to vector stores. It is written to the disk as it comes; one that breaks off leaves nothing.",
-  form: { name: "FileUpload", schema: FileUpload },
+  form: namedSchema({ FileUpload }),
   answer: described,
   errors: uploadErrors,
   handler: async ({ form }, context, { files, log }: Needs & { log: Log }) => {

@@ -6,7 +6,7 @@ import type { Log } from "../../../core/log.ts";
 import type { Report } from "../../../core/ports/telemetry.ts";
 import { type ErrorFormat, errorBody } from "../../middleware/errors.ts";
 import { documentErrors } from "../../openapi.ts";
-import { defineOperation, tags } from "../../operation.ts";
+import { defineOperation, namedSchema, tags } from "../../operation.ts";
 import { ErrorAnswer } from "../../wire/fields.ts";
 import { isRequest, McpAnswer, McpMessage, messagesOf } from "./schema.ts";
 
@@ -14,8 +14,7 @@ import { isRequest, McpAnswer, McpMessage, messagesOf } from "./schema.ts";
 const noSignIn = "There is no OAuth here: write the key into the settings of your editor or agent.";
 
 const mcpErrors: ErrorFormat = {
-  name: "Error",
-  schema: ErrorAnswer,
+  ...namedSchema({ Error: ErrorAnswer }),
   body(error, { message }) {
     const { error: told } = errorBody(error);
     const isKey = error.kind === "unauthenticated";
@@ -34,8 +33,7 @@ export const mcp = defineOperation({
   tag: tags.retrieval,
   scope: "retrieve",
   body: {
-    name: "McpMessage",
-    schema: McpMessage,
+    ...namedSchema({ McpMessage }),
     example: {
       jsonrpc: "2.0",
       id: 1,
@@ -48,8 +46,7 @@ export const mcp = defineOperation({
     }),
   },
   answer: {
-    name: "McpAnswer",
-    schema: McpAnswer,
+    ...namedSchema({ McpAnswer }),
     description: "The answer, a failure of a tool included.",
     example: {
       jsonrpc: "2.0",

@@ -3,7 +3,7 @@ import { longerThanContext } from "../../../core/chat/context-room.ts";
 import type { ModelRegistry } from "../../../core/models/model-registry.ts";
 import { announceIgnored } from "../../middleware/ignored-fields.ts";
 import { modelErrors } from "../../openapi.ts";
-import { defineOperation, type Handler, tags } from "../../operation.ts";
+import { defineOperation, type Handler, namedSchema, tags } from "../../operation.ts";
 import { beginAnswer, type ChatNeeds } from "../../wire/answer.ts";
 import { scopesOfRag } from "../../wire/grounding.ts";
 import { newMessage, toEvents, toMessage } from "./answer.ts";
@@ -98,22 +98,19 @@ const createMessage = defineOperation({
   tag: tags.chat,
   scope: "chat",
   body: {
-    name: "MessageRequest",
-    schema: MessageRequest,
+    ...namedSchema({ MessageRequest }),
     example: request,
     lists: [{ param: "messages", limit: "maxMessages" }],
     scopes: ({ rag }) => scopesOfRag(rag),
     logged: ({ model, system, messages }) => ({ model, system, messages }),
   },
   answer: {
-    name: "Message",
-    schema: Message,
+    ...namedSchema({ Message }),
     description: "The answer.",
     example: message,
   },
   stream: {
-    name: "MessageEvent",
-    schema: MessageEvent,
+    ...namedSchema({ MessageEvent }),
     description: "The lines `event: <type>` and `data: <event>` for each of these.",
     example: event,
   },
@@ -132,15 +129,13 @@ const countTokens = defineOperation({
   tag: tags.chat,
   scope: "chat",
   body: {
-    name: "CountTokensRequest",
-    schema: CountTokensRequest,
+    ...namedSchema({ CountTokensRequest }),
     example: prompt,
     lists: [{ param: "messages", limit: "maxMessages" }],
     logged: ({ model, system, messages }) => ({ model, system, messages }),
   },
   answer: {
-    name: "TokenCount",
-    schema: TokenCount,
+    ...namedSchema({ TokenCount }),
     description: "How many there are.",
     example: { input_tokens: 39 },
   },

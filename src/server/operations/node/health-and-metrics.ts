@@ -3,7 +3,7 @@ import { Type as T } from "@sinclair/typebox";
 import type { MetricsPage } from "../../../core/ports/telemetry.ts";
 import type { ReadinessReport } from "../../../core/readiness.ts";
 import { redactPaths } from "../../middleware/errors.ts";
-import { type Answer, defineOperation, tags } from "../../operation.ts";
+import { type Answer, defineOperation, namedSchema, tags } from "../../operation.ts";
 import { Health, Readiness } from "./schema.ts";
 
 const alive: Health = { status: "alive" };
@@ -17,7 +17,7 @@ export const health = defineOperation({
   tag: tags.node,
   isProbe: true,
   whileDraining: true,
-  answer: { name: "Health", schema: Health, description: "It does.", example: alive },
+  answer: { ...namedSchema({ Health }), description: "It does.", example: alive },
   errors: {},
   handler: () => ({ json: alive }),
 });
@@ -27,7 +27,7 @@ interface ReadinessNeeds {
   checkReadiness: (who: { isStranger: boolean }) => Promise<ReadinessReport>;
 }
 
-const readiness = { name: "Readiness", schema: Readiness };
+const readiness = namedSchema({ Readiness });
 
 export const ready = defineOperation({
   method: "GET",

@@ -3,7 +3,13 @@ import { given } from "../../../core/given.ts";
 import type { ModelCard, UpstreamCard } from "../../../core/models/model.ts";
 import type { ModelRegistry } from "../../../core/models/model-registry.ts";
 import type { Collection, RetrievalService } from "../../../core/retrieval/retrieval-service.ts";
-import { defineOperation, type Handler, type OperationFacts, tags } from "../../operation.ts";
+import {
+  defineOperation,
+  type Handler,
+  namedSchema,
+  type OperationFacts,
+  tags,
+} from "../../operation.ts";
 import { NodeInfo } from "./schema.ts";
 
 const facts = {
@@ -13,8 +19,7 @@ const facts = {
   tag: tags.node,
   key: "optional",
   answer: {
-    name: "NodeInfo",
-    schema: NodeInfo,
+    ...namedSchema({ NodeInfo }),
     description: "The node's configuration.",
     example: {
       version: "0.2.0",

@@ -1,7 +1,13 @@
 /** POST and GET /v1/models, GET /v1/models/{id} */
 import type { ModelCard } from "../../../core/models/model.ts";
 import type { ModelRegistry } from "../../../core/models/model-registry.ts";
-import { defineOperation, type Handler, type OperationFacts, tags } from "../../operation.ts";
+import {
+  defineOperation,
+  type Handler,
+  namedSchema,
+  type OperationFacts,
+  tags,
+} from "../../operation.ts";
 import { toSeconds } from "../../wire/fields.ts";
 import { Model, ModelList } from "./schema.ts";
 
@@ -20,8 +26,7 @@ const listing = {
   description: "The models that are ready, of every type. No body is read.",
   tag: tags.node,
   answer: {
-    name: "ModelList",
-    schema: ModelList,
+    ...namedSchema({ ModelList }),
     description: "The models.",
     example: { object: "list", data: [example] },
   },
@@ -58,7 +63,7 @@ const getModel = defineOperation({
   summary: "Describe one model",
   tag: tags.node,
   parameters: { id: "The model's name." },
-  answer: { name: "Model", schema: Model, description: "The model.", example },
+  answer: { ...namedSchema({ Model }), description: "The model.", example },
   errors: { 404: "The named model is not on this node: code `model_not_found`." },
   handler: ({ parameters }, _context, { models }: Needs) => ({
     json: toModel(models.card(parameters.id ?? "")),

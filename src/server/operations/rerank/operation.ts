@@ -8,7 +8,7 @@ import type {
 } from "../../../core/reranking/rerank-service.ts";
 import { type ErrorFormat, errorBody } from "../../middleware/errors.ts";
 import { modelErrors } from "../../openapi.ts";
-import { defineOperation, type Handler, tags } from "../../operation.ts";
+import { defineOperation, type Handler, namedSchema, tags } from "../../operation.ts";
 import { ErrorAnswer } from "../../wire/fields.ts";
 import { RerankRequest, RerankResult } from "./schema.ts";
 
@@ -25,15 +25,13 @@ const declared = {
   tag: tags.embeddings,
   scope: "embeddings",
   body: {
-    name: "RerankRequest",
-    schema: RerankRequest,
+    ...namedSchema({ RerankRequest }),
     example,
     lists: [{ param: "documents", limit: "maxInputs" }],
     logged: ({ model, query, documents }: RerankRequest) => ({ model, query, documents }),
   },
   answer: {
-    name: "RerankResult",
-    schema: RerankResult,
+    ...namedSchema({ RerankResult }),
     description: "The documents' places and scores, best first.",
     example: {
       id: "rerank-9f1c",

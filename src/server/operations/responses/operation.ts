@@ -2,7 +2,7 @@
 import { Type as T } from "@sinclair/typebox";
 import { longerThanContext } from "../../../core/chat/context-room.ts";
 import { modelErrors } from "../../openapi.ts";
-import { defineOperation, type Handler, tags } from "../../operation.ts";
+import { defineOperation, type Handler, namedSchema, tags } from "../../operation.ts";
 import { count } from "../../wire/fields.ts";
 import { scopesOfRag } from "../../wire/grounding.ts";
 import {
@@ -61,8 +61,7 @@ const event: ResponseStreamEvent = {
 };
 
 const body = {
-  name: "ResponseRequest",
-  schema: ResponseRequest,
+  ...namedSchema({ ResponseRequest }),
   example: request,
   lists: [{ param: "input", limit: "maxMessages" }],
 } as const;
@@ -87,14 +86,12 @@ const responses = defineOperation({
     }),
   },
   answer: {
-    name: "Response",
-    schema: ResponseObject,
+    ...namedSchema({ Response: ResponseObject }),
     description: "The response.",
     example: responseExample,
   },
   stream: {
-    name: "ResponseStreamEvent",
-    schema: ResponseStreamEvent,
+    ...namedSchema({ ResponseStreamEvent }),
     description:
       "Each as a line `event: <type>` and a line `data: <event>`, numbered from 0 by `sequence_number`.",
     example: event,
@@ -138,8 +135,7 @@ const countInputTokens = defineOperation({
     logged: ({ model, instructions, input }) => ({ model, instructions, input }),
   },
   answer: {
-    name: "ResponseInputTokens",
-    schema: InputTokenCount,
+    ...namedSchema({ ResponseInputTokens: InputTokenCount }),
     description: "The count.",
     example: { object: "response.input_tokens", input_tokens: 39 },
   },

@@ -9,7 +9,7 @@ import type {
 import type { SearchScope } from "../../../core/retrieval/search.ts";
 import { specifiedErrors } from "../../middleware/errors.ts";
 import { specifiedModelErrors } from "../../openapi.ts";
-import { defineOperation, tags } from "../../operation.ts";
+import { defineOperation, namedSchema, tags } from "../../operation.ts";
 import { toFilter } from "../../wire/attributes.ts";
 import { toPointMetadata } from "../../wire/grounding.ts";
 import { toChatMessages } from "../../wire/messages.ts";
@@ -33,8 +33,7 @@ export const retrieve = defineOperation({
   tag: tags.retrieval,
   scope: "retrieve",
   body: {
-    name: "RetrieveRequest",
-    schema: RetrieveRequest,
+    ...namedSchema({ RetrieveRequest }),
     example: {
       model: "all-MiniLM-L6-v2",
       messages: [{ role: "user", content: "How do I add an API key?" }],
@@ -43,8 +42,7 @@ export const retrieve = defineOperation({
     logged: ({ model, messages }) => ({ model, messages }),
   },
   answer: {
-    name: "RetrieveResult",
-    schema: RetrieveResult,
+    ...namedSchema({ RetrieveResult }),
     description: "The passages, best first.",
     example: {
       points: [{ source: "Keys\n\nSet PADDOCK_API_KEYS to one or more keys.", score: 0.71 }],

@@ -3,7 +3,7 @@ import type { SavedResponse } from "../../../core/ports/response-store.ts";
 import type { ResponseService } from "../../../core/responses/response-service.ts";
 import { redactPaths } from "../../middleware/errors.ts";
 import { documentErrors } from "../../openapi.ts";
-import { defineOperation, tags } from "../../operation.ts";
+import { defineOperation, namedSchema, tags } from "../../operation.ts";
 import {
   deletedAnswer,
   pageAnswer,
@@ -66,8 +66,7 @@ const getResponse = defineOperation({
     "Responses are stored for `responses.keep_for` seconds, for the key that they were made with.",
   query: ResponseQuery,
   answer: {
-    name: "StoredResponse",
-    schema: StoredResponse,
+    ...namedSchema({ StoredResponse }),
     description: "The response as it stands now.",
     example: storedExample,
   },
@@ -119,8 +118,7 @@ const cancelResponse = defineOperation({
   description:
     "Only one that was made with `background: true` can be cancelled; one that has ended is answered as it is.",
   answer: {
-    name: "StoredResponse",
-    schema: StoredResponse,
+    ...namedSchema({ StoredResponse }),
     description: "The response as it stands now.",
     example: cancelledExample,
   },

@@ -4,7 +4,7 @@ import { given } from "../../../core/given.ts";
 import { type ModelRegistry, tokenizerOf } from "../../../core/models/model-registry.ts";
 import type { PieceForm, TokenizedText, TokenizerInput } from "../../../core/ports/tokenizer.ts";
 import { modelErrors } from "../../openapi.ts";
-import { defineOperation, tags } from "../../operation.ts";
+import { defineOperation, namedSchema, tags } from "../../operation.ts";
 import { refuse } from "../../wire/fields.ts";
 import { toChatMessages } from "../../wire/messages.ts";
 import { toTool } from "../../wire/tools.ts";
@@ -26,8 +26,7 @@ const tokenize = defineOperation({
   tag: tags.chat,
   scope: "chat",
   body: {
-    name: "TokenizeRequest",
-    schema: TokenizeRequest,
+    ...namedSchema({ TokenizeRequest }),
     example: { model, prompt: "Llamas hum." },
     lists: [{ param: "messages", limit: "maxMessages" }],
     logged: ({ model: name, prompt, content, messages }) => ({
@@ -36,8 +35,7 @@ const tokenize = defineOperation({
     }),
   },
   answer: {
-    name: "TokenizeResult",
-    schema: TokenizeResult,
+    ...namedSchema({ TokenizeResult }),
     description: "The tokens.",
     example: { count: tokens.length, max_model_len: 2048, tokens, token_strs: null },
   },
@@ -67,14 +65,12 @@ const detokenize = defineOperation({
   tag: tags.chat,
   scope: "chat",
   body: {
-    name: "DetokenizeRequest",
-    schema: DetokenizeRequest,
+    ...namedSchema({ DetokenizeRequest }),
     example: { model, tokens: tokens.slice(1) },
     logged: ({ model: name, tokens: ids }) => ({ model: name, tokens: ids }),
   },
   answer: {
-    name: "DetokenizeResult",
-    schema: DetokenizeResult,
+    ...namedSchema({ DetokenizeResult }),
     description: "The text.",
     example: { prompt: "Llamas hum.", content: "Llamas hum." },
   },

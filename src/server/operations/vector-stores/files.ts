@@ -4,7 +4,7 @@ import type { StoreAccess } from "../../../core/documents/store-access.ts";
 import type { StoreFileService } from "../../../core/documents/store-file-service.ts";
 import { given } from "../../../core/given.ts";
 import { documentErrors } from "../../openapi.ts";
-import { defineOperation, tags } from "../../operation.ts";
+import { defineOperation, namedSchema, tags } from "../../operation.ts";
 import { checkedPairs } from "../../wire/attributes.ts";
 import {
   deletedAnswer,
@@ -68,8 +68,7 @@ const one = {
   parameters: { ...store, file_id: "The file's id." },
 } as const;
 const described = {
-  name: "VectorStoreFile",
-  schema: VectorStoreFile,
+  ...namedSchema({ VectorStoreFile }),
   description: "The file in its vector store.",
   example: fileExample,
 };
@@ -82,8 +81,7 @@ const addVectorStoreFile = defineOperation({
   description:
     "Ingests an uploaded file in the background: its status is `in_progress`, then `completed`, or `failed` with the reason. Nothing of it is found before it is whole. A file that is in the store already stays, with the attributes that are sent.",
   body: {
-    name: "VectorStoreFileRequest",
-    schema: VectorStoreFileRequest,
+    ...namedSchema({ VectorStoreFileRequest }),
     example: { file_id: fileExample.id, attributes: { language: "en", year: 2026 } },
     logged: ({ file_id }) => ({ file_id }),
   },
@@ -140,8 +138,7 @@ const updateVectorStoreFile = defineOperation({
   operationId: "updateVectorStoreFile",
   summary: "Change a file's attributes",
   body: {
-    name: "VectorStoreFileUpdate",
-    schema: VectorStoreFileUpdate,
+    ...namedSchema({ VectorStoreFileUpdate }),
     example: { attributes: { language: "de" } },
     logged: () => ({}),
   },
@@ -163,8 +160,7 @@ const getVectorStoreFileContent = defineOperation({
   summary: "Read a file's passages",
   query: ContentQuery,
   answer: {
-    name: "VectorStoreFileContent",
-    schema: VectorStoreFileContent,
+    ...namedSchema({ VectorStoreFileContent }),
     description: "What was read of the file.",
     example: {
       object: "vector_store.file_content.page",
@@ -213,8 +209,7 @@ const batchExample: FileBatch = {
 const batchPath = "/v1/vector_stores/:vector_store_id/file_batches";
 const oneBatch = { ...about, parameters: { ...store, batch_id: "The batch's id." } } as const;
 const describedBatch = {
-  name: "FileBatch",
-  schema: FileBatch,
+  ...namedSchema({ FileBatch }),
   description: "The batch, with how far it is.",
   example: batchExample,
 };
@@ -228,8 +223,7 @@ const createFileBatch = defineOperation({
   summary: "Add several files to a vector store",
   description: "Ingests them in the background; all are added, or none.",
   body: {
-    name: "FileBatchRequest",
-    schema: FileBatchRequest,
+    ...namedSchema({ FileBatchRequest }),
     example: { file_ids: [fileExample.id], attributes: { language: "en" } },
     logged: () => ({}),
   },

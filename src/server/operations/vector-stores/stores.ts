@@ -3,7 +3,7 @@ import type { StoreFileService } from "../../../core/documents/store-file-servic
 import type { StoreSearchService } from "../../../core/documents/store-search.ts";
 import type { VectorStoreService } from "../../../core/documents/vector-store-service.ts";
 import { documentErrors } from "../../openapi.ts";
-import { defineOperation, tags } from "../../operation.ts";
+import { defineOperation, namedSchema, tags } from "../../operation.ts";
 import { deletedAnswer, pageAnswer, toPage, toPageRequest } from "../../wire/page-schema.ts";
 import {
   storeLimits,
@@ -55,8 +55,7 @@ const one = {
   parameters: { vector_store_id: "The vector store's id." },
 } as const;
 const described = {
-  name: "VectorStore",
-  schema: VectorStore,
+  ...namedSchema({ VectorStore }),
   description: "The vector store.",
   example,
 };
@@ -70,8 +69,7 @@ const createVectorStore = defineOperation({
   description:
     "Makes a collection that files can be added to. Files that it begins with are ingested in the background.",
   body: {
-    name: "VectorStoreRequest",
-    schema: VectorStoreRequest,
+    ...namedSchema({ VectorStoreRequest }),
     example: { name: "handbook", metadata: { team: "support" } },
     logged: ({ name }) => ({ name }),
   },
@@ -122,8 +120,7 @@ const updateVectorStore = defineOperation({
   operationId: "updateVectorStore",
   summary: "Change a vector store",
   body: {
-    name: "VectorStoreUpdate",
-    schema: VectorStoreUpdate,
+    ...namedSchema({ VectorStoreUpdate }),
     example: { name: "Handbook", expires_after: { anchor: "last_active_at", days: 30 } },
     logged: ({ name }) => ({ name }),
   },
@@ -162,8 +159,7 @@ const searchVectorStore = defineOperation({
   tag: tags.vectorStores,
   scope: "retrieve",
   body: {
-    name: "VectorStoreSearchRequest",
-    schema: VectorStoreSearchRequest,
+    ...namedSchema({ VectorStoreSearchRequest }),
     example: {
       query: "How do I add an API key?",
       filters: { type: "eq", key: "language", value: "en" },
@@ -172,8 +168,7 @@ const searchVectorStore = defineOperation({
     logged: ({ query }) => ({ query }),
   },
   answer: {
-    name: "VectorStoreSearchResult",
-    schema: VectorStoreSearchResult,
+    ...namedSchema({ VectorStoreSearchResult }),
     description: "The passages, best first.",
     example: {
       object: "vector_store.search_results.page",
