@@ -46,11 +46,7 @@ const typedPaths = (tree: readonly CompletedCommand[]): string[] =>
     .filter(({ path }) => path !== "")
     .map(({ path }) => (path.includes(" ") ? path : ` ${path}`));
 
-function commandTree(program: Command): CompletedCommand[] {
-  return walk(program, []);
-}
-
-function walk(command: Command, path: readonly string[]): CompletedCommand[] {
+function commandTree(command: Command, path: readonly string[] = []): CompletedCommand[] {
   const help = command.createHelp();
   const inner = help.visibleCommands(command).filter((child) => child.name() !== "help");
   const own: CompletedCommand = {
@@ -64,7 +60,7 @@ function walk(command: Command, path: readonly string[]): CompletedCommand[] {
     })),
     choices: command.registeredArguments[0]?.argChoices ?? [],
   };
-  return [own, ...inner.flatMap((child) => walk(child, [...path, child.name()]))];
+  return [own, ...inner.flatMap((child) => commandTree(child, [...path, child.name()]))];
 }
 
 /** Needs nothing beside bash itself. */

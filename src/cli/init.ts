@@ -5,7 +5,7 @@ import { basename, resolve } from "node:path";
 import { Command } from "commander";
 import { loadConfig } from "../config/load.ts";
 import type { Config } from "../config/schema.ts";
-import { configTemplate, nodeKeys } from "../config/settings.ts";
+import { configTemplate, nodeKeys, valueAt } from "../config/settings.ts";
 import { hasCode, reasonOf } from "../core/errors.ts";
 import { threadBudget } from "../engine/machine/machine.ts";
 import { readFacts } from "../engine/machine/model-memory.ts";
@@ -121,13 +121,5 @@ function modelsFor(
   if (own.length + others.length > 0) return [...own, ...others];
   throw new CommandError(
     "This executable carries no starter models. Name a GGUF file to serve: --model ./my-model.gguf.",
-  );
-}
-
-function valueAt(tree: unknown, path: readonly string[]): unknown {
-  return path.reduce<unknown>(
-    (value, key) =>
-      typeof value === "object" && value !== null ? Reflect.get(value, key) : undefined,
-    tree,
   );
 }

@@ -12,7 +12,7 @@ import {
   writtenKeys,
 } from "./consistency.ts";
 import { Config } from "./schema.ts";
-import { mayHoldSecret, type Setting, settings } from "./settings.ts";
+import { mayHoldSecret, type Setting, settings, valueAt } from "./settings.ts";
 
 export interface ConfigSources {
   file?: { path: string; text: string };
@@ -80,8 +80,7 @@ function parseFile(path: string, text: string): Tree {
 export function secretsIn({ path, text }: { path: string; text: string }): string[] {
   const tree = parseFile(path, text);
   return settings.flatMap(({ flag, path: key }) => {
-    const value = key.reduce<unknown>((at, name) => (isTree(at) ? at[name] : undefined), tree);
-    return flag === undefined && holdsSecret(value) ? [formatPath(key)] : [];
+    return flag === undefined && holdsSecret(valueAt(tree, key)) ? [formatPath(key)] : [];
   });
 }
 

@@ -47,6 +47,14 @@ export function helpOf({ description }: DescribedKey): string {
   return `${first.charAt(0).toLowerCase()}${first.slice(1)}`.replaceAll("`", "'");
 }
 
+/** Undefined where there is none. */
+export const valueAt = (tree: unknown, path: readonly string[]): unknown =>
+  path.reduce(
+    (value, key) =>
+      typeof value === "object" && value !== null ? Reflect.get(value, key) : undefined,
+    tree,
+  );
+
 /** Whether the value at a path may hold a secret: itself, or in one of the keys directly under it. */
 export function mayHoldSecret(path: readonly (string | number)[]): boolean {
   const schemas: TSchema[] = [Config];
