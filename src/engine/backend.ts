@@ -14,7 +14,7 @@ import {
 } from "../packaging/gpu-packages.ts";
 import { nativeFolder, useGpuLibraries } from "../packaging/native-libraries.ts";
 import { threadBudget } from "./machine/machine.ts";
-import { StepWatch } from "./machine/step-watch.ts";
+import { StepWatch } from "./machine/steps.ts";
 
 export interface BackendOptions {
   /** Threads of all models together; 0: as many as the process has cores. */

@@ -15,8 +15,7 @@ import type {
 import { type AnswerShape, Generation } from "./generation/generation.ts";
 import { AnswerSampler, type TokenBias, toTokenBias } from "./generation/sampling.ts";
 import { Grammars } from "./grammar/grammars.ts";
-import type { StepThreads } from "./machine/step-threads.ts";
-import type { StepWatch } from "./machine/step-watch.ts";
+import type { StepThreads, StepWatch } from "./machine/steps.ts";
 import { NativeChatContext } from "./native/contexts.ts";
 import type { NativeSampler } from "./native/sampler.ts";
 import {

@@ -8,8 +8,7 @@ import type {
   EmbeddingInput,
   EmbedOptions,
 } from "../core/ports/embedding-engine.ts";
-import { StepThreads } from "./machine/step-threads.ts";
-import type { StepWatch } from "./machine/step-watch.ts";
+import { StepThreads, type StepWatch } from "./machine/steps.ts";
 import type { NativeEmbeddingContext } from "./native/contexts.ts";
 import { ContextPool } from "./scheduling/context-pool.ts";
 import { ModelTokenizer } from "./tokenizer/model-tokenizer.ts";

@@ -1,13 +1,14 @@
 /** Loads models into this process, inside a runner or in a command that does not serve: chat, embedding or reranking. */
 import { stat } from "node:fs/promises";
 import { basename } from "node:path";
-import type { LlamaModel, LlamaRankingContext } from "node-llama-cpp";
+import type { LlamaModel, LlamaRankingContext, Token } from "node-llama-cpp";
 import { knownPrefixes } from "../core/embedding/embedding-prefixes.ts";
 import { NodeError, reasonOf } from "../core/errors.ts";
-import { describeBackend, type LoadStage } from "../core/models/engine-backends.ts";
+import { describeBackend, type LoadStage, notFinite } from "../core/models/engine-backends.ts";
 import type { LoadedModel, ModelSettings } from "../core/models/model.ts";
 import type { ModelHost, ModelSpec } from "../core/ports/model-host.ts";
 import type { EmbeddingIdentity } from "../core/ports/passage-repository.ts";
+import type { Reranker } from "../core/ports/reranker.ts";
 import type { Progress } from "../core/progress.ts";
 import { type Backend, type BackendOptions, openBackend } from "./backend.ts";
 import { LlamaChatEngine } from "./chat-engine.ts";
@@ -17,12 +18,10 @@ import { readModelFacts, readModelParts } from "./gguf/model-facts.ts";
 import { chooseSettings } from "./machine/auto-settings.ts";
 import { type Machine, readMachineMemory, withinLimit } from "./machine/machine.ts";
 import { defaultContext } from "./machine/model-memory.ts";
-import { StepThreads } from "./machine/step-threads.ts";
-import type { StepReport } from "./machine/step-watch.ts";
+import { type StepReport, StepThreads } from "./machine/steps.ts";
 import { NativeChatContext, NativeEmbeddingContext } from "./native/contexts.ts";
 import { chatWrapperFor } from "./prompt/chat-wrappers.ts";
 import { PromptTemplate } from "./prompt/prompt-template.ts";
-import { proveChat, proveEmbedding, proveReranker } from "./prove-model.ts";
 import { LlamaReranker } from "./reranker.ts";
 
 export interface LocalHost extends ModelHost {
@@ -256,4 +255,69 @@ function contextSize(model: LlamaModel, { settings, type }: FittedSpec): number 
     );
   }
   return settings.ctxSize;
+}
+
+/** On an accelerator a prompt is computed by other kernels than the one token after it; on a CPU it costs time. */
+const promptTokens = { accelerator: 16, cpu: 2 };
+const trialText = "Hello, world";
+
+/** A library that does not suit its driver fails at the first computation, so there is one at load; nothing of it stays. */
+async function proveChat(
+  native: NativeChatContext,
+  model: LlamaModel,
+  { name, steps }: Pick<Backend, "name" | "steps">,
+): Promise<void> {
+  const wanted = name === "cpu" ? promptTokens.cpu : promptTokens.accelerator;
+  const prompt = promptOf(model, Math.min(wanted, native.batchSize, native.contextSize - 1));
+  const sampler = native.makeSampler();
+  try {
+    sampler.configure({ temperature: 0, seed: 0 });
+    let tokens: readonly Token[] = prompt;
+    for (const position of [0, prompt.length]) {
+      // Timed, so that the first prompt is not taken for a hang on a slow machine.
+      const [output] = await steps.run(tokens.length, () =>
+        native.decode([{ sequence: 0, position, tokens, output: true }]),
+      );
+      if (output === undefined) throw new Error("nothing was computed");
+      const { token, logit, weight } = await sampler.sampleWithLogits(output, 1);
+      checkFinite([logit, weight]);
+      tokens = [token];
+    }
+  } finally {
+    sampler.dispose();
+    native.truncate(0, 0);
+    native.releaseThreads();
+  }
+}
+
+async function proveEmbedding(
+  context: NativeEmbeddingContext,
+  model: LlamaModel,
+  { threads, steps }: Pick<Backend, "threads" | "steps">,
+): Promise<void> {
+  const tokens = context.withMarkers(model.tokenize(trialText));
+  const { vector } = await steps.run(tokens.length, () => context.embed(tokens, threads));
+  checkFinite(vector);
+}
+
+async function proveReranker(reranker: Reranker): Promise<void> {
+  const { signal } = new AbortController();
+  const { scores } = await reranker.rank(trialText, [trialText], { signal, cutsQuestion: true });
+  checkFinite(scores);
+}
+
+function promptOf(model: LlamaModel, length: number): Token[] {
+  const tokens = model.tokenize(trialText);
+  const [first] = tokens.length > 0 ? tokens : model.iterateAllTokens();
+  if (first === undefined) throw new Error("it has no tokens");
+  return Array.from(
+    { length: Math.max(1, length) },
+    (_, at) => tokens[at % tokens.length] ?? first,
+  );
+}
+
+function checkFinite(numbers: Iterable<number>): void {
+  for (const number of numbers) {
+    if (!Number.isFinite(number)) throw new Error(notFinite);
+  }
 }

@@ -6,7 +6,7 @@ import {
   questionTooLong,
   tooMuchToRead,
 } from "../core/reranking/rerank-service.ts";
-import type { StepWatch } from "./machine/step-watch.ts";
+import type { StepWatch } from "./machine/steps.ts";
 import { ContextPool } from "./scheduling/context-pool.ts";
 import { LoopYield, SlicedTokenizer } from "./tokenizer/sliced-tokenizer.ts";
 

@@ -4,8 +4,7 @@ import type { GenerationEvent, GenerationRequest } from "../../src/core/ports/ch
 import { Generation } from "../../src/engine/generation/generation.ts";
 import { AnswerSampler } from "../../src/engine/generation/sampling.ts";
 import { Grammars } from "../../src/engine/grammar/grammars.ts";
-import { StepThreads } from "../../src/engine/machine/step-threads.ts";
-import { StepWatch } from "../../src/engine/machine/step-watch.ts";
+import { StepThreads, StepWatch } from "../../src/engine/machine/steps.ts";
 import { NativeChatContext } from "../../src/engine/native/contexts.ts";
 import { chatWrapperFor } from "../../src/engine/prompt/chat-wrappers.ts";
 import { PromptTemplate } from "../../src/engine/prompt/prompt-template.ts";

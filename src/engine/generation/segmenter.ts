@@ -53,16 +53,20 @@ export class Segmenter {
   readonly #markers: Markers;
   /** The marker that closes the thought that the model is in. */
   #close: string | undefined;
-  #triggers: readonly (readonly [string, Action])[];
+  #triggers: readonly (readonly [string, Action])[] = [];
   /** First characters of the markers, to skip text without any quickly. */
-  #firsts: ReadonlySet<string>;
+  #firsts: ReadonlySet<string> = new Set();
   #held: Piece[] = [];
 
   constructor(markers: Markers, options: { startsInThought?: string | undefined } = {}) {
     this.#markers = markers;
-    this.#close = options.startsInThought;
+    this.#watchFor(options.startsInThought);
+  }
+
+  #watchFor(close: string | undefined): void {
+    this.#close = close;
     this.#triggers = this.#activeTriggers();
-    this.#firsts = firstCharacters(this.#triggers);
+    this.#firsts = new Set(this.#triggers.map(([text]) => text.charAt(0)));
   }
 
   get inThought(): boolean {
@@ -98,10 +102,8 @@ export class Segmenter {
     this.#held = [];
     if (action.type === "call") return [...before, { type: "call", start }];
     if (action.type === "end") return [...before, action];
-    if (action.type === "open") this.#close = action.close;
-    if (action.type === "close") this.#close = undefined;
-    this.#triggers = this.#activeTriggers();
-    this.#firsts = firstCharacters(this.#triggers);
+    if (action.type === "open") this.#watchFor(action.close);
+    if (action.type === "close") this.#watchFor(undefined);
     return [...before, ...dropStart(rest, length).flatMap((piece) => this.push(piece))];
   }
 
@@ -183,9 +185,6 @@ export class Segmenter {
     ];
   }
 }
-
-const firstCharacters = (triggers: readonly (readonly [string, unknown])[]): Set<string> =>
-  new Set(triggers.map(([text]) => text.charAt(0)));
 
 function dropStart(pieces: readonly Piece[], length: number): Piece[] {
   let left = length;

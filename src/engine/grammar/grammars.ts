@@ -11,6 +11,7 @@ import type { CallSyntax } from "../generation/tool-call-parser.ts";
 import { Budget, mostOpenParses, nativeCost, OverBudget } from "./cost.ts";
 import { JsonSchemaCompiler, UnsupportedSchema } from "./json-schema.ts";
 import { GrammarRules, literal } from "./rules.ts";
+import { isObject } from "./schema-merge.ts";
 import { pointerSteps } from "./schema-resolver.ts";
 
 const mostCached = 64;
@@ -125,18 +126,12 @@ function callRule(
 /** Arguments are an object, whether or not the schema says so. */
 function argumentsSchema({ parameters }: Tool, subject: Subject): object {
   if (parameters === undefined) return { type: "object", additionalProperties: false };
-  if (typeof parameters !== "object" || parameters === null || Array.isArray(parameters)) {
-    throw new NodeError("invalid_request", "The parameters must be a JSON Schema object.", {
-      subject,
-    });
-  }
-  const { type = "object" } = { ...parameters, type: Reflect.get(parameters, "type") };
+  const refused = (why: string): NodeError =>
+    new NodeError("invalid_request", `The parameters must ${why}.`, { subject });
+  if (!isObject(parameters)) throw refused("be a JSON Schema object");
+  const { type = "object" } = parameters;
   if (type === "object") return { ...parameters, type };
-  throw new NodeError(
-    "invalid_request",
-    "The parameters must describe an object; their type does not.",
-    { subject },
-  );
+  throw refused("describe an object; their type does not");
 }
 
 const optionalLiteral = (text: string): string => (text === "" ? "" : literal(text));

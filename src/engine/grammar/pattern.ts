@@ -189,19 +189,14 @@ class PatternParser {
     if (found === null) return item;
     this.#at += found[0].length;
     if (this.#peek() === "?" || this.#peek() === "+") throw new UnsupportedPattern();
-    const { sign = "", least = "", comma, most = "" } = found.groups ?? {};
-    if (sign !== "") {
-      return {
-        type: "repeat",
-        item,
-        least: sign === "+" ? 1 : 0,
-        most: sign === "?" ? 1 : undefined,
-      };
+    const { sign, least = "", comma, most = "" } = found.groups ?? {};
+    const repeat = { type: "repeat", item } as const;
+    if (sign !== undefined) {
+      return { ...repeat, least: sign === "+" ? 1 : 0, most: sign === "?" ? 1 : undefined };
     }
     const exactly = comma === undefined ? least : most;
     return {
-      type: "repeat",
-      item,
+      ...repeat,
       least: Number(least),
       most: exactly === "" ? undefined : Number(exactly),
     };

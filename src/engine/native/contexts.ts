@@ -1,6 +1,6 @@
 /** llama.cpp's contexts of chat and embedding models, below node-llama-cpp's own batching. */
 import type { LlamaContext, LlamaEmbeddingContext, LlamaModel, Token } from "node-llama-cpp";
-import type { StepThreads } from "../machine/step-threads.ts";
+import type { StepThreads } from "../machine/steps.ts";
 import {
   internal,
   isAddMarkers,

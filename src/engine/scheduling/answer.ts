@@ -54,16 +54,9 @@ export interface PrefixSource {
   pending(): boolean;
 }
 
-export interface ScheduledPrompt {
-  sequence: CachedSequence;
-  prompt: readonly Token[];
-  /** Evaluates the whole prompt in full batches of its own, so that the arithmetic is the same each time. */
-  fresh: boolean;
-  source: PrefixSource | undefined;
-  /** A free sequence to copy what this one holds to, where it would be evicted otherwise. */
-  evictionTarget: () => CachedSequence | undefined;
-  /** Whose prompt it is; what the sequence holds of another scope is not used. */
-  scope: string | undefined;
+export interface ScheduledPrompt
+  extends SlotRequest,
+    Pick<Slot, "sequence" | "source" | "evictionTarget"> {
   answer: Answer;
 }
 
@@ -137,15 +130,8 @@ export async function* readAnswer(
   signal.throwIfAborted();
   const events = new EventQueue<GenerationEvent>(() => scheduler.wake());
   const { slot } = started;
-  const stop = scheduler.start({
-    sequence: slot.sequence,
-    source: slot.source,
-    evictionTarget: slot.evictionTarget,
-    prompt,
-    fresh,
-    scope,
-    answer: writing(started, events),
-  });
+  const answer = writing(started, events);
+  const stop = scheduler.start({ ...slot, prompt, fresh, scope, answer });
   using _ = onAbort(signal, () => {
     stop();
     events.fail(signal.reason);

@@ -1,6 +1,6 @@
 /** Contexts over one set of weights, which compute the jobs of several requests in turn. */
 import { NodeError } from "../../core/errors.ts";
-import type { StepWatch } from "../machine/step-watch.ts";
+import type { StepWatch } from "../machine/steps.ts";
 
 interface Job<Input, Result> {
   input: Input;

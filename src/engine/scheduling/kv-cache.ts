@@ -43,12 +43,9 @@ export class KvCache {
     this.sequences = Array.from({ length: native.sequences }, (_, id) => new CachedSequence(id));
   }
 
+  /** A sequence that cannot be copied can be rewound to its checkpoints only. */
   get canCopy(): boolean {
     return !this.#native.needsCheckpoints;
-  }
-
-  get needsCheckpoints(): boolean {
-    return this.#native.needsCheckpoints;
   }
 
   /** How many tokens a copy must save to be worth its time: it copies the cells of a whole context. */
@@ -82,7 +79,7 @@ export class KvCache {
 
   /** Takes a checkpoint, where the sequence could not be truncated to this length later. */
   async takeCheckpoint(sequence: CachedSequence): Promise<void> {
-    if (!this.#native.needsCheckpoints) return;
+    if (this.canCopy) return;
     const { checkpoints } = sequence;
     try {
       checkpoints.push(await this.#native.takeCheckpoint(sequence.id));

@@ -1,6 +1,6 @@
 /** Continuous batching: one loop owns the context and computes all answers in steps, so no request waits longer than a step. */
 import { NodeError } from "../../core/errors.ts";
-import type { StepWatch } from "../machine/step-watch.ts";
+import type { StepWatch } from "../machine/steps.ts";
 import type { NativeChatContext } from "../native/contexts.ts";
 import { type Feed, RunningAnswer, type ScheduledPrompt, scorePrompt } from "./answer.ts";
 import { BatchPlanner, type PlannedPart, toBatchPart } from "./batch-planner.ts";
@@ -27,7 +27,7 @@ export class Scheduler {
     this.#cache = cache;
     this.#steps = steps;
     const { batchSize } = native;
-    this.#planner = new BatchPlanner({ batchSize, needsCheckpoints: cache.needsCheckpoints });
+    this.#planner = new BatchPlanner({ batchSize, needsCheckpoints: !cache.canCopy });
   }
 
   /** Begins an answer; the returned function ends it. */

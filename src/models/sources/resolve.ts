@@ -74,11 +74,6 @@ export interface AutoOptions {
   ) => Promise<{ candidates: number; file: string | undefined }>;
 }
 
-interface AutoSource {
-  source: string;
-  why: string;
-}
-
 const starterStem = starterChat.file.replace(/[\w-]+\.gguf$/, "");
 /** The starter model, and what earlier versions quantized it to. */
 const ownFiles = [starterChat.file, ...quantizations.map((type) => `${starterStem}${type}.gguf`)];
@@ -87,7 +82,10 @@ const ownFiles = [starterChat.file, ...quantizations.map((type) => `${starterSte
 const isPulled = (file: string): boolean => !ownFiles.includes(file) && !isQuantized(file);
 
 /** What `source = "auto"` stands for: the best model at hand, or the starter model. */
-export async function autoSource(type: ModelType, options: AutoOptions): Promise<AutoSource> {
+export async function autoSource(
+  type: ModelType,
+  options: AutoOptions,
+): Promise<{ source: string; why: string }> {
   if (type === "embedding") {
     // A collection can be searched only with the model that embedded it, so a pulled one must not replace it.
     return { source: "starter:embedding", why: "the starter model; name another to change it" };

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { StepThreads } from "../../../../src/engine/machine/step-threads.ts";
+import { StepThreads } from "../../../../src/engine/machine/steps.ts";
 
 const megabyte = 1024 * 1024;
 

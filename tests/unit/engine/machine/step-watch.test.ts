@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, jest, test } from "bun:test";
-import { StepWatch } from "../../../../src/engine/machine/step-watch.ts";
+import { StepWatch } from "../../../../src/engine/machine/steps.ts";
 
 beforeEach(() => {
   jest.useFakeTimers();

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import type { Token } from "node-llama-cpp";
-import { StepWatch } from "../../../../src/engine/machine/step-watch.ts";
+import { StepWatch } from "../../../../src/engine/machine/steps.ts";
 import type { PromptScores } from "../../../../src/engine/scheduling/answer.ts";
 import { KvCache } from "../../../../src/engine/scheduling/kv-cache.ts";
 import { Scheduler } from "../../../../src/engine/scheduling/scheduler.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { StepWatch } from "../../../../src/engine/machine/step-watch.ts";
+import { StepWatch } from "../../../../src/engine/machine/steps.ts";
 import type { ScheduledPrompt } from "../../../../src/engine/scheduling/answer.ts";
 import { KvCache } from "../../../../src/engine/scheduling/kv-cache.ts";
 import { Scheduler } from "../../../../src/engine/scheduling/scheduler.ts";

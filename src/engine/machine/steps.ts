@@ -1,8 +1,4 @@
-/**
- * How many threads a model's steps run on: all at first, fewer while fewer are clearly faster. Threads
- * wait for each other at every layer, so beside a busy program two of them can be 20 times slower than
- * one. Nothing is measured at load: steps that are made anyway are compared.
- */
+/** How long a model's steps take: how many threads they run on follows from it, and when one counts as hung. */
 
 /** Bytes; the step of a smaller model is over before a second thread has begun. */
 const tiny = 512 * 1024;
@@ -90,6 +86,10 @@ class Group {
   }
 }
 
+/**
+ * All threads at first, fewer while fewer are clearly faster: they wait for each other at every layer,
+ * so beside a busy program two can be 20 times slower than one. Steps that are made anyway are compared.
+ */
 export class StepThreads {
   /** What the threads are in the beginning, and why. */
   readonly start: { threads: number; why: string };
@@ -197,3 +197,61 @@ const sizeOf = (tokens: number): number => Math.ceil(Math.log2(tokens));
 
 const median = (values: readonly number[]): number =>
   values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? 1;
+
+export interface StepReport {
+  /** How many steps have ended since the process began. */
+  finished: number;
+  /** Of the steps in progress, what the longest usually takes; absent: nothing is in progress. */
+  usualMs?: number;
+}
+
+/** A step that takes longer by more than this, as where the process was stopped meanwhile, counts as this. */
+const mostLonger = 10;
+
+/** What a process computes, for its heartbeats. A step is a batch of a chat model, or a text that is embedded or ranked. */
+export class StepWatch {
+  #finished = 0;
+  /** Tokens of the steps in progress. */
+  readonly #open = new Map<symbol, number>();
+  /** What a step takes, by its size: all of up to twice as many tokens are one. */
+  readonly #usual = new Map<number, number>();
+
+  /** Runs a step of so many tokens; 0: what computes none, such as a copy of the cache, and is not timed. */
+  async run<Result>(tokens: number, compute: () => Promise<Result>): Promise<Result> {
+    const key = Symbol();
+    const startedAt = performance.now();
+    this.#open.set(key, tokens);
+    try {
+      const result = await compute();
+      if (tokens > 0) this.#took(tokens, performance.now() - startedAt);
+      return result;
+    } finally {
+      this.#open.delete(key);
+      this.#finished++;
+    }
+  }
+
+  report(): StepReport {
+    const finished = this.#finished;
+    if (this.#open.size === 0) return { finished };
+    const usual = [...this.#open.values()].map((tokens) => this.#usualMs(tokens));
+    return { finished, usualMs: Math.max(...usual) };
+  }
+
+  #took(tokens: number, ms: number): void {
+    const size = sizeOf(tokens);
+    const whole = (ms * 2 ** size) / tokens;
+    const before = this.#usual.get(size) ?? whole;
+    this.#usual.set(size, before + weight * (Math.min(whole, before * mostLonger) - before));
+  }
+
+  /** A size that was never seen is scaled from others. The quickest counts: the first step may have compiled something. */
+  #usualMs(tokens: number): number {
+    if (tokens === 0) return 0;
+    const size = sizeOf(tokens);
+    const own = this.#usual.get(size);
+    if (own !== undefined) return own;
+    const scaled = [...this.#usual].map(([seen, ms]) => ms * 2 ** Math.max(0, size - seen));
+    return scaled.length === 0 ? 0 : Math.min(...scaled);
+  }
+}
