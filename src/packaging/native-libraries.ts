@@ -151,18 +151,13 @@ function write(target: string, files: readonly PackedFile[]): void {
     if (existsSync(target) && !isWhole(target, files)) {
       renameSync(target, `${aside}.old`);
     }
-    moveTo(aside, target, files);
+    renameSync(aside, target);
+  } catch (error) {
+    // Another process was first.
+    if (!isWhole(target, files)) throw error;
   } finally {
     rmSync(aside, { recursive: true, force: true });
     rmSync(`${aside}.old`, { recursive: true, force: true });
-  }
-}
-
-function moveTo(aside: string, target: string, files: readonly PackedFile[]): void {
-  try {
-    renameSync(aside, target);
-  } catch (error) {
-    if (!isWhole(target, files)) throw error;
   }
 }
 

@@ -31,7 +31,6 @@ export class PendingCalls {
   readonly #onChange: () => void;
   #nextId = 1;
 
-  /** `onChange`: called whenever a call comes or goes. */
   constructor(onChange: () => void) {
     this.#onChange = onChange;
   }

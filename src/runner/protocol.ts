@@ -89,7 +89,6 @@ export interface SentError {
 
 /** What comes of a call: a generation's events and its end, or one result. */
 export type CallItem =
-  /** It left the queue, and is being computed. */
   | { type: "start"; promptTokens?: number }
   | { type: "event"; event: GenerationEvent }
   /** An event with log probabilities, of which a prompt has thousands: JSON, for the same reason as the pieces below. */

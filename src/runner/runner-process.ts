@@ -20,7 +20,6 @@ import {
 
 export interface RunnerOptions {
   program: Program;
-  /** What the model is called, in messages and in the list of processes. */
   name: string;
   engine: EngineSettings & RunnerBackend;
   spec: ModelSpec;

@@ -104,9 +104,7 @@ function progressThrough(send: Send): Progress {
 
 interface InProgress {
   stop: AbortController;
-  /** Events that may still be sent. */
   credits: number;
-  /** Wakes the call that waits for credits. */
   wake: () => void;
 }
 

@@ -37,7 +37,6 @@ export async function readTrials(path: string): Promise<TrialResult[]> {
   }
 }
 
-/** The result of a trial, if it was made with the same library and driver. */
 export const findResult = (
   results: readonly TrialResult[],
   { backend, library, driver, model }: Trial,

@@ -15,7 +15,6 @@ import { type AnswerSampler, describe, toLogprobs } from "./sampling.ts";
 import { type Piece, type Segment, Segmenter, type TextStream, textStream } from "./segmenter.ts";
 import { ToolCallParser } from "./tool-call-parser.ts";
 
-/** The grammars of an answer's two phases. */
 export interface AnswerShape {
   text: LlamaGrammarEvaluationState | undefined;
   calls: LlamaGrammarEvaluationState | undefined;
@@ -33,7 +32,6 @@ interface GenerationOptions {
   scoresPrompt?: boolean;
 }
 
-/** A phase of the answer: text, or tool calls. */
 interface Writing {
   text: TextStream;
   /** The grammar for the next token; asked before each. */
@@ -247,7 +245,6 @@ class PromptEcho {
     };
   }
 
-  /** Emits what is left of it, where something is. */
   emit(emit: Emit): void {
     const [text, logprobs] = [this.#text, this.#unsent];
     if (text === "" && logprobs.length === 0) return;

@@ -73,7 +73,6 @@ export class Segmenter {
     return this.#close !== undefined;
   }
 
-  /** Takes the next piece; returns the segments that are certain now. */
   push(piece: Piece): Segment[] {
     // The common case, which must be cheap: nothing is held back and no marker can begin here.
     if (this.#held.length === 0 && !this.#mayBegin(piece.raw)) return this.#emit([piece]);

@@ -27,7 +27,6 @@ export class ToolCallParser {
     this.#syntax = syntax;
   }
 
-  /** Whether a call is complete and no other has begun. */
   get complete(): boolean {
     return this.#state === "after";
   }
@@ -83,14 +82,12 @@ export class ToolCallParser {
   }
 }
 
-/** Finds where a JSON object ends. */
 class ObjectScanner {
   #depth = 0;
   #inString = false;
   #escaped = false;
   complete = false;
 
-  /** How much of the text belongs to the object. */
   scan(text: string): number {
     for (let at = 0; at < text.length; at++) {
       this.#read(text.charAt(at));

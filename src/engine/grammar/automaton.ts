@@ -14,7 +14,6 @@ interface Edge {
   to: number;
 }
 
-/** The first state is where texts begin. */
 export type Automaton = readonly { accepting: boolean; edges: readonly Edge[] }[];
 
 const tooMany = (): OverBudget =>

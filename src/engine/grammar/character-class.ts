@@ -2,7 +2,6 @@
 
 import { literal } from "./rules.ts";
 
-/** Code points from the first to the last. */
 export type Range = readonly [number, number];
 
 export const codeOf = (character: string): number => character.codePointAt(0) ?? 0;

@@ -14,7 +14,6 @@ export function shown(value: unknown): string {
   return text.length <= mostShown ? text : `${text.slice(0, mostShown)}…`;
 }
 
-/** What a part of a schema is compiled with. */
 export interface PartContext {
   rules: GrammarRules;
   /** The error that refuses a keyword of this part. */
@@ -65,7 +64,6 @@ export function objectGrammar(schema: SchemaObject, context: PartContext): Conta
   };
 }
 
-/** An object whose properties have any name. */
 function mapGrammar(schema: SchemaObject, context: PartContext): Container {
   const { rules, refuse, compile } = context;
   const extra = schema.additionalProperties ?? schema.unevaluatedProperties ?? true;

@@ -28,7 +28,6 @@ export const mostPatternStates = 4_000;
 /** A limit that was met; the message says which, for the field that met it. */
 export class OverBudget extends Error {}
 
-/** Counts the steps of one request. */
 export class Budget {
   #steps = 0;
 

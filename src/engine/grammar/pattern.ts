@@ -11,7 +11,6 @@ import {
 import { type Budget, deepestPattern, mostPatternCharacters, OverBudget } from "./cost.ts";
 import type { GrammarRules } from "./rules.ts";
 
-/** A pattern that no grammar is made for; the message says why. */
 export class UnsupportedPattern extends Error {
   constructor(message = "uses what a grammar cannot follow") {
     super(message);

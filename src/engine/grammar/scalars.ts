@@ -144,7 +144,6 @@ function natural(low: number, high: number): string {
   return options.join(" | ");
 }
 
-/** Numbers between two of the same number of digits. */
 function sameLength(from: string, to: string): string {
   if (from === to) return literal(from);
   const [first, last] = [Number(from[0]), Number(to[0])];

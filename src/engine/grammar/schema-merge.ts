@@ -6,7 +6,6 @@ export type SchemaObject = Readonly<Record<string, unknown>>;
 export const isObject = (value: unknown): value is SchemaObject =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
-/** Keywords that tell people something and assert nothing. */
 const annotations = new Set([
   "title",
   "description",

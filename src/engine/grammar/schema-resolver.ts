@@ -11,7 +11,6 @@ import {
   type SchemaObject,
 } from "./schema-merge.ts";
 
-/** Keywords that a grammar cannot enforce. */
 const unsupported = [
   "not",
   "if",
@@ -138,7 +137,6 @@ function isAnyName(schema: unknown): boolean {
   );
 }
 
-/** A pointer that cannot be followed; the message says why. */
 export class BadPointer extends Error {}
 
 export function followPointer(root: unknown, reference: string): unknown {
@@ -172,7 +170,6 @@ function memberOf(target: unknown, key: string): unknown {
   return Reflect.get(target, key);
 }
 
-/** Whether no value can validate against two of the schemas. */
 function areAllDisjoint(schemas: readonly SchemaObject[], budget: Budget): boolean {
   const fixed = schemas.filter(isFixed);
   const values = fixed.map((schema) => new Set(fixedValues(schema, budget)));

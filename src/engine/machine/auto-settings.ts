@@ -22,7 +22,6 @@ export interface AutoSettingsInput {
 }
 
 export interface ChosenSettings extends FittedSettings {
-  /** What decided, for a person. */
   why: string;
 }
 
@@ -75,7 +74,6 @@ function chooseLayers({ facts, machine, wanted, parallel }: AutoSettingsInput, c
   return 0;
 }
 
-/** From the largest down. */
 function batchCandidates({ facts, wanted }: AutoSettingsInput, nGpuLayers: number): number[] {
   if (wanted.batchSize !== "auto") return [wanted.batchSize];
   const isWhole = nGpuLayers === offloadableLayers(facts);
@@ -108,7 +106,6 @@ export function pickChatModel(
 }
 
 export interface PickOptions {
-  /** Chat answers at the same time. */
   parallel: number;
   machine: () => Promise<Machine>;
   readFacts: (path: string) => Promise<ModelFacts>;

@@ -13,7 +13,6 @@ export interface Machine {
   accelerator?: { memory: number; availableMemory: number };
 }
 
-/** The machine with its memory bounded by a limit; absent: no bound. */
 export function withinLimit(machine: Machine, limit: number | undefined): Machine {
   const most = limit ?? Number.POSITIVE_INFINITY;
   return {
@@ -81,7 +80,6 @@ export interface ThreadBudget {
 }
 
 export interface CoreSources {
-  /** Default: those of the affinity mask. */
   cores?: number;
   places?: ControlGroupPlaces;
 }
@@ -123,7 +121,6 @@ export function parseCpuMax(text: string): number {
   return quota > 0 && period > 0 ? quota / period : Number.POSITIVE_INFINITY;
 }
 
-/** Where the kernel shows control groups. */
 export interface ControlGroupPlaces {
   /** The file that names the process's own groups. */
   membership: string;
@@ -136,7 +133,6 @@ const kernelPlaces: ControlGroupPlaces = {
   mount: "/sys/fs/cgroup",
 };
 
-/** A group's folder, and which version's files it has. */
 export interface ControlGroup {
   version: 1 | 2;
   folder: string;

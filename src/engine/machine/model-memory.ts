@@ -29,8 +29,7 @@ export interface ModelFacts {
 export const readFacts = async (path: string): Promise<ModelFacts> =>
   await (await import("../gguf/model-facts.ts")).readModelFacts(path);
 
-export interface MemoryDemand {
-  /** Tokens that each answer may see. */
+interface MemoryDemand {
   contextSize: number;
   /** Answers at the same time; contexts, for an embedding model. */
   parallel: number;
@@ -38,8 +37,7 @@ export interface MemoryDemand {
   batchSize?: number;
 }
 
-/** Bytes. */
-export interface MemoryEstimate {
+interface MemoryEstimate {
   weights: number;
   cache: number;
   /** Buffers that a step is computed in. */
@@ -71,8 +69,7 @@ export function estimateMemory(
   return { weights: bytes, cache, working, total: bytes + cache + working };
 }
 
-/** Bytes. */
-export interface MemoryUse {
+interface MemoryUse {
   memory: number;
   accelerator: number;
 }
@@ -106,7 +103,6 @@ export const fitsMachine = (use: MemoryUse, machine: Machine): boolean =>
 export const fitsAccelerator = ({ accelerator: use }: MemoryUse, { accelerator }: Machine) =>
   use <= (accelerator?.availableMemory ?? 0) * shareOfAccelerator;
 
-/** As a person reads it: what is taken of what is free, and whether that is enough. */
 export function describeUse(use: MemoryUse, machine: Machine): string {
   const bound = machine.memoryBound === "control group" ? " (bound by a control group)" : "";
   const parts = [

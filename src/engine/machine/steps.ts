@@ -61,7 +61,6 @@ class Trial {
   }
 }
 
-/** What is known of steps of some sizes. */
 class Group {
   threads: number;
   /** What a step takes with these threads, by its size. */
@@ -91,7 +90,6 @@ class Group {
  * so beside a busy program two can be 20 times slower than one. Steps that are made anyway are compared.
  */
 export class StepThreads {
-  /** What the threads are in the beginning, and why. */
   readonly start: { threads: number; why: string };
   readonly #most: number;
   readonly #groups: readonly Group[];
@@ -199,7 +197,6 @@ const median = (values: readonly number[]): number =>
   values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? 1;
 
 export interface StepReport {
-  /** How many steps have ended since the process began. */
   finished: number;
   /** Of the steps in progress, what the longest usually takes; absent: nothing is in progress. */
   usualMs?: number;
@@ -211,7 +208,6 @@ const mostLonger = 10;
 /** What a process computes, for its heartbeats. A step is a batch of a chat model, or a text that is embedded or ranked. */
 export class StepWatch {
   #finished = 0;
-  /** Tokens of the steps in progress. */
   readonly #open = new Map<symbol, number>();
   /** What a step takes, by its size: all of up to twice as many tokens are one. */
   readonly #usual = new Map<number, number>();

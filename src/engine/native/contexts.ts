@@ -18,7 +18,6 @@ import { NativeSampler } from "./sampler.ts";
 
 export interface BatchPart {
   sequence: number;
-  /** Where the first of the tokens stands in the sequence. */
   position: number;
   tokens: readonly Token[];
   /** Whether the token after the last one is to be sampled. */
@@ -27,7 +26,6 @@ export interface BatchPart {
   scored?: boolean;
 }
 
-/** A saved state that a sequence can be restored to. */
 export interface Checkpoint {
   readonly length: number;
   dispose(): void;
@@ -81,7 +79,6 @@ export class NativeChatContext {
     return outputs;
   }
 
-  /** Leaves the threads to other models until the next batch. */
   releaseThreads(): void {
     this.#threads?.dispose();
     this.#threads = undefined;

@@ -66,7 +66,6 @@ export class RunningAnswer {
   pending: Token[] = [];
   rewindTo: number | undefined;
   prepared = false;
-  /** Whether its prompt is still being evaluated: no token was sampled yet. */
   inPrefill = true;
   stopped = false;
 

@@ -30,7 +30,6 @@ export class Scheduler {
     this.#planner = new BatchPlanner({ batchSize, needsCheckpoints: !cache.canCopy });
   }
 
-  /** Begins an answer; the returned function ends it. */
   start(scheduled: ScheduledPrompt): () => void {
     const run = new RunningAnswer(scheduled);
     if (this.#closed !== undefined) throw this.#closed;

@@ -40,7 +40,6 @@ const continuedAtLeast = 0.9;
 
 export class Slots {
   readonly #cache: KvCache;
-  /** Least recently used first. */
   readonly #free: CachedSequence[];
   readonly #leases = new Set<Lease>();
   readonly #uses = new Map<CachedSequence, number>();
@@ -226,7 +225,6 @@ export class FairQueue<Waiter> {
     return !this.full || this.#loser(caller) !== undefined;
   }
 
-  /** Returns the waiter that lost its place to the new one. */
   join(caller: string, waiter: Waiter): Waiter | undefined {
     const lost = this.full ? this.#drop(caller) : undefined;
     const waiters = this.#callers.get(caller) ?? new Set();

@@ -56,7 +56,6 @@ export class TokenBytes {
     });
   }
 
-  /** The token as the vocabulary writes it. */
   piece(token: Token): string {
     return this.#pieces[token] ?? "";
   }

@@ -1,7 +1,6 @@
 /** Reads the weights out of an ONNX file, one tensor at a time, under the names that PyTorch gave them. */
 import type { Weights } from "./import-bert.ts";
 
-/** Field numbers of ONNX's messages. */
 const model = { graph: 7 } as const;
 const graph = { node: 1, initializer: 5 } as const;
 const node = { input: 1, name: 3, operation: 4 } as const;
@@ -161,7 +160,6 @@ class ProtobufFile {
     this.size = this.#file.size;
   }
 
-  /** The fields between two places, in the order of the file. */
   async *fields(start: number, end: number): AsyncGenerator<ProtobufField> {
     let at = start;
     while (at < end) {

@@ -24,7 +24,6 @@ export async function hashOf(
 }
 
 export interface DigestOptions {
-  /** The folder of models and their known digests. */
   folder: string;
   progress: Progress;
   signal: AbortSignal;

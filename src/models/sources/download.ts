@@ -81,7 +81,6 @@ async function fetchModel(
   }
 }
 
-/** Whether there is something to resume. */
 async function isBegun(files: readonly string[], folder: string): Promise<boolean> {
   const all = files.flatMap((file) => [file, `${file}.part`]);
   return (await missingOf(all, folder)).length < all.length;

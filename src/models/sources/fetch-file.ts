@@ -132,14 +132,12 @@ async function attempt(
 interface Receiving {
   start: number;
   total: number | undefined;
-  /** Most bytes that the file may have. */
   most: number;
   hash: Bun.CryptoHasher;
   heard: () => void;
   step: ProgressStep;
 }
 
-/** Appends the response to the partial file; returns how long that is then. */
 async function receive(
   { response, url }: SourceResponse,
   partial: PartialFile,

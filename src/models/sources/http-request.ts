@@ -20,7 +20,6 @@ export interface RequestOptions {
 
 export interface SourceResponse {
   response: Response;
-  /** Where the response came from, after redirects. */
   url: string;
   /** From the hub's headers on the way: the file's sha256, its size, and its commit. */
   digest?: string;

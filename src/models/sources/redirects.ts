@@ -4,7 +4,6 @@ import { BlockList, isIP, isIPv6 } from "node:net";
 import { NodeError } from "../../core/errors.ts";
 
 export interface Redirect {
-  /** The first URL, which the operator named. */
   began: string;
   from: string;
   to: string;

@@ -160,7 +160,6 @@ async function checkParts(
   }
 }
 
-/** Writes the GGUF of a BERT model, and returns its digest. */
 async function convert(
   name: string,
   folder: string,

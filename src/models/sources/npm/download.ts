@@ -67,7 +67,6 @@ async function checkAside(path: string, sha256: string, source: string): Promise
   );
 }
 
-/** `npm:PACKAGE@VERSION/FILE`: a file of a package in the npm registry. */
 export interface NpmReference {
   /** With its scope. */
   package: string;

@@ -140,7 +140,6 @@ async function wantedFiles(
 export interface TakeOptions extends IdleOptions {
   /** The registry, with what it wants to see of its user. */
   registry: Hub;
-  /** What was asked for, as a person wrote it. */
   source: string;
   progress: Progress;
   /** How long to wait before the first new try; default: half a second. */
@@ -149,7 +148,6 @@ export interface TakeOptions extends IdleOptions {
 
 type ReadOptions = TakeOptions & { mostUnpacked: number };
 
-/** Which package, by an exact version. */
 type PackageReference = Omit<NpmReference, "file">;
 
 /** What becomes of an archive's files; begun again for every try. */
@@ -185,7 +183,6 @@ const Manifest = T.Object({
   dist: T.Object({ tarball: T.String(), integrity: T.Optional(T.String()) }),
 });
 
-/** What the registry says of one version. */
 async function readDist(
   { package: name, version }: PackageReference,
   subject: Subject,
@@ -257,7 +254,6 @@ async function attempt(
   });
 }
 
-/** The archive's bytes, out of gzip. */
 async function* unzipped(
   response: Response,
   subject: Subject,

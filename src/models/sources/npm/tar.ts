@@ -23,7 +23,6 @@ export class TarReader {
   readonly #sinkFor: EntrySink;
   #entries = 0;
   #header = new Uint8Array(0);
-  /** Of the entry in progress. */
   #left = 0;
   #padding = 0;
   #sink: ((bytes: Uint8Array) => Promise<void>) | undefined;
@@ -55,7 +54,6 @@ export class TarReader {
     }
   }
 
-  /** Refuses an archive that ends within an entry. */
   finish(): void {
     if (this.#left + this.#padding + this.#header.length > 0) throw broken();
   }
