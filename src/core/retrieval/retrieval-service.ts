@@ -160,7 +160,8 @@ export class RetrievalService {
       signal: options.signal,
       prefix: backend.queryPrefix,
     });
-    return await this.find(question, this.#narrow(request.bounds), options, request.scope);
+    const bounds = narrow(this.collection.bounds, request.bounds);
+    return await this.find(question, bounds, options, request.scope);
   }
 
   /** Refuses a scope that names what is not there, or not for its caller. */
@@ -299,10 +300,6 @@ export class RetrievalService {
     if (this.#backend !== undefined) return this.#backend;
     if (this.#missing === undefined) throw new NodeError("unavailable", preparing);
     throw copyOf(this.#missing);
-  }
-
-  #narrow(wanted: Partial<SearchBounds>): SearchBounds {
-    return narrow(this.collection.bounds, wanted);
   }
 
   #checkModel(name: string): void {

@@ -1,7 +1,9 @@
 /** Documents over HTTP: the registry and the files of a data dir, and the services on them. */
 import { join } from "node:path";
+import type { Config } from "../../config/schema.ts";
 import type { DocumentQuota } from "../../core/documents/document-caller.ts";
 import { createDocuments, type Documents } from "../../core/documents/documents.ts";
+import type { IngestFile } from "../../core/documents/ingest-file.ts";
 import { recoverOrphans } from "../../core/documents/orphans.ts";
 import { NodeError } from "../../core/errors.ts";
 import type { ModelRegistry } from "../../core/models/model-registry.ts";
@@ -10,8 +12,10 @@ import type { RetrievalService } from "../../core/retrieval/retrieval-service.ts
 import type { TrustedClock } from "../../core/trusted-clock.ts";
 import { handbookLabel } from "../../ingest/handbook.ts";
 import { usualSizes } from "../../ingest/passages.ts";
+import { ingestOne } from "../../ingest/pipeline.ts";
 import { mediaTypeOf } from "../../ingest/readers/detect-format.ts";
 import { endingOf } from "../../ingest/readers/formats.ts";
+import { ReadingProcess } from "../../ingest/reading-process.ts";
 import { DataDirLock } from "../../store/data-dir-lock.ts";
 import { DiskFiles } from "../../store/documents/disk-files.ts";
 import {
@@ -28,7 +32,6 @@ import {
   toQuota,
 } from "../node-settings.ts";
 import { collectionStore } from "./open-collection.ts";
-import { UploadIngest } from "./upload-ingest.ts";
 
 /** Their names in the data dir. */
 const documentsLock = "documents.lock";
@@ -128,3 +131,72 @@ const noModel = (): NodeError =>
     "unavailable",
     'This node has no embedding model, and a vector store needs one: [[models]] type = "embedding".',
   );
+
+/** How long it waits for the next file. */
+const idleMs = 30_000;
+
+/** A reading process that waits for the next file of the owner whose files it has read. */
+interface IdleReader {
+  owner: string | undefined;
+  reading: ReadingProcess;
+  end: Timer;
+}
+
+/** Ingests uploaded files with the node's embedding model, and a reading process that ends when it is idle. */
+export class UploadIngest implements AsyncDisposable {
+  /** What passages are embedded with; absent until the model is loaded. */
+  engine: EmbeddingEngine | undefined;
+  readonly #options: { program: Program; ingest: Config["ingest"] };
+  #idle: IdleReader | undefined;
+
+  constructor(options: { program: Program; ingest: Config["ingest"] }) {
+    this.#options = options;
+  }
+
+  readonly ingest: IngestFile = async ({ file, content, document: name, chunking, ...job }) => {
+    const { engine } = this;
+    if (engine === undefined) {
+      throw new NodeError("model_not_ready", "The embedding model is still being prepared.");
+    }
+    const bytes = new Uint8Array(await content.arrayBuffer());
+    const read = async (): Promise<Uint8Array> => bytes;
+    const source = { name, origin: "upload", bytes: file.bytes, sha256: file.sha256, read };
+    return await ingestOne(source, {
+      ...job,
+      engine,
+      // A smaller model may be configured since.
+      sizes: { ...chunking, maxTokens: Math.min(chunking.maxTokens, engine.maxTokens) },
+      cut: (...asked) => this.#reading(file.owner, ({ cut }) => cut(...asked)),
+      limits: this.#options.ingest,
+    });
+  };
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#replaceIdle(undefined);
+  }
+
+  /** A process that has read a hostile file may be its author's by now: no other owner's file goes to it. */
+  async #reading<Result>(
+    owner: string | undefined,
+    work: (reading: ReadingProcess) => Promise<Result>,
+  ): Promise<Result> {
+    const { program, ingest } = this.#options;
+    const idle = this.#idle?.owner === owner ? this.#idle : undefined;
+    if (idle !== undefined) this.#idle = undefined;
+    clearTimeout(idle?.end);
+    const reading = idle?.reading ?? new ReadingProcess({ program, isBackground: true, ...ingest });
+    try {
+      return await work(reading);
+    } finally {
+      const end = setTimeout(() => void this.#replaceIdle(undefined), idleMs).unref();
+      await this.#replaceIdle({ owner, reading, end });
+    }
+  }
+
+  async #replaceIdle(next: IdleReader | undefined): Promise<void> {
+    const idle = this.#idle;
+    this.#idle = next;
+    clearTimeout(idle?.end);
+    await idle?.reading[Symbol.asyncDispose]();
+  }
+}

@@ -271,11 +271,9 @@ const thread = import.meta.url.endsWith("/vector-index.ts")
   : "./store/sqlite/index-thread.ts";
 
 /** A usearch index in a thread of its own, which does the calls in their order. */
-export class ThreadedIndex {
-  readonly #calls: ThreadCalls<IndexCall>;
-
+export class ThreadedIndex extends ThreadCalls<IndexCall> {
   constructor(options: IndexOptions) {
-    this.#calls = new ThreadCalls({
+    super({
       module: new URL(thread, import.meta.url),
       data: options,
       called: "the index",
@@ -284,30 +282,26 @@ export class ThreadedIndex {
   }
 
   add(keys: BigUint64Array, vectors: Float32Array): Promise<IndexState> {
-    return this.#calls.call({ type: "add", keys, vectors });
+    return this.call({ type: "add", keys, vectors });
   }
 
   /** Keys that are not there are ignored. */
   remove(keys: BigUint64Array): Promise<IndexState> {
-    return this.#calls.call({ type: "remove", keys });
+    return this.call({ type: "remove", keys });
   }
 
   /** Keys of about the nearest vectors. */
   search(vector: Float32Array, count: number): Promise<IndexState> {
     // Of a part of a larger buffer all of that would be sent.
-    return this.#calls.call({ type: "search", vector: vector.slice(), count });
+    return this.call({ type: "search", vector: vector.slice(), count });
   }
 
   save(path: string): Promise<IndexState> {
-    return this.#calls.call({ type: "save", path });
+    return this.call({ type: "save", path });
   }
 
   /** Loads what was saved, whose last key was this one; the index must be new. */
   load(path: string, lastKey: number): Promise<IndexState> {
-    return this.#calls.call({ type: "load", path, lastKey });
-  }
-
-  async close(): Promise<void> {
-    await this.#calls.close();
+    return this.call({ type: "load", path, lastKey });
   }
 }

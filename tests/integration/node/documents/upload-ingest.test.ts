@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { NodeError } from "../../../../src/core/errors.ts";
 import { defaultLimits } from "../../../../src/ingest/readers/limits.ts";
-import { UploadIngest } from "../../../../src/node/documents/upload-ingest.ts";
+import { UploadIngest } from "../../../../src/node/documents/node-documents.ts";
 import { engineEnvironment } from "../../../../src/subprocess/program.ts";
 import { programUnderTest } from "../../../support/paddock-process.ts";
 import { childrenOf } from "../../../support/process-tree.ts";
