@@ -16,7 +16,7 @@ import { Quota, type QuotaSettings } from "./quota.ts";
 import type { Chunking } from "./records.ts";
 import { StoreAccess } from "./store-access.ts";
 import { StoreFileService } from "./store-file-service.ts";
-import { DocumentScopes, StoreSearchService } from "./store-search.ts";
+import { StoreSearchService } from "./store-search.ts";
 import { VectorStoreService } from "./vector-store-service.ts";
 
 export interface DocumentParts {
@@ -94,10 +94,10 @@ export function createDocuments(parts: DocumentParts): Documents {
   const storeFiles: StoreFileService = new StoreFileService(shared, files, queue);
   const batches = new FileBatchService(shared, storeFiles);
   const cleanup = new Cleanup(shared, files, stores);
-  parts.retrieval.searchIn(new DocumentScopes(shared));
+  const storeSearch = new StoreSearchService(shared);
+  parts.retrieval.searchIn(storeSearch);
   return {
-    ...{ files, stores, storeFiles, batches, storeAccess: access, collections },
-    storeSearch: new StoreSearchService(shared),
+    ...{ files, stores, storeFiles, storeSearch, batches, storeAccess: access, collections },
     queued: () => registry.queue.queued(),
     async run(signal) {
       if (ownership.take()) await setOrphansAside({ registry, files: parts.files, log });

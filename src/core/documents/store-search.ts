@@ -1,4 +1,4 @@
-/** Questions put to one vector store, as OpenAI's API asks them. */
+/** Questions put to vector stores: which of them and of their files count, and what is found in one as OpenAI's API asks for it. */
 import { checkInputs } from "../embedding/embedding-service.ts";
 import { given } from "../given.ts";
 import type { EmbedOptions } from "../ports/embedding-engine.ts";
@@ -29,7 +29,7 @@ export interface FoundInFile extends FoundPassage {
   attributes: Attributes;
 }
 
-export class StoreSearchService {
+export class StoreSearchService implements SearchScopes {
   readonly #parts: SharedParts;
 
   constructor(parts: SharedParts) {
@@ -66,20 +66,12 @@ export class StoreSearchService {
     const attributes = await this.#parts.registry.storeFiles.attributesOf(files);
     return found.map((point, at) => ({ ...point, attributes: attributes[at] ?? {} }));
   }
-}
-
-/** What a question is searched in: the caller's vector stores, open, with which of their documents count. */
-export class DocumentScopes implements SearchScopes {
-  readonly #parts: SharedParts;
-
-  constructor(parts: SharedParts) {
-    this.#parts = parts;
-  }
 
   async check(scope: SearchScope): Promise<void> {
     await this.#stores(scope);
   }
 
+  /** The caller's vector stores, open, with which of their documents count. */
   async open(scope: SearchScope, ready: () => RetrievalBackend): Promise<SearchTargets> {
     using leases = new DisposableStack();
     const all: SearchTarget[] = [];

@@ -115,24 +115,17 @@ export interface ModelTokenizer {
 
 /** A model that is missing or not ready is refused, and one whose vocabulary nobody here knows. */
 export function tokenizerOf(models: ModelRegistry, name: string): ModelTokenizer {
-  const { tokenizer, contextSize } = engineOf(models, name);
+  const { type } = models.card(name);
+  if (type === "reranker") throw notTokenized(models, name);
+  const engine = type === "chat" ? models.chat(name).engine : models.embedding(name).engine;
+  const { tokenizer } = engine;
+  const contextSize = "contextSize" in engine ? engine.contextSize : engine.maxTokens;
   if (tokenizer !== undefined) return { tokenizer, contextSize };
   throw new NodeError(
     "invalid_request",
     `The model '${name}' runs upstream, on a server that does not tell its tokens. Use a model of this machine, or a tokenizer of your own.`,
     { param: "model" },
   );
-}
-
-function engineOf(
-  models: ModelRegistry,
-  name: string,
-): { tokenizer?: Tokenizer | undefined; contextSize: number } {
-  const { type } = models.card(name);
-  if (type === "chat") return models.chat(name).engine;
-  if (type === "reranker") throw notTokenized(models, name);
-  const { tokenizer, maxTokens } = models.embedding(name).engine;
-  return { tokenizer, contextSize: maxTokens };
 }
 
 function notTokenized(models: ModelRegistry, name: string): NodeError {

@@ -26,15 +26,11 @@ type Owner = Pick<DocumentCaller, "id">;
 export class ResponseService {
   /** Whether responses are stored at all; where they are not, `keep` does nothing, and `start` refuses. */
   readonly isKeeping: boolean;
-  readonly #store: ResponseStore;
-  readonly #background: BackgroundResponses;
-  readonly #log: Log;
+  readonly #options: ResponseServiceOptions;
 
-  constructor({ store, background, isKeeping, log }: ResponseServiceOptions) {
-    this.#store = store;
-    this.#background = background;
-    this.isKeeping = isKeeping;
-    this.#log = log;
+  constructor(options: ResponseServiceOptions) {
+    this.isKeeping = options.isKeeping;
+    this.#options = options;
   }
 
   /**
@@ -44,10 +40,13 @@ export class ResponseService {
   async keep(response: SavedResponse): Promise<boolean> {
     if (!this.isKeeping) return false;
     try {
-      await this.#store.save(response);
+      await this.#options.store.save(response);
       return true;
     } catch (error) {
-      this.#log.warn("a response is not stored", { id: response.id, reason: reasonOf(error) });
+      this.#options.log.warn("a response is not stored", {
+        id: response.id,
+        reason: reasonOf(error),
+      });
       return false;
     }
   }
@@ -55,7 +54,7 @@ export class ResponseService {
   /** Undefined where there is none, where its time is over, and where it is somebody else's. */
   async find(id: string, { id: owner }: Owner): Promise<SavedResponse | undefined> {
     if (!this.isKeeping || isConversationId(id)) return undefined;
-    return await this.#store.find(id, owner);
+    return await this.#options.store.find(id, owner);
   }
 
   async get(id: string, owner: Owner): Promise<SavedResponse> {
@@ -66,9 +65,9 @@ export class ResponseService {
 
   /** One that is being made is not made any further. */
   async delete(id: string, owner: Owner): Promise<void> {
-    const isThere = !isConversationId(id) && (await this.#store.delete(id, owner.id));
+    const isThere = !isConversationId(id) && (await this.#options.store.delete(id, owner.id));
     if (!isThere) throw noSuchResponse(id);
-    this.#background.abort(id);
+    this.#options.background.abort(id);
   }
 
   /** Ends one that is made in the background; one that has ended stays as it is. */
@@ -83,8 +82,8 @@ export class ResponseService {
     }
     if (isFinished(response.status)) return response;
     // Saved first: what the run still has to say comes too late then.
-    await this.#store.change(id, { status: "cancelled" });
-    this.#background.abort(id);
+    await this.#options.store.change(id, { status: "cancelled" });
+    this.#options.background.abort(id);
     return await this.get(id, owner);
   }
 
@@ -97,7 +96,7 @@ export class ResponseService {
         { param: "background" },
       );
     }
-    return await this.#background.start(request);
+    return await this.#options.background.start(request);
   }
 }
 
