@@ -1,7 +1,7 @@
 /** Downloads all files of a model, from the hub or from a URL, into the models folder. */
 
 import { rename, rm } from "node:fs/promises";
-import { basename, dirname, join } from "node:path";
+import { basename, join } from "node:path";
 import { reasonOf } from "../../core/errors.ts";
 import { partsOf } from "../../core/models/model-files.ts";
 import { makePrivateFolder, sizeOf } from "../files.ts";
@@ -14,6 +14,7 @@ import type { RegistryOf } from "./npm/registry-settings.ts";
 import {
   findOrigin,
   forgetSource,
+  isWhole,
   missingOf,
   noteOrigin,
   type Origin,
@@ -85,9 +86,6 @@ async function isBegun(files: readonly string[], folder: string): Promise<boolea
   const all = files.flatMap((file) => [file, `${file}.part`]);
   return (await missingOf(all, folder)).length < all.length;
 }
-
-const isWhole = async (path: string): Promise<boolean> =>
-  (await missingOf(partsOf(basename(path)), dirname(path))).length === 0;
 
 function sayPin(source: string, { commit }: Pin, { say }: DownloadOptions): void {
   if (!source.startsWith("hf:")) return;

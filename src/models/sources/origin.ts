@@ -1,6 +1,6 @@
 /** Records, in a file beside each model, which source it came from and at which commit. */
 import { readdir, readFile, rm, writeFile } from "node:fs/promises";
-import { basename, join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { type Static, Type as T } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
 import { given } from "../../core/given.ts";
@@ -71,10 +71,12 @@ export const pinnedAt = async (path: string): Promise<Pin> =>
 /** The complete model of a source, found without asking the hub. */
 export async function findFetched(source: string, folder: string): Promise<string | undefined> {
   const origin = await findOrigin(source, folder);
-  if (origin === undefined) return undefined;
-  const missing = await missingOf(partsOf(basename(origin.path)), folder);
-  return missing.length === 0 ? origin.path : undefined;
+  return origin !== undefined && (await isWhole(origin.path)) ? origin.path : undefined;
 }
+
+/** Whether all files of a model are there. */
+export const isWhole = async (path: string): Promise<boolean> =>
+  (await missingOf(partsOf(basename(path)), dirname(path))).length === 0;
 
 const sourcesOf = (note: Note | undefined): string[] =>
   note === undefined ? [] : [note.source, ...(note.others ?? [])].map(withoutKey);
