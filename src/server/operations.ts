@@ -22,7 +22,7 @@ import { vectorStoreFileOperations } from "./operations/vector-stores/files.ts";
 import { vectorStoreOperations } from "./operations/vector-stores/stores.ts";
 import { pagePath } from "./page.ts";
 import { pageFolder } from "./page-files.ts";
-import type { Target } from "./pipeline.ts";
+import type { Target } from "./request-context.ts";
 
 const all = [
   chat,
@@ -83,6 +83,6 @@ export function targetOf(pathname: string): Target {
   const near = names.find(
     ({ path }) => pathname === path || (path !== "/" && pathname.startsWith(`${path}/`)),
   );
-  const errorFormat = operation?.errorFormat ?? absentApi(pathname)?.errorFormat;
+  const errorFormat = absentApi(pathname)?.errorFormat;
   return { name: operation?.name ?? near?.name ?? "other", ...given({ operation, errorFormat }) };
 }

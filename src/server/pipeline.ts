@@ -6,7 +6,6 @@
  * stream, long after the handler has returned, and Elysia has no hook for that.
  */
 import { NodeError } from "../core/errors.ts";
-import { given } from "../core/given.ts";
 import type { Log } from "../core/log.ts";
 import { checkAddress, missingRoute } from "./address.ts";
 import {
@@ -16,7 +15,7 @@ import {
   streamResponse,
 } from "./middleware/answer.ts";
 import { type Access, authenticate, authorize } from "./middleware/authentication.ts";
-import { answerError, type ErrorFormat, toErrorResponse } from "./middleware/errors.ts";
+import { answerError, toErrorResponse } from "./middleware/errors.ts";
 import { announceIgnored } from "./middleware/ignored-fields.ts";
 import { UploadForm, type UploadLimits } from "./middleware/multipart.ts";
 import {
@@ -40,12 +39,13 @@ import {
   requestId,
   requestIdHeader,
 } from "./middleware/request-log.ts";
-import type { Operation, OperationFacts } from "./operation.ts";
+import type { Operation } from "./operation.ts";
 import {
   contextOf,
   openContext,
   type RequestContext,
   type ResponseHeaders,
+  type Target,
 } from "./request-context.ts";
 import { StreamBuffers } from "./sse.ts";
 
@@ -69,14 +69,6 @@ export interface PipelineSettings extends Observers {
     ListLimits &
     UploadLimits & { requestTimeoutMs: number; stallTimeoutMs: number };
   log: Log;
-}
-
-/** What is asked for: an operation, or something else that has a name. */
-export interface Target {
-  name: string;
-  operation?: OperationFacts;
-  /** How errors are written where no operation is; default: as the OpenAI API has them. */
-  errorFormat?: ErrorFormat;
 }
 
 /** A request as Elysia hands it to a route, with the response that is being made. */
@@ -182,24 +174,16 @@ export class Pipeline {
     return toErrorResponse(error, request, contextOf(request), this.#settings.log);
   }
 
-  #open(
-    request: Request,
-    { name, operation, errorFormat = operation?.errorFormat }: Target,
-    headers: ResponseHeaders,
-  ): RequestContext {
+  #open(request: Request, target: Target, headers: ResponseHeaders): RequestContext {
     const { access, corsOrigins, promptLog, telemetry } = this.#settings;
     const id = requestId(request);
     headers[requestIdHeader] = id;
-    if (operation?.headerFormat !== undefined) headers[operation.headerFormat.requestId] = id;
+    const { headerFormat } = target.operation ?? {};
+    if (headerFormat !== undefined) headers[headerFormat.requestId] = id;
     headers["x-content-type-options"] = "nosniff";
     Object.assign(headers, corsHeaders(request, corsOrigins));
     const context = openContext({
-      request,
-      id,
-      operation: { operation: name, genAiOperation: operation?.genAiName },
-      ...given({ errorFormat, headerFormat: operation?.headerFormat }),
-      headers,
-      access,
+      ...{ request, id, target, headers, access },
       logsPrompts: promptLog.isOn,
       onWork: (event, since) => telemetry.worked(event, since),
     });

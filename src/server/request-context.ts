@@ -14,7 +14,7 @@ import { pathOf } from "./address.ts";
 import type { Access, Caller } from "./middleware/authentication.ts";
 import type { ErrorFormat } from "./middleware/errors.ts";
 import type { RateLimitLease } from "./middleware/rate-limit.ts";
-import type { HeaderFormat } from "./operation.ts";
+import type { HeaderFormat, OperationFacts } from "./operation.ts";
 import { chatNames, type FieldNames } from "./wire/field-names.ts";
 
 /** The status that proxies log for a request whose client went away. */
@@ -28,18 +28,22 @@ const longestName = 128;
 
 export type ResponseHeaders = Record<string, string | number>;
 
+/** What is asked for: an operation, or something else that has a name. */
+export interface Target {
+  name: string;
+  operation?: OperationFacts;
+  /** How errors are written where no operation is; default: as the OpenAI API has them. */
+  errorFormat?: ErrorFormat;
+}
+
 interface ContextOptions {
   request: Request;
   id: string;
-  operation: Pick<RequestRecord, "operation" | "genAiOperation">;
+  target: Target;
   /** Headers of the response, whatever it becomes. */
   headers: ResponseHeaders;
   access: Access;
   logsPrompts: boolean;
-  /** How the operation's errors are written; default: as the OpenAI API has them. */
-  errorFormat?: ErrorFormat;
-  /** Headers beside those of the OpenAI API. */
-  headerFormat?: HeaderFormat;
   /** Hears what is done for the request, with how long ago it came. */
   onWork: (...event: [...Parameters<Report>, sinceReceivedMs: number]) => void;
 }
@@ -60,7 +64,7 @@ export class RequestContext {
   readonly headerFormat: HeaderFormat | undefined;
   /** What the prompt log says of the answer, asked for when it has ended, however it ends. */
   loggedAnswer: (() => object) | undefined;
-  readonly #operation: ContextOptions["operation"];
+  readonly #target: Target;
   readonly #authenticate: (scopes: readonly Scope[]) => Caller;
   readonly #onWork: ContextOptions["onWork"];
   /** Taken at once: a request whose answer is sent may be gone. */
@@ -78,15 +82,15 @@ export class RequestContext {
   #firstTokenMs: number | undefined;
 
   constructor(options: ContextOptions) {
-    const { request, id, operation, headers, access, logsPrompts, onWork } = options;
+    const { request, id, target, headers, access, logsPrompts, onWork } = options;
     this.id = id;
     this.headers = headers;
     this.requestHeaders = request.headers;
     this.logsPrompts = logsPrompts;
-    this.errorFormat = options.errorFormat;
-    this.headerFormat = options.headerFormat;
+    this.errorFormat = target.errorFormat ?? target.operation?.errorFormat;
+    this.headerFormat = target.operation?.headerFormat;
     this.signal = request.signal;
-    this.#operation = operation;
+    this.#target = target;
     this.#authenticate = (scopes) => access.check(request, ...scopes);
     this.#onWork = onWork;
     this.#asked = {
@@ -224,7 +228,8 @@ export class RequestContext {
       id: this.id,
       ...this.#asked,
       caller: this.#caller?.name,
-      ...this.#operation,
+      operation: this.#target.name,
+      genAiOperation: this.#target.operation?.genAiName,
       model: this.model?.slice(0, longestName),
       status: this.#status,
       outcome: this.#outcome,

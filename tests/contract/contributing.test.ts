@@ -70,7 +70,7 @@ const context = (): RequestContext =>
   new RequestContext({
     request: new Request("http://localhost/v1/similarity", { method: "POST" }),
     id: "example",
-    operation: { operation: "similarity", genAiOperation: undefined },
+    target: { name: "similarity" },
     headers: {},
     access: { wantsKeys: () => false, check: () => ({ name: "anyone", called: "", limits: {} }) },
     logsPrompts: false,

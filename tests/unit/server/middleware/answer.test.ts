@@ -47,7 +47,7 @@ const open = () =>
   openContext({
     request: new Request("http://localhost/v1/responses", { method: "POST" }),
     id: "req_1",
-    operation: { operation: "responses", genAiOperation: "chat" },
+    target: { name: "responses" },
     headers: {},
     access: keyAccess([]),
     logsPrompts: false,
