@@ -31,14 +31,14 @@ export async function serveStdio({ pipes, signal, onFault, ...rest }: StdioOptio
 }
 
 /** Settles when the input has ended and all is answered, or the signal aborts. */
-export async function endOf(transport: StdioTransport, signal: AbortSignal): Promise<void> {
+async function endOf(transport: StdioTransport, signal: AbortSignal): Promise<void> {
   const { promise: stopped, resolve } = Promise.withResolvers<void>();
   using _ = onAbort(signal, resolve);
   if (signal.aborted) resolve();
   await Promise.race([transport.ended, stopped]);
 }
 
-export interface Pipes {
+interface Pipes {
   input: NodeJS.ReadableStream;
   output: NodeJS.WritableStream;
 }
@@ -52,7 +52,7 @@ const notOne = { code: -32700, message: "The line is not a message of JSON-RPC 2
  * A message a line, and nothing else. Not the SDK's own, which does not notice the end of the input,
  * so that answers in progress are lost, and leaves a line that is not a message without an answer.
  */
-export class StdioTransport implements Transport {
+class StdioTransport implements Transport {
   onmessage?: (message: JSONRPCMessage) => void;
   onclose?: () => void;
   readonly #pipes: Pipes;
