@@ -286,7 +286,7 @@ export interface StoreFileRow {
 }
 
 /** Files of vector stores, with what is known of the uploads that they are. */
-export const storeFilesTable =
+const storeFilesTable =
   "(select store_files.*, files.bytes as bytes from store_files left join files on files.id = store_files.file)";
 
 export function toStoreFile(row: StoreFileRow): StoreFile {
@@ -320,7 +320,7 @@ const insert = `
     owner = excluded.owner, created_at = excluded.created_at, uploaded = excluded.uploaded`;
 
 /** Stores it, or puts it in the place of what it was; its place in lists stays. */
-export function putStoreFile(database: Database, put: StoreFile): void {
+function putStoreFile(database: Database, put: StoreFile): void {
   database
     .query<void, SQLQueryBindings[]>(insert)
     .run(
