@@ -32,7 +32,15 @@ const layers: Record<string, Layer> = {
   client: { imports: ["server"], packages: [typebox, "eventsource-parser"] },
   server: {
     imports: ["core", "validation"],
-    packages: ["elysia", "@fastify/busboy", "swagger-ui-dist", typebox, "node:crypto", "node:path"],
+    packages: [
+      "elysia",
+      "@elysiajs/swagger",
+      "@fastify/busboy",
+      "swagger-ui-dist",
+      typebox,
+      "node:crypto",
+      "node:path",
+    ],
   },
   mcp: { imports: ["core", "server"], packages: ["@modelcontextprotocol/sdk", typebox] },
   engine: {

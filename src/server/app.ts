@@ -2,7 +2,7 @@
 import { Elysia } from "elysia";
 import { allowedMethods, pathOf } from "./address.ts";
 import { docs } from "./docs.ts";
-import { openapiDocument } from "./openapi.ts";
+import { describe, schemasOf } from "./openapi.ts";
 import { type OperationServices, operations, type pageAddresses, targetOf } from "./operations.ts";
 import { page } from "./page.ts";
 import { Pipeline, type PipelineSettings } from "./pipeline.ts";
@@ -41,14 +41,15 @@ export function createApp(services: Services) {
       path,
       // Elysia prepares for a handler only what its parameters name.
       ({ request, params, set }) => pipeline.serve(operation, services, { request, params, set }),
-      { parse: "none" },
+      { parse: "none", detail: describe(operation.facts) },
     );
   }
   const pages = (name: keyof typeof pageAddresses) =>
     new Elysia().onBeforeHandle(({ request, set }) =>
       pipeline.receive(request, { name }, set.headers),
     );
-  const facts = operations.map((operation) => operation.facts);
-  const describe = (): object => openapiDocument(facts, services.identity().version);
-  return app.use(pages("page").use(page())).use(pages("docs").use(docs(describe)));
+  const schemas = schemasOf(operations.map(({ facts }) => facts));
+  return app
+    .use(pages("page").use(page()))
+    .use(pages("docs").use(docs({ version: services.identity().version, schemas })));
 }

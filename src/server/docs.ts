@@ -1,10 +1,18 @@
 /** The description that the node serves of itself: /openapi.json, and a page at /docs that needs no network. */
+import { swagger } from "@elysiajs/swagger";
+import type { TSchema } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import favicon from "swagger-ui-dist/favicon-32x32.png" with { type: "file" };
 import stylesheet from "swagger-ui-dist/swagger-ui.css" with { type: "file" };
 import script from "swagger-ui-dist/swagger-ui-bundle.js" with { type: "file" };
-import { missingRoute } from "./address.ts";
+import { missingRoute, pathOf } from "./address.ts";
 import { pageHeaders, type ServedText, serveText, toServed } from "./page.ts";
+
+interface DocsOptions {
+  version: string;
+  /** The named schemas that operations refer to. */
+  schemas: Readonly<Record<string, TSchema>>;
+}
 
 export const docsPath = "/docs";
 export const documentPath = "/openapi.json";
@@ -37,21 +45,68 @@ const start = `SwaggerUIBundle({ url: "${documentPath}", dom_id: "#swagger-ui", 
 /** swagger-ui's pictures are data in its style, which the strict policy allows. */
 const headers = pageHeaders();
 
-/** `describe`: makes the document, a quarter of a megabyte, when it is first asked for. */
-export function docs(describe: () => object) {
+const hidden = { detail: { hide: true } };
+
+export function docs({ version, schemas }: DocsOptions) {
   let document: ServedText | undefined;
+  const isDocument = (request: Request): boolean => pathOf(request) === documentPath;
+  const serveDocument = (request: Request, made: ServedText): Response =>
+    serveText(request, made, { "cache-control": "no-cache" });
   const text = (body: string, type: string) => () =>
     new Response(body, { headers: { "content-type": type, ...headers } });
-  return new Elysia({ name: "docs" })
-    .get(documentPath, ({ request }) => {
-      document ??= toServed(JSON.stringify(describe()), "application/json");
-      return serveText(request, document, { "cache-control": "no-cache" });
-    })
-    .get(docsPath, text(page, "text/html; charset=utf-8"))
-    .get(`${docsPath}/start.js`, text(start, "text/javascript; charset=utf-8"))
-    .get(`${docsPath}/:asset`, ({ params, request }) => {
-      const asset = assets.get(params.asset);
-      if (asset === undefined) throw missingRoute(request, []);
-      return new Response(Bun.file(asset.file), { headers: { "content-type": asset.type } });
-    });
+  return (
+    new Elysia({ name: "docs" })
+      // The plugin makes the document of objects, a quarter of a megabyte, for every request.
+      .onBeforeHandle(({ request }) => {
+        if (document !== undefined && isDocument(request)) return serveDocument(request, document);
+      })
+      .onAfterHandle(({ request, responseValue }) => {
+        if (document !== undefined || !isDocument(request)) return;
+        document = toServed(JSON.stringify(responseValue), "application/json");
+        return serveDocument(request, document);
+      })
+      .use(
+        swagger({
+          path: docsPath,
+          specPath: documentPath,
+          provider: "swagger-ui",
+          documentation: {
+            openapi: "3.1.0",
+            info: {
+              title: "Paddock",
+              version,
+              description:
+                "A node that serves a language model: chat (plain and streamed), embeddings, retrieval from a vector collection, model listing and node information.",
+            },
+            servers: [{ url: "/", description: "This node" }],
+            tags: [
+              { name: "Chat", description: "Answers from a chat model." },
+              { name: "Responses", description: "OpenAI's Responses API, on the same models." },
+              { name: "Embeddings", description: "Vectors of texts." },
+              { name: "Retrieval", description: "Passages from the node's collection." },
+              { name: "Node", description: "What the node has, and how it is." },
+            ],
+            components: {
+              schemas: { ...schemas },
+              securitySchemes: {
+                bearer: { type: "http", scheme: "bearer" },
+                apiKey: { type: "apiKey", in: "header", name: "x-api-key" },
+              },
+            },
+          },
+        }),
+      )
+      // After the plugin, whose own page at this path loads its scripts from a CDN.
+      .get(docsPath, text(page, "text/html; charset=utf-8"), hidden)
+      .get(`${docsPath}/start.js`, text(start, "text/javascript; charset=utf-8"), hidden)
+      .get(
+        `${docsPath}/:asset`,
+        ({ params, request }) => {
+          const asset = assets.get(params.asset);
+          if (asset === undefined) throw missingRoute(request, []);
+          return new Response(Bun.file(asset.file), { headers: { "content-type": asset.type } });
+        },
+        hidden,
+      )
+  );
 }

@@ -129,41 +129,8 @@ function describeErrors({ body, errors, errorFormat }: OperationFacts) {
   return Object.fromEntries(described);
 }
 
-/** The document of all operations. */
-export function openapiDocument(all: readonly OperationFacts[], version: string): object {
-  const paths: Record<string, object> = {};
-  for (const facts of all) {
-    const path = facts.path.replace(/:(\w+)/g, "{$1}");
-    paths[path] = { ...paths[path], [facts.method.toLowerCase()]: describe(facts) };
-  }
-  return {
-    openapi: "3.1.0",
-    info: {
-      title: "Paddock",
-      description:
-        "A node that serves a language model: chat (plain and streamed), embeddings, retrieval from a vector collection, model listing and node information.",
-      version,
-    },
-    servers: [{ url: "/", description: "This node" }],
-    tags: [
-      { name: "Chat", description: "Answers from a chat model." },
-      { name: "Responses", description: "OpenAI's Responses API, on the same models." },
-      { name: "Embeddings", description: "Vectors of texts." },
-      { name: "Retrieval", description: "Passages from the node's collection." },
-      { name: "Node", description: "What the node has, and how it is." },
-    ],
-    components: {
-      schemas: schemasOf(all),
-      securitySchemes: {
-        bearer: { type: "http", scheme: "bearer" },
-        apiKey: { type: "apiKey", in: "header", name: "x-api-key" },
-      },
-    },
-    paths,
-  };
-}
-
-function schemasOf(all: readonly OperationFacts[]): Record<string, TSchema> {
+/** Every schema that the operations name, each once. */
+export function schemasOf(all: readonly OperationFacts[]): Record<string, TSchema> {
   const named = all.flatMap(({ body, form, answer, stream, errors, errorFormat }) => [
     ...[body, form, answer, stream, errorFormat].filter((schema) => schema !== undefined),
     ...Object.values(errors).filter((error) => typeof error !== "string"),

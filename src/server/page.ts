@@ -37,10 +37,12 @@ const headers = pageHeaders({
   "trusted-types": "'none'",
 });
 
+const hidden = { detail: { hide: true } };
+
 export function page() {
   return new Elysia({ name: "page" })
-    .get(pagePath, ({ request }) => serve(request, entry))
-    .get(`${pageFolder}/:file`, ({ params, request }) => serve(request, params.file));
+    .get(pagePath, ({ request }) => serve(request, entry), hidden)
+    .get(`${pageFolder}/:file`, ({ params, request }) => serve(request, params.file), hidden);
 }
 
 async function serve(request: Request, name: string): Promise<Response> {
