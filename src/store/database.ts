@@ -127,7 +127,9 @@ export class OwnFile implements Disposable {
 }
 
 /** An empty file holds nothing: what was in it is lost, and nothing follows from what it does not know. */
-export const isThere = (path: string): boolean => existsSync(path) && statSync(path).size > 0;
+export const isThere = (path: string): boolean =>
+  // Another process may remove it in between, as SQLite does with a log.
+  existsSync(path) && (statSync(path, { throwIfNoEntry: false })?.size ?? 0) > 0;
 
 /** Opens or makes a file with tables that `prepare` makes; one that can only be read is opened as it is. `pragmas`: set before its journal. */
 export function openOwn(

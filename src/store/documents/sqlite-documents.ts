@@ -49,10 +49,11 @@ export class SqliteDocuments implements DocumentRegistry, AsyncDisposable {
   /** Every method that is called on it is called on the rows, which have the same methods. */
   #part<Part extends keyof DocumentRegistry>(part: Part): DocumentRegistry[Part] {
     return new Proxy(Object.create(null), {
-      get:
-        (_, method) =>
-        (...args: unknown[]) =>
-          this.#call({ part, method: String(method), args }),
+      get: (_, method) => {
+        // Who awaits a part, or shows it, asks for these: it is no promise, and nothing else.
+        if (typeof method === "symbol" || method === "then") return undefined;
+        return (...args: unknown[]) => this.#call({ part, method, args });
+      },
     });
   }
 

@@ -52,6 +52,14 @@ test("a file that is recovered before its bytes are gone is not deleted after al
   expect(await registry.queue.removals()).toEqual([{ collection: "", document: "file-2" }]);
 });
 
+test("a part of the registry can be awaited, or returned by what is", async () => {
+  await using folder = await tempDir();
+  await using registry = new SqliteDocuments(join(folder.path, "documents.sqlite"));
+  const awaited = Promise.resolve(registry.files);
+  const late = new Promise((resolve) => setTimeout(() => resolve("late"), 500));
+  expect(await Promise.race([awaited, late])).toBe(registry.files);
+});
+
 test("what the registry refuses keeps its kind and its field", async () => {
   await using folder = await tempDir();
   await using registry = new SqliteDocuments(join(folder.path, "documents.sqlite"));
