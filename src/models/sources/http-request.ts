@@ -200,7 +200,7 @@ export async function readJson({ body }: Response): Promise<unknown> {
       if (length > mostBytes) return undefined;
       chunks.push(chunk);
     }
-    return JSON.parse(Buffer.concat(chunks).toString());
+    return JSON.parse(new TextDecoder().decode(Buffer.concat(chunks)));
   } catch {
     return undefined;
   }
