@@ -1,5 +1,6 @@
 /** The models of a node by name, and their tokenizers. */
-import { copyOf, NodeError } from "../errors.ts";
+import { NodeError } from "../errors.ts";
+import { given } from "../given.ts";
 import type { Tokenizer } from "../ports/tokenizer.ts";
 import { quoted } from "../quoted.ts";
 import type {
@@ -76,7 +77,11 @@ export class ModelRegistry {
     if (this.#types.get(name) !== wanted) throw this.#notFound(name, wanted);
     const model = this.#loaded.get(name);
     const awaited = this.#awaited.get(name);
-    if (model === undefined && awaited !== undefined) throw copyOf(awaited);
+    if (model === undefined && awaited !== undefined) {
+      // Without its field, which is of what the node itself asked the model's server.
+      const { kind, message, retryAfterMs } = awaited;
+      throw new NodeError(kind, message, { cause: awaited, ...given({ retryAfterMs }) });
+    }
     if (model === undefined) {
       throw new NodeError(
         "model_not_ready",

@@ -47,6 +47,19 @@ describe("the models of a node", () => {
   });
 });
 
+describe("a model whose server refuses the node's own question", () => {
+  test("is refused with the reason, and with no field of the caller's request", () => {
+    const models = registry();
+    const reason = "Its server does not take 'max_tokens'.";
+    models.unavailable("talker", new NodeError("invalid_request", reason, { param: "max_tokens" }));
+    expect(refusal(() => models.chat("talker"))).toEqual({
+      kind: "invalid_request",
+      message: reason,
+      param: undefined,
+    });
+  });
+});
+
 describe("a model that failed after it was ready", () => {
   test("says why it cannot answer", () => {
     const models = registry(mapper, { ...talker, problem: () => "It fell over." });
