@@ -83,7 +83,9 @@ export function copyOf({ kind, message, cause, ...details }: NodeError): NodeErr
 export function asNodeError(cause: unknown, what?: string): NodeError {
   if (cause instanceof NodeError) return cause;
   const reason = reasonOf(cause);
-  return new NodeError("unavailable", what ? `${what}: ${reason}.` : reason, { cause });
+  return new NodeError("unavailable", what ? `${what}: ${reason.replace(/\.$/, "")}.` : reason, {
+    cause,
+  });
 }
 
 /** What an unknown thrown value has to say, for a log line or a message to a person. */

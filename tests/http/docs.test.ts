@@ -104,7 +104,7 @@ describe("the document at /openapi.json", () => {
     });
   });
 
-  test("lists every route that the app has, except hidden ones", async () => {
+  test("lists every route that the app has, except pages", async () => {
     const listed = (await describedApp()).routes
       .filter(({ hooks }) => hooks.detail?.hide !== true)
       .map(({ method, path }) => `${method} ${path.replace(/:(\w+)/g, "{$1}")}`);
