@@ -269,7 +269,8 @@ describe("a place among requests at once", () => {
   });
 
   test("is given back when the time of a stream is up that nobody reads any more", async () => {
-    const app = testApp({ ...one, requestTimeoutMs: 20 });
+    // Time enough for the stream to begin: an error that nobody reads takes a minute to be given up.
+    const app = testApp({ ...one, requestTimeoutMs: 500 });
     app.chat.script({ type: "text", text: "a" }, { type: "text", text: "b" }, finish);
     const asked = request({ ...chat, stream: true });
     let idle = 0;
