@@ -1,12 +1,12 @@
-/** Waiting that an AbortSignal ends. */
+/** Waiting that ends early when an AbortSignal aborts. */
 
-/** Calls back when the signal aborts, unless what is returned was disposed of before. */
+/** Calls back when the signal aborts; dispose of the result to stop listening. */
 export function onAbort(signal: AbortSignal | undefined, callback: () => void): Disposable {
   signal?.addEventListener("abort", callback, { once: true });
   return { [Symbol.dispose]: () => signal?.removeEventListener("abort", callback) };
 }
 
-/** The promise's outcome, or the signal's reason where it aborts first. */
+/** The promise's outcome, or the signal's reason if it aborts first. */
 export async function untilAborted<Value>(
   promise: Promise<Value>,
   signal: AbortSignal,
@@ -17,7 +17,7 @@ export async function untilAborted<Value>(
   return await Promise.race([promise, aborted]);
 }
 
-/** Waits so long, or until the signal aborts, which is no failure; no process stays alive for it alone. */
+/** Waits for `ms`, or until the signal aborts, without throwing. Does not keep the process alive. */
 export async function pause(ms: number, signal: AbortSignal): Promise<void> {
   if (signal.aborted) return;
   const { promise, resolve } = Promise.withResolvers<void>();

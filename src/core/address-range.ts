@@ -1,9 +1,9 @@
-/** IP addresses, and ranges of them: `192.0.2.7`, `10.0.0.0/8`, `fd00::/8`. */
+/** Parses IP addresses and ranges: `192.0.2.7`, `10.0.0.0/8`, `fd00::/8`. */
 
-/** Whether an address is in a range; a text that is not an address is in none. */
+/** Whether an address is in the range; false for text that is not an address. */
 export type AddressRange = (address: string) => boolean;
 
-/** The range that a text names; undefined where it names none. */
+/** Undefined if the text is not a range. */
 export function parseRange(text: string): AddressRange | undefined {
   const [first = "", length] = text.split("/");
   const from = parseAddress(first);
@@ -18,11 +18,11 @@ export function parseRange(text: string): AddressRange | undefined {
   };
 }
 
-/** As a number of 128 bits, an IPv4 address as IPv6 maps it; undefined where it is none. */
+/** The address as a 128-bit number, IPv4 mapped to IPv6; undefined if it is not an address. */
 function parseAddress(text: string): bigint | undefined {
   const address = text.replace(/%.*$/, "");
   if (isIpv4(address)) return parseAddress(`::ffff:${address}`);
-  // The parser of addresses checks it, and writes it in one way: `[::ffff:c000:207]`.
+  // The URL parser validates the address and normalizes it: `[::ffff:c000:207]`.
   const host = URL.parse(`http://[${address}]/`)?.hostname.slice(1, -1);
   if (host === undefined || !address.includes(":")) return undefined;
   const [head = "", tail] = host.split("::").map((part) => part.split(":").filter(Boolean));
@@ -34,9 +34,8 @@ function parseAddress(text: string): bigint | undefined {
 const isIpv4 = (text: string): boolean =>
   /^\d{1,3}(\.\d{1,3}){3}$/.test(text) && text.split(".").every((part) => Number(part) < 256);
 
-/** Whether a text is an IP address. */
 export const isAddress = (text: string): boolean => parseAddress(text) !== undefined;
 
-/** Whether only this machine can reach it. Of a host as it is configured, or as a URL has it: `localhost`, `127.0.0.1`, `::1`, `[::1]`. */
+/** Whether only this machine can reach the host: `localhost`, `127.0.0.1`, `::1`, or `[::1]` as in a URL. */
 export const isLoopback = (host: string): boolean =>
   /^(localhost|127(\.\d{1,3}){3}|::1|\[::1\])$/.test(host);

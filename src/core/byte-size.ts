@@ -1,4 +1,4 @@
-/** Numbers of bytes as people read them. */
+/** Formats byte counts for people: `1.5 GB`. */
 
 const units = ["kB", "MB", "GB", "TB"] as const;
 

@@ -1,16 +1,16 @@
-/** An answer's events, folded into its parts: thoughts, texts and tool calls, one after the other. */
+/** Collects an answer's events into its parts, in order: reasoning, text and tool calls. */
 import { NodeError } from "../errors.ts";
 import type { Finish, GenerationEvent, TokenLogprobs } from "../ports/chat-engine.ts";
 import type { ChatAnswer } from "./chat-service.ts";
 
 export type AnswerPart =
-  /** `logprobs`: undefined where none are reported. */
+  /** `logprobs`: undefined if none are reported. */
   | { type: "text"; text: string; logprobs: TokenLogprobs[] | undefined }
   | { type: "reasoning"; text: string }
   /** `text`: the arguments. */
   | { type: "call"; id: string; name: string; text: string };
 
-/** What an event changes: a part is over, another one begins. */
+/** The effect of an event: a part ends, another one begins. */
 interface PartChange {
   ended?: AnswerPart;
   begun?: AnswerPart;
@@ -27,7 +27,7 @@ export class AnswerParts {
   readonly #isInOrder: boolean;
   #finish: Finish | undefined;
 
-  /** `isInOrder`: the API sends calls one after the other, so calls that are mixed up are a failure. */
+  /** `isInOrder`: the API sends one call after the other, so interleaved calls are an error. */
   constructor({ isInOrder }: { isInOrder: boolean }) {
     this.#isInOrder = isInOrder;
   }
@@ -73,7 +73,7 @@ export class AnswerParts {
     }
   }
 
-  /** All of it, once it has come to its end. */
+  /** The whole answer; throws if it has not finished. */
   whole(): WholeAnswer {
     if (this.#finish === undefined) throw unfinished();
     return { parts: this.#parts, finish: this.#finish };
@@ -86,7 +86,7 @@ export class AnswerParts {
   }
 }
 
-/** Every answer, in their order. */
+/** Reads all answers to their end; the result is in the order of the choices. */
 export async function readWhole({
   choices,
   events,

@@ -1,4 +1,4 @@
-/** Chat: the request as the caller meant it, made complete with the model's own defaults. */
+/** Answers chat requests: fills in the model's defaults, adds passages and starts the engine. */
 import type { DocumentCaller } from "../documents/document-caller.ts";
 import { given } from "../given.ts";
 import type { ModelSettings } from "../models/model.ts";
@@ -16,14 +16,14 @@ import type { Grounding, RagRequest } from "./rag.ts";
 
 export interface ChatRequest extends Omit<GenerationRequest, "sampling"> {
   model: string;
-  /** Only what the caller said; the model's settings fill the rest. */
+  /** Only the values that the caller sent; the model's settings fill in the rest. */
   sampling: Partial<Sampling>;
   choices?: number;
-  /** What the caller says of grounding; absent: as the node does it. */
+  /** The request's settings for grounding; default: those of the node. */
   rag?: RagRequest;
 }
 
-/** A request with its caller: passages are not for everybody. */
+/** A request with its caller, since not every caller may see every passage. */
 export interface CallerRequest extends ChatRequest {
   searcher: DocumentCaller;
 }
@@ -32,11 +32,11 @@ export interface ChatAnswer {
   model: string;
   fingerprint: string;
   choices: number;
-  /** What of the caller's sampling the model does not act on. */
+  /** Sampling settings of the request that the model ignores. */
   ignored: readonly (keyof Sampling)[];
-  /** What the prompt was given; absent where the chat is not grounded. */
+  /** The passages in the prompt; absent if the chat is not grounded. */
   grounding?: Grounding;
-  /** The events of every answer, as they come; each answer ends in its own `finish`. */
+  /** The events of all answers, as they come; each answer ends with its own `finish`. */
   events: AsyncIterable<Numbered<GenerationEvent>>;
 }
 
@@ -49,7 +49,7 @@ export class ChatService {
     this.#grounding = grounding;
   }
 
-  /** Starts an answer; a model that is missing or not ready is refused here, before any event. */
+  /** Starts an answer; throws for a model that is missing or not ready, before any event. */
   async answer(request: CallerRequest, { onStart, ...options }: CallOptions): Promise<ChatAnswer> {
     const { model, sampling, choices = 1, rag, searcher, ...generation } = request;
     const { card, engine, fingerprint, ignores = [] } = this.#models.chat(model);
@@ -67,7 +67,7 @@ export class ChatService {
       sampling: completeSampling(card.settings, sampling),
       ...given({ maxTokens, stop: withEcho(request, stop) }),
     };
-    // An answer that fails ends the others too, also those that still wait for a slot.
+    // An answer that fails ends the others too, including those that still wait for a slot.
     const abandoned = new AbortController();
     const signal = AbortSignal.any([options.signal, abandoned.signal]);
     const answers = Array.from({ length: choices }, (_, index) =>
@@ -84,7 +84,7 @@ export class ChatService {
   }
 }
 
-/** The caller's stop texts, and the one that ends an answer which repeats what the model was told; arguments and JSON are left alone. */
+/** The caller's stop texts, and one that stops the model from repeating the grounding prompt; not for tool calls and JSON. */
 function withEcho(
   { stop, format = "text", toolUse }: ChatRequest,
   echo: string | undefined,
@@ -93,13 +93,13 @@ function withEcho(
   return [...(stop ?? []), echo];
 }
 
-/** What a request leaves open, filled in from the model's own settings. */
+/** Fills in what the request does not set from the model's own settings. */
 export function completeSampling(settings: ModelSettings, said: Partial<Sampling>): Sampling {
   const { promptTemplate, nPredict, nGpuLayers, ctxSize, batchSize, ...sampling } = settings;
   return { ...sampling, topK: 0, ...said };
 }
 
-/** With one seed every answer would be the same; each takes the next. */
+/** With one seed, all answers would be the same; each answer uses the next seed. */
 export function withSeedOf<Request extends GenerationSettings>(
   request: Request,
   index: number,

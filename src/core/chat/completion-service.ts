@@ -1,4 +1,4 @@
-/** Completions: prompts that are continued as they are, with no template and no grounding. */
+/** Answers completion requests: prompts are continued as they are, without template or grounding. */
 import { NodeError } from "../errors.ts";
 import type { ModelRegistry } from "../models/model-registry.ts";
 import type {
@@ -14,13 +14,13 @@ import { merge } from "./merge.ts";
 export interface CompletionsRequest extends Omit<CompletionRequest, "prompt" | "sampling"> {
   model: string;
   prompts: readonly RawPrompt[];
-  /** Only what the caller said; the model's settings fill the rest. */
+  /** Only the values that the caller sent; the model's settings fill in the rest. */
   sampling: Partial<Sampling>;
-  /** How many answers each prompt gets. */
+  /** Answers per prompt. */
   choices: number;
 }
 
-/** Answers of one request that are generated at the same time; the others wait for these. */
+/** Answers of one request that are generated at the same time; the others wait. */
 export const completionsAtOnce = 8;
 
 export class CompletionService {
@@ -31,8 +31,8 @@ export class CompletionService {
   }
 
   /**
-   * Starts the answers, those of the first prompt first; a model that is missing or not ready is
-   * refused here, before any event.
+   * Starts the answers, in the order of the prompts; throws for a model that is missing or not
+   * ready, before any event.
    */
   complete(
     request: CompletionsRequest,
@@ -41,7 +41,7 @@ export class CompletionService {
     const { model, prompts, sampling, choices, ...generation } = request;
     const { card, engine, fingerprint, ignores = [] } = this.#models.chat(model);
     const settings = { ...generation, sampling: completeSampling(card.settings, sampling) };
-    // An answer that fails ends the others too, also those that still wait for their turn.
+    // An answer that fails ends the others too, including those that still wait for their turn.
     const abandoned = new AbortController();
     const signal = AbortSignal.any([options.signal, abandoned.signal]);
     const isShared = choices > 1 && settings.echo === true && settings.topLogprobs !== undefined;
@@ -70,14 +70,14 @@ export class CompletionService {
   }
 }
 
-/** Of several prompts, an error says which one it is about. */
+/** Adds the index of the prompt to an error, if there are several prompts. */
 function withPlace(error: unknown, at: number): unknown {
   if (!(error instanceof NodeError) || error.subject?.part !== "prompt") return error;
   const { kind, message, subject } = error;
   return new NodeError(kind, message, { subject: { ...subject, at }, cause: error });
 }
 
-/** Iterations of which at most so many run at the same time; the next begins when one has ended. */
+/** Runs at most `most` iterations at the same time; the next begins when one has ended. */
 export function atMost<Value>(
   most: number,
   starts: readonly (() => AsyncIterable<Value>)[],
@@ -107,13 +107,13 @@ export function atMost<Value>(
 
 type Events = AsyncIterable<GenerationEvent>;
 
-/** The scored prompt that several answers begin with: the first has it scored, the others give the same back. */
+/** A scored prompt that several answers begin with: scored for the first, reused by the others. */
 class SharedEcho {
   readonly #echoed: GenerationEvent[] = [];
   readonly #complete = Promise.withResolvers<void>();
 
   constructor() {
-    // Where it fails before another answer has begun, nobody awaits it.
+    // If it fails before another answer has begun, nothing awaits it.
     this.#complete.promise.catch(() => {});
   }
 
@@ -133,8 +133,8 @@ class SharedEcho {
   }
 
   /**
-   * Another answer, which begins when the prompt is scored: what was evaluated of it is in the prefix
-   * cache then. Where the first failed, so does this one.
+   * Another answer. It begins once the prompt is scored, and so is in the prefix cache. If the first
+   * answer failed, this one fails too.
    */
   async *follow(start: () => Events, signal: AbortSignal): AsyncGenerator<GenerationEvent> {
     await this.#complete.promise;

@@ -1,25 +1,25 @@
-/** How a conversation fits a model's context: what a prompt may take, and what goes where it takes more. */
+/** Fits a conversation into a model's context: how many tokens a prompt may have, and what is dropped. */
 import { NodeError } from "../errors.ts";
 import type { ChatEngine, ChatMessage, Tool } from "../ports/chat-engine.ts";
 import type { FoundPassage } from "../retrieval/search.ts";
 
-/** Tokens of the context that are left to the answer where the request does not say. */
+/** Tokens reserved for the answer if the request sets no maximum. */
 const answerTokens = 512;
 const answerShare = 0.25;
-/** How full of its prompt the context may be once something had to go. */
+/** Share of the room that a prompt may fill once something had to be dropped. */
 const afterCut = 0.7;
 
-/** Tokens. `maxTokens`: those of the answer, where that is known. */
+/** Tokens that a prompt may have. `maxTokens`: most tokens of the answer. */
 const promptRoom = (contextSize: number, maxTokens = answerTokens): number =>
   contextSize - Math.min(maxTokens, Math.floor(contextSize * answerShare));
 
 /**
- * What may be left once something has to go. That is less than the room: each time the prompt begins
- * differently, all of it is evaluated again, so more goes at once and some turns to come find room.
+ * The room once something has to be dropped. It is smaller: whenever the prompt begins differently,
+ * all of it is evaluated again, so more is dropped at once to leave room for the next turns.
  */
 const roomAfterCut = (room: number): number => Math.floor(room * afterCut);
 
-/** The least number of a range that fits, its last where none does; by halves, since each try counts all tokens. */
+/** The lowest number of a range that fits, or its last if none does. A binary search: each try counts all tokens. */
 export async function leastThatFits(
   [from, to]: readonly [number, number],
   fits: (count: number) => Promise<boolean>,
@@ -36,20 +36,20 @@ export async function leastThatFits(
 export interface Conversation {
   messages: readonly ChatMessage[];
   tools: readonly Tool[];
-  /** Most tokens of the answer, where that is known. */
+  /** Most tokens of the answer; undefined if the request sets no maximum. */
   maxTokens: number | undefined;
 }
 
 /** The passages of a user message. */
 export interface Turn {
-  /** Which message it is. */
+  /** Index of the message. */
   index: number;
   points: readonly FoundPassage[];
 }
 
 /**
- * Leaves out the oldest turns' passages, then this turn's of the lowest score, until the rest fits.
- * Once a turn has to go, others go with it to make room for some turns to come.
+ * Drops the passages of the oldest turns, then those of this turn with the lowest scores, until the
+ * rest fits. Once a turn has to go, others go with it to make room for the next turns.
  */
 export async function fitToContext(
   turns: readonly Turn[],
@@ -68,7 +68,7 @@ export async function fitToContext(
   return withoutTurns(turns, fewest);
 }
 
-/** Without the oldest turns or, where only the last is left, without its worst passages. */
+/** Without the oldest turns or, if only the last is left, without its worst passages. */
 function withoutTurns(turns: readonly Turn[], count: number): readonly Turn[] {
   if (count < turns.length) return turns.slice(count);
   const [last] = turns.slice(-1);
@@ -83,9 +83,9 @@ interface TruncatedConversation {
 }
 
 /**
- * A conversation that does not fit loses its oldest messages, where the caller wants that. What the
- * model is told stays, and so does the last message of the user. Older turns go first, then
- * the oldest steps of the current one: calls of functions with their outputs.
+ * Drops the oldest messages of a conversation that does not fit, if the caller wants that. System
+ * messages and the last user message stay. Older turns go first, then the oldest steps of the
+ * current one: function calls with their outputs.
  */
 export async function truncateConversation(
   { messages, tools, maxTokens }: Conversation,
@@ -105,13 +105,13 @@ export async function truncateConversation(
   return { left, dropped: messages.length - left.length };
 }
 
-/** The messages from `from` to before `to` go. */
+/** The messages from `from` up to, but not including, `to` are dropped. */
 interface Cut {
   from: number;
   to: number;
 }
 
-/** Where it may be cut, in the order of how much goes; no output loses its call. */
+/** The possible cuts, the smallest first; no output is separated from its call. */
 function cutsOf(messages: readonly ChatMessage[]): Cut[] {
   const told = messages.findIndex(({ role }) => role !== "system");
   const last = messages.findLastIndex(({ role }) => role === "user");
@@ -122,7 +122,7 @@ function cutsOf(messages: readonly ChatMessage[]): Cut[] {
   });
 }
 
-/** Steps of the current turn go without the message of the user that began it. */
+/** The user message that began the current turn stays, even if steps after it are dropped. */
 function withoutCut(
   messages: readonly ChatMessage[],
   cut: Cut | undefined,
@@ -136,7 +136,7 @@ function withoutCut(
 
 type PromptPart = "messages" | "prompt";
 
-/** For what leaves no room for an answer; `more`: it was not counted beyond the context. */
+/** For a prompt that leaves no room for an answer; `more`: counting stopped at the context's size. */
 export function promptTooLong(
   tokens: number | "more",
   contextSize: number,
@@ -149,7 +149,7 @@ export function promptTooLong(
   );
 }
 
-/** For what is so long that nobody counted it. */
+/** For a prompt so long that its tokens were not counted. */
 export const longerThanContext = (contextSize: number, part: PromptPart): NodeError =>
   refusal(`more tokens than this model's context of ${contextSize} holds`, part);
 

@@ -1,12 +1,12 @@
-/** What makes a conversation: one check for every API. Errors say which message they are about. */
+/** Validates a conversation, for every API. Errors name the message they are about. */
 import { NodeError, type Subject } from "../errors.ts";
 import type { ChatMessage } from "../ports/chat-engine.ts";
 import { quoted, shortened } from "../quoted.ts";
 
 /**
- * Checks that somebody asks something, that every call has its result right after it, and every result
- * its call. `isPart`: more is to come, so that it may end in calls and have no message of the user's.
- * `hasUser`: whether it has one, where an API knows it better than by the roles.
+ * Checks that there is a user message, and that every call is followed by its result and every
+ * result preceded by its call. `isPart`: more messages follow, so it may end with calls and have no
+ * user message. `hasUser`: whether there is a user message, if roles alone do not show it.
  */
 export function checkConversation(
   messages: readonly ChatMessage[],
@@ -32,7 +32,7 @@ export function checkConversation(
   throw refused("The conversation needs a message with the role 'user'.", { part: "messages" });
 }
 
-/** So many calls are named; the rest is counted. */
+/** Most calls that an error names; the others are counted. */
 const mostNamed = 8;
 
 function unanswered(open: ReadonlySet<string>, subject: Subject): NodeError {

@@ -1,4 +1,4 @@
-/** The question of a conversation, and the passages that match it; where there are none, why. */
+/** Finds the passages that match the question of a conversation. */
 import { NodeError, reasonOf } from "../errors.ts";
 import type { Log } from "../log.ts";
 import type { ChatMessage } from "../ports/chat-engine.ts";
@@ -13,7 +13,7 @@ interface PassageSearch extends Pick<RagSettings, "contextWindow" | "followUps" 
   scope: SearchScope;
 }
 
-/** A retrieval that fails does not fail the chat: it is answered without passages, and says so. */
+/** If retrieval fails, the chat is still answered, without passages; the result has the error. */
 export async function findPassages(
   retrieval: RetrievalService,
   search: PassageSearch,
@@ -54,7 +54,7 @@ const shortenedNotice = (most: number): string =>
 const followUpNotice =
   "The last user message leans on what was before it, so it was matched together with the user message before.";
 
-/** Where more messages are the question anyway, none is added. */
+/** Only for a context window of 1: a wider one includes the message before anyway. */
 function isSearchedWithBefore({ messages, contextWindow, followUps }: PassageSearch): boolean {
   if (!followUps || contextWindow !== 1) return false;
   const [before, last] = messages.filter(({ role }) => role === "user").slice(-2);
@@ -63,16 +63,16 @@ function isSearchedWithBefore({ messages, contextWindow, followUps }: PassageSea
 
 interface Question {
   text: string;
-  /** Whether a part of the last user message had to be left out. */
+  /** Whether the beginning of the last user message was left out. */
   shortened: boolean;
-  /** How many user messages it is made of. */
+  /** How many user messages it consists of. */
   messages: number;
 }
 
-/** More than the tokens of any text have on average: a text that is longer cannot fit, and is not tokenized to find out. */
+/** More than any text has on average: a text that is longer cannot fit, and is not tokenized to find out. */
 const charactersPerToken = 64;
 
-/** The last `window` user messages, older ones left out first, then the beginning of the last. */
+/** The last `window` user messages; to fit, older ones are left out, then the beginning of the last. */
 export async function questionOf(
   messages: readonly ChatMessage[],
   window: number,
@@ -92,29 +92,29 @@ export async function questionOf(
     const taken = asked.slice(from);
     return { text: taken.join("\n"), shortened: false, messages: taken.length };
   }
-  // What is asked tends to stand at the end of a long message.
+  // The question is usually at the end of a long message.
   const words = (said.at(-1) ?? "").slice(-longest).split(/(?<=\s)/);
   const start = await leastThatFits([0, words.length], (at) => fits(words.slice(at), ""));
   return { text: words.slice(start).join(""), shortened: true, messages: 1 };
 }
 
-/** Words that stand for something that was said before. */
+/** Words that refer to an earlier message. */
 const pointing = new Set(
   "it its itself they them their theirs this that these those he him his she her hers there then else instead too also same such both either neither one ones latter former another".split(
     " ",
   ),
 );
 
-/** What goes on with what was said before. */
+/** Openings that continue an earlier message. */
 const goingOn = /^(and|or|but|so|what about|how about|what if|why not|for which|for what)\b/;
 
-/** A question of so few words, or letters of a script without spaces, rarely says what it is about. */
+/** A question with so few words, or letters in a script without spaces, rarely names its topic. */
 const fewWords = 3;
 const fewLetters = 8;
-/** A longer one says what it is about, whatever it points at. */
+/** A question with more words names its topic, even if it refers to an earlier message. */
 const manyWords = 14;
 
-/** Whether a message cannot be searched for by itself, and leans on the one before it. */
+/** Whether a message makes sense only together with the one before it. */
 export function leansOnBefore(text: string): boolean {
   const plain = text.trim().toLowerCase();
   const words = plain.match(/[\p{L}\p{N}\p{M}'’]+/gu) ?? [];

@@ -1,9 +1,9 @@
-/** Passages in a conversation: each with a marker that the answer can cite. */
+/** Puts passages into a conversation, each with a marker that the answer can cite. */
 import type { ChatMessage } from "../ports/chat-engine.ts";
 import type { ScoredPassage } from "../ports/passage-repository.ts";
 import type { Turn } from "./context-room.ts";
 
-/** The conversation with the passages of each turn before its user message, numbered through all of it. */
+/** Puts the passages of each turn before its user message, numbered across the conversation. */
 export function groundedUserMessages(
   messages: readonly ChatMessage[],
   prompt: string,
@@ -20,7 +20,7 @@ export function groundedUserMessages(
   });
 }
 
-/** The conversation with the passages at the end of its system message, which is made where there is none. */
+/** Puts the passages at the end of the system message, which is added if there is none. */
 export function groundedSystemMessage(
   messages: readonly ChatMessage[],
   prompt: string,
@@ -36,8 +36,8 @@ export function groundedSystemMessage(
 }
 
 /**
- * How a model begins that repeats what it was told instead of ending its answer, as small ones do
- * over and over. Undefined where the prompt's first words could be an answer's own.
+ * The first words of the prompt, to stop a model that repeats it instead of ending its answer, as
+ * small models often do. Undefined if an answer could begin with these words itself.
  */
 export function promptEcho(prompt: string): string | undefined {
   const [words = ""] = prompt.split(/[,.;:\n]/, 1);
@@ -54,15 +54,14 @@ function passageText(prompt: string, points: readonly ScoredPassage[], first: nu
   return [...passages, prompt].join("\n\n");
 }
 
-/** So many words in a row make a piece that two texts share or do not. */
+/** Texts are compared in pieces of so many consecutive words. */
 const pieceWords = 4;
-/** How many of its pieces another passage has where it is left out; its headings may differ. */
+/** Share of its pieces that another passage must have for a passage to be left out; headings may differ. */
 const containedShare = 0.9;
 
 /**
- * Without passages that say nothing which another one does not say: they cost room. Left are those that
- * are neither contained in another of them nor in what is there already; of two alike
- * the first stays.
+ * Leaves out passages that are contained in another one, or in one of `there`: they only take up
+ * room. Of two equal passages, the first stays.
  */
 export function withoutContained<Passage extends { source: string }>(
   passages: readonly Passage[],
@@ -85,12 +84,12 @@ function isIn(pieces: ReadonlySet<string>, other: ReadonlySet<string>): boolean 
   return shared >= containedShare * pieces.size;
 }
 
-/** In a script without spaces each letter is a word. */
+/** In a script without spaces, each letter is a word. */
 const word = /[\p{scx=Han}\p{scx=Hiragana}\p{scx=Katakana}]|[\p{L}\p{N}\p{M}]+/gu;
 
 function piecesOf(text: string): Set<string> {
   const words = text.toLowerCase().match(word) ?? [];
-  // What has hardly a word, such as a table of signs, is only contained in what is the same.
+  // A text with hardly any words, such as a table of symbols, is contained only in an equal one.
   if (words.length < pieceWords) return new Set([text.trim()]);
   const last = words.length - pieceWords;
   return new Set(

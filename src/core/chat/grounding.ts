@@ -1,4 +1,4 @@
-/** Grounded chat: passages that match the question go into the prompt, and the answer says which. */
+/** Grounds chats: adds the passages that match the question to the prompt, and reports them. */
 import type { DocumentCaller } from "../documents/document-caller.ts";
 import { NodeError, reasonOf } from "../errors.ts";
 import { given } from "../given.ts";
@@ -20,7 +20,7 @@ import type { FoundPassages, Grounding, RagPolicy, RagRequest, RagSettings } fro
 export interface GroundedConversation {
   messages: readonly ChatMessage[];
   grounding?: Grounding;
-  /** A text that ends the answer: the model repeats what it was told of the passages. */
+  /** A stop text: the model is repeating the grounding prompt. */
   stop?: string;
 }
 
@@ -38,8 +38,8 @@ export class GroundingService {
   }
 
   /**
-   * The conversation with its passages. Where retrieval fails it is answered without, and says so.
-   * What a caller's turns were given is that caller's alone.
+   * Adds passages to a conversation. If retrieval fails, there are none, and the result has the
+   * error. Passages of earlier turns are only reused for the same caller.
    */
   async ground(
     conversation: Conversation,
@@ -58,14 +58,14 @@ export class GroundingService {
       ...given({ stores: wanted?.stores, filter: wanted?.filter }),
       fieldOf: (index: number) => `${wanted?.storesField ?? "rag.vector_store_ids"}[${index}]`,
     };
-    // Retrieval that fails does not fail the chat; what cannot be meant does.
+    // A failing retrieval does not fail the chat; an invalid scope does.
     await this.#retrieval.check(scope);
 
-    // The system message holds the passages of the current turn alone; user messages keep theirs.
+    // The system message holds only the current turn's passages; user messages keep theirs.
     const carries = policy === "last-user-message";
     const current = messages.findLastIndex(({ role }) => role === "user");
     const keys = turnKeys(options.caller ?? "", messages);
-    // During a turn, as between a tool's call and its result, its passages stay those of its beginning.
+    // During a turn, such as between a tool call and its result, the passages stay the same.
     const isDuringTurn = current < messages.length - 1;
     const isRecalled = (index: number): boolean => (index === current ? isDuringTurn : carries);
     const recalled = await this.#carried.recall(
@@ -128,23 +128,23 @@ export class GroundingService {
       contextWindow: wanted?.contextWindow ?? contextWindow,
       bounds: narrow(allowed, wanted?.bounds ?? {}),
     };
-    // Where the node decides, a part of the handbook would answer with the wrong page.
+    // If the node decides, a handbook that is only partly stored would give the wrong page.
     if (isAuto && wanted.stores === undefined) await this.#retrieval.passagesStored();
     const found = await findPassages(this.#retrieval, search, options, this.#log);
     return isAuto ? { ...found, points: nearBest(found.points) } : found;
   }
 }
 
-/** How far below the best score a passage may be where the request leaves it to the node. */
+/** How far below the best score a passage may be if the request leaves grounding to the node. */
 const autoMargin = 0.05;
 
-/** Few passages, which a small model can tell apart: of 50 questions about the node 49 still get a page that answers. */
+/** A few passages, so that a small model can tell them apart: 49 of 50 questions about the node still get a page with the answer. */
 function nearBest(points: readonly FoundPassage[]): readonly FoundPassage[] {
   const best = points[0]?.score ?? 0;
   return points.filter(({ score }) => score >= best - autoMargin);
 }
 
-/** The passages that no earlier turn has put into the prompt already. */
+/** The passages that no earlier turn has put into the prompt. */
 function notIn(turns: readonly Turn[], points: readonly FoundPassage[]): readonly FoundPassage[] {
   const held = new Set(turns.flatMap((turn) => turn.points.map(keyOf)));
   return points.filter((point) => !held.has(keyOf(point)));
@@ -153,7 +153,7 @@ function notIn(turns: readonly Turn[], points: readonly FoundPassage[]): readonl
 const countPoints = (turns: readonly Turn[]): number =>
   turns.reduce((sum, { points }) => sum + points.length, 0);
 
-/** Refuses a request whose question is to be made of more messages than the node allows: each has to be tokenized. */
+/** Refuses a context window wider than the node allows: each message has to be tokenized. */
 function checkContextWindow(wanted: number | undefined, most: number): void {
   if (wanted === undefined || wanted <= most) return;
   const param = "rag.context_window";
@@ -167,18 +167,18 @@ function checkContextWindow(wanted: number | undefined, most: number): void {
 /** The key of each user message, by its index; see `turnKeys`. */
 type TurnKeys = ReadonlyMap<number, string>;
 
-/** Enough for the conversations that go on; the oldest is forgotten, which costs time only. */
+/** Enough for the active conversations. The oldest turn is dropped, which only costs time. */
 const mostTurns = 1000;
 
 /**
- * The passages of earlier turns, carried into the prompts of later ones. A client sends its messages back
- * as it wrote them; with their passages put back the prompt begins as it did, and what was evaluated need
- * not be again. Only the passages' ids are stored: their text is the collection's, as long as it has them.
+ * Carries the passages of earlier turns into later prompts. A client sends its messages back without
+ * passages; with the passages put back, the prompt begins as before, and the prefix cache applies.
+ * Only ids are stored; the text is read from the collection, as long as it has the passage.
  */
 class CarriedPassages {
   readonly #retrieval: RetrievalService;
   readonly #log: Log;
-  /** By the keys of turns, the last used last. */
+  /** By turn key, least recently used first. */
   readonly #turns = new Map<string, readonly PassagePlace[]>();
 
   constructor(retrieval: RetrievalService, log: Log) {
@@ -186,7 +186,7 @@ class CarriedPassages {
     this.#log = log;
   }
 
-  /** Those of the turns that were given passages, with the passages that the collection still has. */
+  /** The turns that were given passages, with those that the collection still has. */
   async recall(keys: TurnKeys, caller: DocumentCaller): Promise<Turn[]> {
     const remembered = [...keys].map(([index, key]) => {
       const points = this.#turns.get(key) ?? [];
@@ -205,7 +205,7 @@ class CarriedPassages {
     return turns.filter(({ points }) => points.length > 0);
   }
 
-  /** Remembers what is in the prompt now, which the next turn's prompt begins with; forgets the rest. */
+  /** Remembers the passages now in the prompt, which the next turn's prompt begins with; forgets the rest. */
   keep(keys: TurnKeys, turns: readonly Turn[], left: readonly Turn[]): void {
     for (const { index } of turns) this.#turns.delete(keys.get(index) ?? "");
     for (const { index, points } of left) {
@@ -226,7 +226,7 @@ class CarriedPassages {
       const passages = await this.#retrieval.read(places, caller);
       return new Map(passages.map((passage) => [keyOf(passage), passage]));
     } catch (error) {
-      // They stay remembered: a store that is away for a turn has not lost them.
+      // They stay remembered: a store that is unavailable for one turn has not lost them.
       this.#log.warn("the passages of earlier turns cannot be read; the chat goes on without", {
         reason: reasonOf(error),
       });
@@ -238,8 +238,8 @@ class CarriedPassages {
 const keyOf = ({ store, id }: Pick<PassagePlace, "store" | "id">): string => `${store}/${id}`;
 
 /**
- * The key of each user message, by its index: the caller, and the conversation up to and with it.
- * One hash runs along, so that a long conversation is read once.
+ * The key of each user message, by its index: a hash of the caller and the conversation up to and
+ * including it. One running hash, so that a long conversation is read once.
  */
 function turnKeys(caller: string, messages: readonly ChatMessage[]): Map<number, string> {
   const keys = new Map<number, string>();

@@ -1,4 +1,4 @@
-/** Several iterations as one, each value as soon as it is there, and never more than one ahead. */
+/** Merges async iterables: each value comes as soon as it is ready, and none is read more than one ahead. */
 
 export interface Numbered<Value> {
   index: number;
@@ -7,11 +7,11 @@ export interface Numbered<Value> {
 
 interface MergeOptions {
   /**
-   * Called when a failure or an early return ends the others: an iteration that is waiting for its next
-   * value hears of its end only afterwards, and must be told by other means to stop waiting.
+   * Called when a failure or an early return ends the others: `return()` reaches an iteration only
+   * after its next value, so one that is waiting has to be stopped by other means.
    */
   abandon?: () => void;
-  /** The error of one of several, which may say which one it is of. */
+  /** Converts an error, for example to add which iteration failed. */
   toError?: (error: unknown, index: number) => unknown;
 }
 
@@ -26,7 +26,7 @@ export function merge<Value>(
     : mergeAll(iterables, options);
 }
 
-/** Most chats are one answer, and its every token goes this way: there is nobody to race with. */
+/** Fast path: most chats have one answer, and every token passes here. */
 async function* numbered<Value>(only: AsyncIterable<Value>): AsyncGenerator<Numbered<Value>> {
   for await (const value of only) yield { index: 0, value };
 }
@@ -51,13 +51,13 @@ async function* mergeAll<Value>(
         pending.delete(index);
         continue;
       }
-      // It goes behind the others, so that an iteration that is always ready does not starve them.
+      // It moves to the end, so that an iteration that is always ready does not starve the others.
       pending.delete(index);
       pending.set(index, step(index));
       yield { index, value: result.value };
     }
   } finally {
-    // A step that is still pending may fail later, when nobody awaits it any more.
+    // A step that is still pending may fail later, when nothing awaits it any more.
     for (const unread of pending.values()) unread.catch(() => {});
     if (pending.size > 0) abandon?.();
     await Promise.allSettled(iterators.map((iterator) => iterator.return?.()));

@@ -1,4 +1,4 @@
-/** How chat is grounded: what the node sets, what a request says of it, and what came of it. */
+/** Types of grounded chat: the node's settings, those of a request, and the result. */
 import type { AttributeFilter } from "../documents/records.ts";
 import type { SearchBounds } from "../ports/passage-repository.ts";
 import type { FoundPassage } from "../retrieval/search.ts";
@@ -8,34 +8,34 @@ export const ragPolicies = ["off", "system-message", "last-user-message"] as con
 
 export type RagPolicy = (typeof ragPolicies)[number];
 
-/** Stands between the passages and the question, where small models heed it best. */
+/** Placed between the passages and the question, where small models follow it best. */
 export const defaultGroundingPrompt =
   "Answer from the passages above, briefly, and name those that you used by their markers, like [1]. Where they do not hold the answer, say so.";
 
 export interface RagSettings {
   policy: RagPolicy;
-  /** What the model is told about the passages. */
+  /** The instruction to the model about the passages. */
   prompt: string;
   bounds: SearchBounds;
-  /** Least score of a passage where the request leaves it to the node whether it is grounded. */
+  /** Minimum score of a passage if the request leaves grounding to the node. */
   autoThreshold: number;
-  /** How many of the last user messages make the question. */
+  /** How many of the last user messages form the question. */
   contextWindow: number;
-  /** Whether a last message that leans on the one before is searched for together with it. */
+  /** Whether a last message that refers to the one before is searched for together with it. */
   followUps: boolean;
 }
 
-/** What a request says of grounding: it switches it, and narrows the node's bounds. */
+/** A request's settings for grounding: it can switch it on or off, and narrow the node's bounds. */
 export interface RagRequest {
-  /** Absent: the node's, or into the last user message where that is off. */
+  /** Default: the node's policy, or `last-user-message` if that is off. */
   policy?: RagPolicy;
-  /** Whether passages are used only where they clearly match; without any, nothing is said of grounding. */
+  /** Whether to use passages only if they clearly match; if none does, the answer reports no grounding. */
   auto?: boolean;
   bounds: Partial<SearchBounds>;
   contextWindow?: number;
-  /** Ids or names of vector stores; absent: the node's collection, or those that the caller is bound to. */
+  /** Ids or names of vector stores; default: the node's collection, or those the caller is bound to. */
   stores?: readonly string[];
-  /** The field that names them; default: `rag.vector_store_ids`. */
+  /** The request's field for them; default: `rag.vector_store_ids`. */
   storesField?: string;
   filter?: AttributeFilter;
 }
@@ -43,18 +43,18 @@ export interface RagRequest {
 export interface FoundPassages {
   /** In descending score. */
   points: readonly FoundPassage[];
-  /** Why there are none, where retrieval failed. */
+  /** Why there are none, if retrieval failed. */
   error?: string;
-  /** What was done to the question where it was not taken as it is, and that passages are still being stored. */
+  /** How the question was changed before the search, and whether passages are still being stored. */
   notice?: string;
 }
 
-/** What the prompt was given. */
+/** The passages that were added to a prompt. */
 export interface Grounding extends FoundPassages {
-  /** The passages in the prompt, as it numbers them: those of earlier turns, then this turn's in descending score. */
+  /** In the order of their numbers: those of earlier turns, then this turn's in descending score. */
   points: readonly FoundPassage[];
-  /** How many matched, now or in earlier turns, and are not in the prompt: another contains them, or they do not fit. */
+  /** How many matched, now or in earlier turns, but were left out: contained in another, or no room. */
   dropped: number;
-  /** How many of `points`, from the first, are those of earlier turns. */
+  /** How many of `points`, from the first, belong to earlier turns. */
   carried: number;
 }

@@ -1,4 +1,4 @@
-/** Deletes the passages of what was removed, and what has expired; what cannot be deleted now is deleted later, and found by nobody. */
+/** Deletes expired files and stores, and the passages of removed ones. Deletions that fail are retried; meanwhile no search finds the passages. */
 import { NodeError, reasonOf } from "../errors.ts";
 import type { Removal } from "../ports/document-registry.ts";
 import type { SharedParts } from "./documents.ts";
@@ -9,14 +9,14 @@ type RemoverParts = Pick<SharedParts, "registry" | "collections" | "log">;
 
 export class PassageRemover {
   readonly #parts: RemoverParts;
-  /** Deletions on their way, so that what is added again meanwhile is not deleted with it. */
+  /** Deletions in progress, so that a file that is added again meanwhile is not deleted with the old one. */
   readonly #running = new Map<string, Promise<void>>();
 
   constructor(parts: RemoverParts) {
     this.#parts = parts;
   }
 
-  /** Says whether it is gone; if not, it is tried again. */
+  /** Returns whether it was deleted; if not, it is retried later. */
   async tryRemove(removal: Removal): Promise<boolean> {
     try {
       await this.remove(removal);
@@ -55,10 +55,10 @@ export class PassageRemover {
   }
 }
 
-/** How long a collection rests that could not be reached. */
+/** How long to wait before a collection that could not be reached is tried again. */
 const restMs = 5000;
 
-/** What is due without a request: passages of what was removed, and what has expired. */
+/** Deletes what is due without a request: passages of removed files, and whatever has expired. */
 export class Cleanup {
   readonly #parts: SharedParts;
   readonly #files: FileService;
@@ -89,7 +89,7 @@ export class Cleanup {
     const { registry, remover } = this.#parts;
     for (const removal of await registry.queue.removals()) {
       const { collection } = removal;
-      // The bytes of a file, which is being deleted now.
+      // The bytes of a file whose deletion is in progress.
       if (collection === "") continue;
       if ((this.#resting.get(collection) ?? 0) > performance.now()) continue;
       if (await remover.tryRemove(removal)) this.#resting.delete(collection);

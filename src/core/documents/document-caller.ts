@@ -1,9 +1,9 @@
-/** The caller of a documents operation, and which documents they may see. */
+/** The caller of a documents operation, and which documents it may see. */
 import { NodeError } from "../errors.ts";
 import type { Visibility } from "../ports/document-registry.ts";
 import { quoted } from "../quoted.ts";
 
-/** 0: no bound. */
+/** 0: no limit. */
 export interface DocumentQuota {
   /** Bytes of uploaded files. */
   bytes: number;
@@ -14,22 +14,22 @@ export interface DocumentQuota {
 }
 
 export interface DocumentCaller {
-  /** Whose files count together; absent for who needs no key. */
+  /** Files with the same id count together; absent for a caller that needs no key. */
   id?: string;
-  /** As a message calls it: "The key 'ada'". */
+  /** Its name in messages: "The key 'ada'". */
   called: string;
   /** Ids of the vector stores that it is bound to; absent: it may use all. */
   vectorStores?: readonly string[];
-  /** Those of them that it may only read. */
+  /** The vector stores that it may only read. */
   readOnlyStores?: readonly string[];
-  /** Its own bounds; the node's hold where it has none. */
+  /** Its own limits; the node's apply to the rest. */
   quota?: Readonly<Partial<DocumentQuota>>;
 }
 
-/** What the binding of a key to a vector store ends with that it may only read. */
+/** Ends a binding to a vector store that the key may only read. */
 const readSuffix = ":read";
 
-/** The vector stores that a key's bindings name: `vs_1` to read and fill, `vs_1:read` to read. */
+/** Parses a key's bindings to vector stores: `vs_1` to read and fill, `vs_1:read` to read. */
 export function boundStores(
   bindings: readonly string[] | undefined,
 ): Pick<DocumentCaller, "vectorStores" | "readOnlyStores"> {
@@ -51,10 +51,10 @@ export const mayUse = ({ vectorStores }: DocumentCaller, store: string): boolean
 export const mayFill = ({ readOnlyStores }: DocumentCaller, store: string): boolean =>
   readOnlyStores?.includes(store) !== true;
 
-/** What a caller who is bound sees; undefined: everything. */
+/** What a bound caller may see; undefined: everything. */
 export const visibilityOf = ({ id, vectorStores }: DocumentCaller): Visibility | undefined =>
   vectorStores && { owner: id, stores: vectorStores };
 
-/** Something that is not there, or not for the caller: both sound the same. */
+/** For an object that does not exist or that the caller may not see: the error is the same. */
 export const noSuch = (what: string, id: string, param: string): NodeError =>
   new NodeError("no_such_object", `No such ${what}: ${quoted(id)}.`, { param });

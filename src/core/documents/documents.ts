@@ -1,4 +1,4 @@
-/** Documents over HTTP, put together: files, vector stores, and the queue that ingests files into stores. */
+/** Wires up documents over HTTP: files, vector stores, and the queue that ingests files into stores. */
 import type { Log } from "../log.ts";
 import type { DocumentRegistry } from "../ports/document-registry.ts";
 import type { FileStore } from "../ports/file-store.ts";
@@ -24,33 +24,33 @@ export interface DocumentParts {
   files: FileStore;
   store: CollectionStore;
   retrieval: RetrievalService;
-  /** Which process the documents belong to. */
+  /** Whether this process owns the documents: only one may write them. */
   ownership: { take(): boolean; check(): void };
   ownCollection: string;
-  /** The model that fills collections; throws where there is none, or it is not ready. */
+  /** The model that fills collections; throws if there is none, or it is not ready. */
   model: () => { name: string; maxTokens: number; spec: CollectionSpec };
   usualChunking: (model: { maxTokens: number }) => Chunking;
   detectType: DetectType;
   ingest: IngestFile;
   quota: QuotaSettings;
-  /** The bounds of a key, by its id. */
+  /** The limits of a key, by its id. */
   quotaOf: (owner: string) => Partial<DocumentQuota>;
-  /** What the names of the node's own documents begin with, which make room for a user's. */
+  /** Prefix of the handbook's documents, which are removed once a user's documents are there. */
   handbook: string;
   limits: { maxStores: number; maxQueue: number };
   now: () => Date;
-  /** The time by which things expire. */
+  /** The time that decides whether something has expired. */
   expiryTime: () => Date;
   log: Log;
 }
 
-/** What the services of documents share. */
+/** Shared by the documents services. */
 export interface SharedParts extends Omit<DocumentParts, "files"> {
   access: StoreAccess;
   collections: OpenCollections;
   collectionFiles: CollectionFiles;
   remover: PassageRemover;
-  /** Ends what is being ingested into a store, or one file of it; nothing is until this is disposed of. */
+  /** Stops ingesting into a store, or one file of it, until the result is disposed of. */
   hold(store: string, file?: string): Promise<Disposable>;
 }
 
@@ -62,7 +62,7 @@ export interface Documents extends AsyncDisposable {
   batches: FileBatchService;
   storeAccess: StoreAccess;
   collections: OpenCollections;
-  /** How many files wait to be ingested, or are. */
+  /** How many files are waiting or being ingested. */
   queued(): Promise<number>;
   /** Ingests files until the signal aborts. */
   run(signal: AbortSignal): Promise<void>;

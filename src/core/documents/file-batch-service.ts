@@ -1,4 +1,4 @@
-/** Batches: files that were added to a vector store together, and can be cancelled together. */
+/** File batches: files that are added to a vector store together, and can be cancelled together. */
 import { NodeError } from "../errors.ts";
 import { given } from "../given.ts";
 import type { Page, PageRequest } from "../page.ts";
@@ -44,7 +44,7 @@ export class FileBatchService {
     return await this.#view(await this.#batch(caller, storeId, id));
   }
 
-  /** Those of its files that are not ingested yet stay out. */
+  /** Files that are not ingested yet are left out of the store. */
   async cancel(caller: DocumentCaller, storeId: string, id: string): Promise<BatchView> {
     const { registry, access, remover, hold, ownership } = this.#parts;
     ownership.check();
@@ -95,7 +95,7 @@ export class FileBatchService {
   }
 }
 
-/** One whose files all failed has failed; where some did, its counts say so. */
+/** A batch has failed if all of its files have; if only some have, the counts show it. */
 function statusOf({ isCancelled }: FileBatch, counts: FileCounts): FileStatus {
   if (counts.in_progress > 0) return "in_progress";
   if (isCancelled) return "cancelled";

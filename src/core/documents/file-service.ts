@@ -1,4 +1,4 @@
-/** Uploaded files: received, listed, read and deleted. */
+/** Uploaded files: receives, lists, reads and deletes them. */
 import { NodeError } from "../errors.ts";
 import { given } from "../given.ts";
 import type { Page, PageRequest } from "../page.ts";
@@ -8,10 +8,10 @@ import type { DocumentParts } from "./documents.ts";
 import type { Quota } from "./quota.ts";
 import { type FileRecord, isAdopted, newId } from "./records.ts";
 
-/** Says what a file is, by its first bytes; its name decides between formats that look alike. */
+/** Detects a file's media type by its first bytes, and by its name if formats look alike. */
 export type DetectType = (filename: string, head: Uint8Array) => string;
 
-/** A file that came whole; disposing of it removes it, unless it was stored. */
+/** A complete upload; disposing of it deletes it, unless it was saved. */
 export interface Upload extends AsyncDisposable {
   save(about: { purpose: string; expiresAfterSeconds?: number }): Promise<FileRecord>;
 }
@@ -23,7 +23,7 @@ export class FileService {
   readonly #quota: Quota;
   readonly #removePassages: (file: string) => Promise<void>;
 
-  /** `removePassages`: has the passages of a file deleted that is in no vector store any more. */
+  /** `removePassages`: deletes the passages of a file that is no longer in any vector store. */
   constructor(parts: DocumentParts, quota: Quota, removePassages: (file: string) => Promise<void>) {
     this.#parts = parts;
     this.#quota = quota;
@@ -69,7 +69,7 @@ export class FileService {
     return file;
   }
 
-  /** Files by their ids, in their order; the first that is not there is refused by its field. */
+  /** Files by their ids, in order; the error for a missing one names its field. */
   async find(
     caller: DocumentCaller,
     wanted: readonly { file: string; field: string }[],
@@ -92,7 +92,7 @@ export class FileService {
     );
   }
 
-  /** When it returns the file is in no answer any more. */
+  /** Once it returns, no answer uses the file any more. */
   async delete(caller: DocumentCaller, id: string): Promise<void> {
     const file = await this.get(caller, id);
     if (caller.vectorStores !== undefined && file.owner !== caller.id) {
@@ -104,12 +104,12 @@ export class FileService {
     await this.remove(id);
   }
 
-  /** For any caller. */
+  /** Deletes a file, without checking the caller. */
   async remove(id: string): Promise<void> {
     const { registry, files, ownership } = this.#parts;
     ownership.check();
     await registry.files.removeFile(id);
-    // What a crash leaves in between is deleted at the next start.
+    // If the node crashes here, the bytes are deleted at the next start.
     await files.remove(id);
     await registry.queue.removed({ collection: "", document: id });
     await this.#removePassages(id);
@@ -134,7 +134,7 @@ export class FileService {
       type: detectType(filename, head),
       ...given({ owner, expiresAt }),
     };
-    // In this order a crash leaves bytes that nothing refers to, which the next start sets aside.
+    // In this order, a crash leaves bytes without a record, which the next start sets aside.
     await incoming.save(id);
     try {
       await registry.files.addFile(file);
@@ -155,7 +155,7 @@ function missing(id: string, param: string): NodeError {
   );
 }
 
-/** Its last part, without what would break a line or a path. */
+/** The last part of the path; refuses characters that would break a line or a path. */
 function checkedName(filename: string): string {
   const name = filename.toWellFormed().normalize("NFC").split(/[/\\]/).at(-1)?.trim() ?? "";
   const isPrintable = !/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u.test(name);

@@ -1,4 +1,4 @@
-/** Ingests a file of the queue into the collection of its vector store, and says why one was not ingested. */
+/** Ingests a queued file into the collection of its vector store, and maps errors to failures. */
 import { type ErrorKind, NodeError } from "../errors.ts";
 import type { PassageRepository } from "../ports/passage-repository.ts";
 import type { DocumentCaller } from "./document-caller.ts";
@@ -11,17 +11,17 @@ export interface IngestedFile {
   bytes: number;
 }
 
-/** Reads a file, cuts it, embeds it and stores it; what is there of it already is replaced. */
+/** Reads a file, splits it, embeds it and stores it, replacing passages that are there already. */
 export type IngestFile = (job: {
   file: FileRecord;
   content: Blob;
-  /** What it is called in the collection. */
+  /** Its name in the collection. */
   document: string;
   repository: PassageRepository;
   documentPrefix: string;
   chunking: Chunking;
   signal: AbortSignal;
-  /** Hears how many passages there will be before any is embedded; may refuse. */
+  /** Called with the number of passages before any is embedded; may throw to refuse the file. */
   onPlanned: (passages: number) => Promise<void>;
 }) => Promise<IngestedFile>;
 
@@ -40,7 +40,7 @@ export function ingestFile(
     if (!file || !content || !collection || !chunking) {
       throw new NodeError("invalid_request", "is not on this node any more; upload it again.");
     }
-    // What was removed before goes first, or it would take this with it.
+    // A pending removal runs first, or it would delete the new passages too.
     const removal = { collection, document };
     if (await registry.queue.isRemoved(removal)) await remover.remove(removal);
     using place = quota.ingest(callerOf(owner, parts));
@@ -71,7 +71,7 @@ async function removeHandbook(repository: PassageRepository, beginning: string):
   }
 }
 
-/** What is over when a server is back, a disk has room, or a model is loaded. */
+/** Temporary: over when a server is back, a disk has room, or a model is loaded. */
 const passing: readonly ErrorKind[] = [
   "unavailable",
   "model_not_ready",
@@ -80,7 +80,7 @@ const passing: readonly ErrorKind[] = [
   "too_many_requests",
 ];
 
-/** Whether the same file may be ingested later. */
+/** Whether the error is temporary, so that the file can be retried. */
 export const isPassing = (error: unknown): boolean =>
   error instanceof NodeError && passing.includes(error.kind);
 
@@ -100,6 +100,6 @@ export function failureOf(error: unknown): Failure {
   return { code: codes[error.kind] ?? "server_error", message: sentence(error.message) };
 }
 
-/** What readers say is read after the file's name: "is damaged." */
+/** Messages of readers continue a sentence that begins with the file: "is damaged." */
 const sentence = (message: string): string =>
   /^[a-z]/.test(message) ? `The file ${message}` : message;

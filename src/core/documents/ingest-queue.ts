@@ -1,7 +1,7 @@
 /**
- * The one queue of the node: a caller's files are ingested one after the other, in the background.
- * Files of several callers are ingested at the same time, so that a large one does not hold up the
- * others; their passages are embedded in turn.
+ * The node's ingest queue. It works in the background: one caller's files one after the other,
+ * files of several callers at the same time, so that a large one does not hold up the others. Their
+ * passages are embedded in turn.
  */
 import { NodeError, reasonOf } from "../errors.ts";
 import type { Log } from "../log.ts";
@@ -13,9 +13,9 @@ export interface QueueParts {
   registry: DocumentRegistry;
   /** Stores a file's passages in its vector store's collection. */
   ingest: (file: StoreFile, signal: AbortSignal) => Promise<IngestedFile>;
-  /** Deletes the passages of a file that was not stored whole. */
+  /** Deletes the passages of a file that was only partly stored. */
   discard: (file: StoreFile) => Promise<void>;
-  /** Done before each file, and while there is none: deletes what was removed, and what is expired. */
+  /** Deletes removed and expired documents; called before each file, and while idle. */
   cleanUp: () => Promise<void>;
   /** Whether this process is the one that ingests files. */
   isOwned: () => boolean;
@@ -28,15 +28,15 @@ interface Job {
   done: Promise<void>;
 }
 
-/** How many callers' files are ingested at the same time: each holds its text in memory. */
+/** Callers whose files are ingested at the same time: each file's text is held in memory. */
 const mostAtOnce = 4;
-/** How long a store rests whose file could not be stored for a reason that may pass. */
+/** Pause of a store after a temporary failure; it doubles up to the longest. */
 const restMs = { first: 1000, longest: 30_000 };
-/** How often it is looked after what is due, where nothing else happens. */
+/** How often an idle queue checks for work. */
 const idleMs = 30_000;
-/** How often it is tried to become the process that ingests files. */
+/** How often to try to become the process that ingests files. */
 const unownedMs = 2000;
-/** Tries of a file that fails for a reason nobody foresaw. */
+/** Tries of a file that fails with an unexpected error. */
 const mostTries = 3;
 
 export class IngestQueue {
@@ -44,12 +44,12 @@ export class IngestQueue {
   readonly #jobs = new Set<Job>();
   /** Held files: `store`, `store/file` or `/file`. */
   readonly #held = new Map<string, number>();
-  /** Stores that rest, with until when and how long the last rest was. */
+  /** Stores that are paused: until when, and how long the last pause was. */
   readonly #resting = new Map<string, { until: number; ms: number }>();
   readonly #tries = new Map<string, number>();
-  /** What files wait for. Not in the registry, whose disk may be what is full. */
+  /** Why files are waiting. Not in the registry, because its disk may be the one that is full. */
   readonly #waits = new Map<string, Failure>();
-  /** When each caller had its last turn, by a count. */
+  /** The number of each caller's last turn. */
   readonly #served = new Map<string | undefined, number>();
   #count = 0;
   #wake = (): void => {};
@@ -59,7 +59,7 @@ export class IngestQueue {
     this.#parts = parts;
   }
 
-  /** What a file waits for that is in progress; undefined: its turn. */
+  /** Why a file in progress is waiting; undefined: for its turn. */
   waitsFor(file: Pick<StoreFile, "store" | "file">): Failure | undefined {
     return this.#waits.get(keyOf(file));
   }
@@ -70,8 +70,8 @@ export class IngestQueue {
   }
 
   /**
-   * Ends what is being ingested of a store, or of a file in one store or, without a store, in all.
-   * None of it begins before this is disposed of.
+   * Stops ingesting a store, or one file in it; with `store` empty, the file in every store. Nothing
+   * of it starts again until the result is disposed of.
    */
   async hold(store: string, file?: string): Promise<Disposable> {
     const key = file === undefined ? store : `${store}/${file}`;
@@ -91,7 +91,7 @@ export class IngestQueue {
     };
   }
 
-  /** Works until the signal aborts; a file that is being ingested then is ingested at the next start. */
+  /** Works until the signal aborts; files in progress then are ingested at the next start. */
   async run(signal: AbortSignal): Promise<void> {
     signal.addEventListener("abort", () => this.wake(), { once: true });
     let said = "";
@@ -112,7 +112,7 @@ export class IngestQueue {
     await Promise.all([...this.#jobs].map(({ done }) => done));
   }
 
-  /** Begins with the next file; returns for how long there is nothing to do. */
+  /** Starts the next file; returns how long to sleep, in milliseconds. */
   async #step(signal: AbortSignal): Promise<number> {
     if (!this.#parts.isOwned()) return unownedMs;
     await this.#parts.cleanUp();
@@ -144,7 +144,7 @@ export class IngestQueue {
   }
 
   async #ingest(file: StoreFile, stopping: AbortSignal): Promise<void> {
-    // It may be held since it was chosen.
+    // It may have been held since it was chosen.
     if (this.#isHeld(file)) return;
     const { queue } = this.#parts.registry;
     const controller = new AbortController();
@@ -161,7 +161,7 @@ export class IngestQueue {
       this.#tries.delete(keyOf(file));
       this.#waits.delete(keyOf(file));
     } catch (error) {
-      // The caller that ended it deletes what there is of it; and what a stop ends is ingested at the next start.
+      // If it was held, the holder deletes its passages; if the node stops, it is ingested at the next start.
       if (!stopping.aborted && !controller.signal.aborted) await this.#tryToFail(file, error);
     } finally {
       this.#jobs.delete(job);
@@ -170,7 +170,7 @@ export class IngestQueue {
     }
   }
 
-  /** Where the registry cannot be written either, the file is tried again. */
+  /** If the registry cannot be written either, the file is retried. */
   async #tryToFail(file: StoreFile, error: unknown): Promise<void> {
     try {
       await this.#fail(file, error);
@@ -211,7 +211,7 @@ export class IngestQueue {
     return Math.min(idleMs, ...waits.filter((ms) => ms > 0));
   }
 
-  /** A held file is removed or added again: what was known of it is over. */
+  /** A held file is removed or added again, so its tries and waits no longer count. */
   #forget(store: string, file: string | undefined): void {
     for (const entries of [this.#tries, this.#waits]) {
       for (const key of entries.keys()) {

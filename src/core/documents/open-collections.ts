@@ -1,4 +1,4 @@
-/** The collections of vector stores, opened when they are needed, and closed when others are. */
+/** A pool of open collections: opened on demand, and the least recently used closed. */
 import { NodeError } from "../errors.ts";
 import type {
   CollectionSpec,
@@ -9,23 +9,23 @@ import { findMismatch, type OpenCollection, openExisting } from "../retrieval/co
 import type { DocumentParts } from "./documents.ts";
 import { fileIdOf, type StoreFile, type StoreRecord, shownName } from "./records.ts";
 
-/** A collection that stays open until this is disposed of. */
+/** Holds a collection open until it is disposed of. */
 export interface CollectionLease extends OpenCollection, Disposable {}
 
 interface Opened {
   collection: Promise<OpenCollection | undefined>;
   users: number;
   usedAt: number;
-  /** Whether another opened it, and closes it. */
+  /** Whether it was attached: the pool does not close it. */
   isLent: boolean;
 }
 
 type CollectionParts = Pick<DocumentParts, "store" | "log"> & {
-  /** What new collections are made for; throws while the embedding model is not ready. */
+  /** The spec of new collections; throws while the embedding model is not ready. */
   spec: () => CollectionSpec;
 };
 
-/** Each has a file, or a thread of its own where it is large. */
+/** Each has an open file and, if it is large, a thread of its own. */
 const mostOpen = 16;
 
 export class OpenCollections implements AsyncDisposable {
@@ -37,7 +37,7 @@ export class OpenCollections implements AsyncDisposable {
     this.#parts = parts;
   }
 
-  /** Undefined where there is no such collection; one that another model filled is refused. */
+  /** Undefined if there is no such collection; throws for one that another model filled. */
   async lease(name: string): Promise<CollectionLease | undefined> {
     const opened = this.#opened.get(name) ?? this.#open(name);
     opened.users++;
@@ -52,7 +52,7 @@ export class OpenCollections implements AsyncDisposable {
       throw error;
     });
     if (collection === undefined) {
-      // A caller that makes it is not told again that there is none.
+      // Forget the miss, so that a caller that creates the collection finds it.
       this.#forget(name, opened);
       return undefined;
     }
@@ -60,7 +60,7 @@ export class OpenCollections implements AsyncDisposable {
     return { ...collection, [Symbol.dispose]: () => lease.dispose() };
   }
 
-  /** The same; makes it where there is none. */
+  /** Like `lease`, but creates the collection if there is none. */
   async leaseOrCreate(name: string): Promise<CollectionLease> {
     const found = await this.lease(name);
     if (found !== undefined) return found;
@@ -71,14 +71,14 @@ export class OpenCollections implements AsyncDisposable {
     throw new NodeError("unavailable", `The collection '${name}' is removed each time it is made.`);
   }
 
-  /** Uses one that is open already, and that another disposes of. */
+  /** Adds a collection that is already open; its owner disposes of it. */
   async attach(name: string, collection: OpenCollection): Promise<void> {
     await this.#close(name);
     const opened = { collection: Promise.resolve(collection), users: 0, usedAt: 0, isLent: true };
     this.#opened.set(name, opened);
   }
 
-  /** Closes it once nobody uses it, and drops it. */
+  /** Closes the collection once it is no longer used, and drops it. */
   async drop(name: string, { forGood }: { forGood: boolean }): Promise<void> {
     await this.#close(name);
     await this.#parts.store.drop(name, { forGood });
@@ -129,17 +129,17 @@ export class OpenCollections implements AsyncDisposable {
 
 const pollMs = 5;
 
-/** The files of a vector store, among them the documents that did not come over HTTP. */
+/** Adds documents that did not come over HTTP to the files of a vector store. */
 export class CollectionFiles {
   readonly #parts: Pick<DocumentParts, "registry" | "now">;
-  /** How each collection was when its documents were last looked through. */
+  /** The revision of each collection when its documents were last read. */
   readonly #seen = new Map<string, string>();
 
   constructor(parts: Pick<DocumentParts, "registry" | "now">) {
     this.#parts = parts;
   }
 
-  /** Makes files of the documents that others put into the collection; a store made over HTTP has none. */
+  /** Adds a file for each document that others put into the collection; a store made over HTTP has none. */
   async update(store: StoreRecord, repository: PassageRepository | undefined): Promise<void> {
     if (store.isOwn) return;
     const { registry } = this.#parts;

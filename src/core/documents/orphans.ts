@@ -1,4 +1,4 @@
-/** Uploads that the registry does not know. They are set aside and can be recovered; they are never deleted. */
+/** Orphaned uploads: files without a record in the registry. They are set aside and can be recovered; they are never deleted. */
 import { reasonOf } from "../errors.ts";
 import type { Log } from "../log.ts";
 import type { DocumentRegistry } from "../ports/document-registry.ts";
@@ -14,8 +14,8 @@ export interface OrphanParts {
 const remedy = "Restore documents.sqlite from a backup, or run 'paddock documents recover'.";
 
 /**
- * Moves files that the registry does not know to `files/orphaned`, and back once it knows them.
- * Without a registry, or with one that cannot be read, nothing is moved or deleted.
+ * Moves files without a record to `files/orphaned`, and back once they have one. If there is no
+ * registry, or it cannot be read, nothing is moved or deleted.
  */
 export async function setOrphansAside({
   registry,
@@ -23,7 +23,7 @@ export async function setOrphansAside({
   log,
 }: OrphanParts & { log: Log }): Promise<void> {
   try {
-    // Deletions that a crash cut short between the record and the bytes.
+    // Finishes deletions that a crash interrupted between the record and the bytes.
     for (const removal of await registry.queue.removals()) {
       if (removal.collection !== "" || removal.document === undefined) continue;
       await files.remove(removal.document);
@@ -57,8 +57,8 @@ export async function setOrphansAside({
 }
 
 /**
- * Adds every upload that the registry does not know as a file. Its name is known where it is in a
- * vector store; who uploaded it, its purpose and when it expires are not.
+ * Adds a record for every upload that has none. Its name is known only if it is in a vector store;
+ * its owner, purpose and expiry are lost.
  */
 export async function recoverOrphans({
   registry,
@@ -67,7 +67,7 @@ export async function recoverOrphans({
   endingOf,
 }: OrphanParts & {
   detectType: DetectType;
-  /** How names of files of a media type end: ".pdf". */
+  /** The file extension of a media type: ".pdf". */
   endingOf: (type: string) => string;
 }): Promise<FileRecord[]> {
   const { stored, orphaned } = await files.names();
@@ -95,7 +95,7 @@ export async function recoverOrphans({
   return recovered;
 }
 
-/** Enough to tell any format that is known. */
+/** Enough to detect any known format. */
 const headBytes = 8192;
 
 async function digestOf(content: Blob): Promise<string> {

@@ -1,4 +1,4 @@
-/** How much documents may take: of the node together, and of each caller. */
+/** Document quotas: limits for the whole node, and for each caller. */
 import { byteSize } from "../byte-size.ts";
 import { NodeError } from "../errors.ts";
 import type { DocumentRegistry } from "../ports/document-registry.ts";
@@ -6,24 +6,24 @@ import type { DocumentCaller, DocumentQuota } from "./document-caller.ts";
 
 export interface QuotaSettings {
   node: DocumentQuota;
-  /** Of each key without bounds of its own. */
+  /** For each key without limits of its own. */
   caller: DocumentQuota;
 }
 
-/** What files take: bytes, and how many there are. */
+/** Storage used by files. */
 export type FileUsage = Pick<DocumentQuota, "bytes" | "files">;
 
-/** A file counts as so many bytes at least: an empty one has a name and a record too. */
+/** The fewest bytes that a file counts as: an empty one has a name and a record too. */
 const leastFileBytes = 1024;
 
 export class Quota {
   readonly #registry: DocumentRegistry;
   readonly #settings: QuotaSettings;
-  /** What is coming and is in no file yet: two uploads at once must not both take what is left. */
+  /** Usage of uploads in progress, by caller: two at once must not both use what is left. */
   readonly #coming = new Map<string | undefined, FileUsage>();
   /** Passages of files that are being ingested. */
   #planned = 0;
-  /** Counts the uploads that have ended: what is stored may be more since. */
+  /** Number of uploads that have ended: after each, stored usage is read again. */
   #ended = 0;
 
   constructor(registry: DocumentRegistry, settings: QuotaSettings) {
@@ -31,7 +31,7 @@ export class Quota {
     this.#settings = settings;
   }
 
-  /** A place for an upload, which grows as its bytes come; disposing of it gives it back. */
+  /** Reserves quota for an upload as its bytes arrive; disposing of it releases the quota. */
   async upload(
     caller: DocumentCaller,
   ): Promise<{ admit(bytes: number): Promise<void> } & Disposable> {
@@ -67,13 +67,13 @@ export class Quota {
     return { admit, [Symbol.dispose]: release };
   }
 
-  /** A place for the passages of a file that is being ingested; refuses those beyond what is left. */
+  /** Reserves quota for the passages of a file that is being ingested; throws if too little is left. */
   ingest(caller: DocumentCaller): { plan(passages: number): Promise<void> } & Disposable {
     const { storeFiles } = this.#registry;
     let held = 0;
     return {
       plan: async (passages) => {
-        // A caller's own files are ingested one after the other.
+        // A caller's own files are ingested one by one, so none of them is in `#planned`.
         const own = caller.id === undefined ? 0 : await storeFiles.passagesOf(caller.id);
         const node = (await storeFiles.passagesOf()) + this.#planned;
         this.#check("passages", caller, { node: node + passages, own: own + passages });

@@ -1,7 +1,7 @@
-/** What the node remembers of files, of vector stores, and of files in vector stores. */
+/** Records of files, of vector stores, and of files in vector stores. */
 import { NodeError } from "../errors.ts";
 
-/** Strings, numbers and booleans by name: what a filter asks about. */
+/** A file's attributes, which a filter compares. */
 export type Attributes = Readonly<Record<string, string | number | boolean>>;
 
 export interface FileRecord {
@@ -9,10 +9,10 @@ export interface FileRecord {
   filename: string;
   bytes: number;
   sha256: string;
-  /** What its content is, as a media type. */
+  /** Media type of its content. */
   type: string;
   purpose: string;
-  /** Whose it is: the id of a key; absent where no key was needed. */
+  /** The id of the key that uploaded it; absent if no key was needed. */
   owner?: string;
   createdAt: Date;
   expiresAt?: Date;
@@ -27,12 +27,12 @@ export interface StoreRecord {
   name: string;
   description?: string;
   metadata: Readonly<Record<string, string>>;
-  /** How long it may be unused. */
+  /** Expires after so many days without use. */
   expiresAfterDays?: number;
   createdAt: Date;
   lastActiveAt: Date;
   state: StoreState;
-  /** Whether it was made over HTTP; else it is a collection of the command line. */
+  /** Whether it was created over HTTP; otherwise it is a collection of the command line. */
   isOwn: boolean;
 }
 
@@ -50,7 +50,7 @@ export interface Failure {
   message: string;
 }
 
-/** How a file is cut into passages. */
+/** How a file is split into passages. */
 export interface Chunking {
   maxTokens: number;
   overlapTokens: number;
@@ -63,20 +63,20 @@ export interface StoreFile {
   filename: string;
   /** Its name in the collection. */
   document: string;
-  /** Whether it was added over HTTP; else others put it into the collection. */
+  /** Whether it was added over HTTP; otherwise it was put into the collection by other means. */
   isUploaded: boolean;
-  /** Bytes of the uploaded file; absent where there is none. */
+  /** Bytes of the uploaded file; absent if it was not uploaded. */
   bytes?: number;
   attributes: Attributes;
   status: FileStatus;
-  /** Why it failed; or, while it is in progress, what it waits for. */
+  /** Why it failed or, while it is in progress, why it is waiting. */
   failure?: Failure;
   /** Bytes of its passages, vectors included. */
   usageBytes: number;
   passages: number;
-  /** Not known of what others put into the collection. */
+  /** Absent for a file that was not added over HTTP. */
   chunking?: Chunking;
-  /** Who added it. */
+  /** The id of the key that added it. */
   owner?: string;
   createdAt: Date;
 }
@@ -90,7 +90,7 @@ export interface FileBatch {
 
 type Value = string | number | boolean;
 
-/** A missing attribute matches `ne` and `nin` alone, and values of two types are neither equal nor in order. */
+/** A missing attribute matches only `ne` and `nin`; values of different types are neither equal nor ordered. */
 export type AttributeFilter =
   | { type: "eq" | "ne" | "gt" | "gte" | "lt" | "lte"; key: string; value: Value }
   | { type: "in" | "nin"; key: string; values: ReadonlySet<Value> }
@@ -99,7 +99,7 @@ export type AttributeFilter =
 /** The bounds of OpenAI's API. */
 export const chunkBounds = { least: 100, most: 4096 };
 
-/** Refuses passages that the model cannot take, and an overlap that is more than half of one. */
+/** Refuses passages that are too long for the model, and an overlap of more than half a passage. */
 export function checkChunking(
   { maxTokens, overlapTokens }: Chunking,
   model: { name: string; maxTokens: number },
@@ -125,25 +125,25 @@ export const isSameChunking = (a: Chunking | undefined, b: Chunking | undefined)
 const refuse = (param: string, why: string): NodeError =>
   new NodeError("invalid_request", `'${param}' ${why}.`, { param });
 
-/** An uploaded file in its collection, where two of one name are two documents. */
+/** The document name of an uploaded file: with its id, since two files may have the same name. */
 const uploaded = /^(file-[0-9a-f]{24})\/(.*)$/s;
 
 export const newId = (prefix: string): string =>
   `${prefix}${crypto.randomUUID().replaceAll("-", "").slice(0, 24)}`;
 
-/** The ending is the file's, since readers are chosen by it. */
+/** Ends with the file's name, since readers are chosen by its extension. */
 export const documentOf = (file: string, filename: string): string => `${file}/${filename}`;
 
-/** As people know the document: a file's own name. */
+/** The name to show to people: for an uploaded file, its own name. */
 export const shownName = (document: string): string => uploaded.exec(document)?.[2] ?? document;
 
-/** Whether it is the id of a file that was uploaded. */
+/** Whether it is the id of an uploaded file. */
 export const isFileId = (name: string): boolean => /^file-[0-9a-f]{24}$/.test(name);
 
-/** What the ids of documents begin with that did not come over HTTP. */
+/** Prefix of the ids of documents that did not come over HTTP. */
 const adopted = "file-doc-";
 
-/** The id of the file that a document of a collection is; one of the command line has one too. */
+/** The file id of a document in a collection; documents of the command line have one too. */
 export function fileIdOf(collection: string, document: string): string {
   const own = uploaded.exec(document)?.[1];
   if (own !== undefined) return own;

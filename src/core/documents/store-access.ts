@@ -1,4 +1,4 @@
-/** Which vector store is meant, and whether it is for the caller; collections of the command line are found too. */
+/** Finds vector stores by id or name and checks that the caller may use them, collections of the command line included. */
 import { NodeError, reasonOf } from "../errors.ts";
 import { quoted } from "../quoted.ts";
 import { type DocumentCaller, mayFill, mayUse, noSuch } from "./document-caller.ts";
@@ -10,7 +10,7 @@ type StoreAccessParts = Pick<
   "registry" | "store" | "ownCollection" | "now" | "expiryTime" | "log"
 >;
 
-/** A store's last use is written at most so often. */
+/** A store's last use is saved at most this often. */
 const touchMs = 60_000;
 const dayMs = 86_400_000;
 
@@ -22,14 +22,14 @@ export class StoreAccess {
   }
 
   async get(caller: DocumentCaller, id: string, param = "vector_store_id"): Promise<StoreRecord> {
-    // What is not for the caller is not looked for: the time of an answer would tell whether it is there.
+    // A store that the caller may not use is not looked up: the response time would reveal whether it exists.
     const search = () => (mayUse(caller, id) ? this.#byId(id) : undefined);
     const store = (await search()) ?? (await this.#adopted(caller, search));
     if (store !== undefined) return store;
     throw noSuch("vector store", id, param);
   }
 
-  /** The same, which is not expired, and is about to be changed. */
+  /** Like `get`, for a change: throws if the store has expired or the caller may only read it. */
   async use(caller: DocumentCaller, id: string, param?: string): Promise<StoreRecord> {
     const found = await this.get(caller, id, param);
     if (!mayFill(caller, found.id)) {
@@ -40,7 +40,7 @@ export class StoreAccess {
     return store;
   }
 
-  /** The one with this id, or whose collection is called so, or that alone has this name. */
+  /** Finds a store by its id, its collection's name, or its own name if that is unique. */
   async find(caller: DocumentCaller, reference: string, param: string): Promise<StoreRecord> {
     const search = () => this.#named(caller, reference, param);
     const store = (await search()) ?? (await this.#adopted(caller, search));
@@ -48,7 +48,7 @@ export class StoreAccess {
     return await this.#touched(store);
   }
 
-  /** What a caller searches who names no vector store. */
+  /** The stores that are searched if a request names none. */
   async usual(caller: DocumentCaller): Promise<StoreRecord[]> {
     if (caller.vectorStores === undefined) return [await this.#touched(await this.own())];
     const there = (await this.#boundTo(caller.vectorStores)).filter(
@@ -57,7 +57,7 @@ export class StoreAccess {
     return await Promise.all(there.map((store) => this.#touched(store)));
   }
 
-  /** The node's own collection; asking for it writes nothing, since the disk may be one that can only be read. */
+  /** The node's own collection. Writes nothing, since the disk may be read-only. */
   async own(): Promise<StoreRecord> {
     const { registry, ownCollection } = this.#parts;
     const known = await registry.stores.storeOf(ownCollection);
@@ -74,12 +74,12 @@ export class StoreAccess {
     return expiresAt !== undefined && expiresAt <= this.#parts.expiryTime();
   }
 
-  /** Makes vector stores of the collections that came into being by themselves, and forgets those that went. */
+  /** Adds a vector store for each collection that was not created over HTTP, and removes those whose collection is gone. */
   async adoptCollections(): Promise<void> {
     const { registry, store, log } = this.#parts;
     await this.#addOwn();
     const names = await store.list().catch((error: unknown) => {
-      // What is known is shown while a server is away.
+      // While a server is unavailable, the known stores are shown.
       if (!(error instanceof NodeError)) throw error;
       log.warn("the collections cannot be listed", { reason: error.message });
       return undefined;
@@ -133,7 +133,7 @@ export class StoreAccess {
     );
   }
 
-  /** Looks again once the collections of the command line are known; a key is bound to known ones. */
+  /** Searches again after adopting collections of the command line; a bound key only sees known ones. */
   async #adopted(
     { vectorStores }: DocumentCaller,
     search: () => Promise<StoreRecord | undefined> | undefined,
@@ -179,14 +179,14 @@ export class StoreAccess {
     try {
       await registry.stores.changeStore(store.id, { lastActiveAt });
     } catch (error) {
-      // What is only read is read also where nothing can be written.
+      // Reading works even if nothing can be written.
       log.debug("a vector store's last use was not written", { reason: reasonOf(error) });
     }
     return { ...store, lastActiveAt };
   }
 }
 
-/** When a store expires that nobody uses any more. */
+/** When a store expires if it is not used again. */
 export const expiryOf = ({ lastActiveAt, expiresAfterDays }: StoreRecord): Date | undefined =>
   expiresAfterDays === undefined
     ? undefined

@@ -1,4 +1,4 @@
-/** Files in vector stores: added, listed, read, changed and removed. */
+/** Files in vector stores: adds, lists, reads, changes and removes them. */
 import { NodeError } from "../errors.ts";
 import { given } from "../given.ts";
 import type { Page, PageRequest } from "../page.ts";
@@ -23,12 +23,12 @@ export interface AddedFile {
   file: string;
   attributes?: Attributes;
   chunking?: Chunking;
-  /** The fields that say so, for a refusal. */
+  /** The request's fields for the file and its chunking, for errors. */
   field: string;
   chunkingField: string;
 }
 
-/** A passage of a file, in its place. */
+/** A passage of a file, with its position. */
 export interface FileText {
   position: number;
   /** The headings above it, as one line. */
@@ -36,11 +36,11 @@ export interface FileText {
   text: string;
 }
 
-/** What is asked for a file, with what is known of it. */
+/** A request to add a file, and the record of it. */
 interface AskedFile {
   file: FileRecord;
   added?: AddedFile;
-  /** As it is in the store already. */
+  /** Its current entry in the store, if any. */
   before: StoreFile | undefined;
   usual: Chunking;
 }
@@ -56,7 +56,7 @@ export class StoreFileService {
     this.#queue = queue;
   }
 
-  /** Refuses files that cannot be added, before anything is made for them. */
+  /** Throws for files that cannot be added, before anything is changed. */
   async check(caller: DocumentCaller, added: readonly AddedFile[]): Promise<FileRecord[]> {
     if (added.length === 0) return [];
     const { registry, model, ownership, limits } = this.#parts;
@@ -71,7 +71,7 @@ export class StoreFileService {
     return found;
   }
 
-  /** Has files ingested; one that is in the store already stays, with the attributes that are sent. */
+  /** Queues files to be ingested; one that is already in the store only gets the new attributes. */
   async add(
     caller: DocumentCaller,
     store: StoreRecord,
@@ -91,13 +91,13 @@ export class StoreFileService {
       }),
     );
     const isAgain = put.some(({ file, status }) => status === "in_progress" && before.has(file));
-    // What is being ingested under other terms must not pass for what was asked now.
+    // A file that is being ingested with other settings must not count as this one.
     using _ = isAgain ? await hold(store.id) : undefined;
     const completed = put.filter(({ status }) => status === "completed").map(({ file }) => file);
     const options = { maxQueue: limits.maxQueue, completed, ...given({ batch }) };
     const outcome = await registry.storeFiles.putStoreFiles(put, options);
     if (outcome === "full") throw this.#full(await registry.queue.queued());
-    // One was removed since it was looked at, and has to be ingested again.
+    // A file was removed since it was checked, and has to be ingested again.
     if (outcome === "changed") return await this.add(caller, store, added, batch);
     this.#queue.wake();
     return put;
@@ -163,7 +163,7 @@ export class StoreFileService {
     };
   }
 
-  /** When it returns nothing of it is found in the store any more. */
+  /** Once it returns, searches of the store no longer find the file. */
   async remove(caller: DocumentCaller, storeId: string, file: string): Promise<void> {
     const { registry, access, ownership } = this.#parts;
     ownership.check();
@@ -173,7 +173,7 @@ export class StoreFileService {
     await this.#removePassages(id, file, { collection, document });
   }
 
-  /** Deletes the passages of a file that is in no vector store any more. */
+  /** Deletes the passages of a file that is no longer in any vector store. */
   async removeEverywhere(file: string): Promise<void> {
     const { registry, remover, hold } = this.#parts;
     using _ = await hold("", file);
@@ -222,7 +222,7 @@ export class StoreFileService {
     );
   }
 
-  /** Sees what others put into the collection. */
+  /** Adds documents that others put into the collection. */
   async #look(store: StoreRecord): Promise<void> {
     const { collections, collectionFiles } = this.#parts;
     if (store.isOwn) return;

@@ -1,4 +1,4 @@
-/** Questions put to vector stores: which of them and of their files count, and what is found in one as OpenAI's API asks for it. */
+/** Searches vector stores: selects the stores and files of a search, and runs OpenAI's search of one store. */
 import { checkInputs } from "../embedding/embedding-service.ts";
 import { given } from "../given.ts";
 import type { EmbedOptions } from "../ports/embedding-engine.ts";
@@ -16,12 +16,12 @@ import type { SharedParts } from "./documents.ts";
 import type { AttributeFilter, Attributes, StoreRecord } from "./records.ts";
 
 export interface StoreQuestion {
-  /** What is found for any of them counts. */
+  /** A passage that matches any of them is found. */
   queries: readonly string[];
   fieldOf: (index: number) => string;
   bounds: SearchBounds;
   filter?: AttributeFilter;
-  /** Whether a reranking model judges, where the node has one. */
+  /** Whether to rerank, if the node has a reranking model. */
   isReranked: boolean;
 }
 
@@ -60,7 +60,7 @@ export class StoreSearchService implements SearchScopes {
     return await this.withAttributes(found);
   }
 
-  /** Passages with the attributes of the files that they are of. */
+  /** Adds to each passage the attributes of its file. */
   async withAttributes(found: readonly FoundPassage[]): Promise<FoundInFile[]> {
     const files = found.map(({ store, file }) => ({ store, file }));
     const attributes = await this.#parts.registry.storeFiles.attributesOf(files);
@@ -71,7 +71,7 @@ export class StoreSearchService implements SearchScopes {
     await this.#stores(scope);
   }
 
-  /** The caller's vector stores, open, with which of their documents count. */
+  /** Opens the vector stores of a search, with their selected documents. */
   async open(scope: SearchScope, ready: () => RetrievalBackend): Promise<SearchTargets> {
     using leases = new DisposableStack();
     const all: SearchTarget[] = [];
@@ -98,7 +98,7 @@ export class StoreSearchService implements SearchScopes {
     return [...found.values()];
   }
 
-  /** Undefined for a store that holds nothing yet. */
+  /** Undefined for a store that is still empty. */
   async #target(
     store: StoreRecord,
     { filter }: SearchScope,
@@ -108,7 +108,7 @@ export class StoreSearchService implements SearchScopes {
     const { registry, access, collections, collectionFiles } = this.#parts;
     const { id, collection } = store;
     const isOwn = access.isOwn(store);
-    // The node's own collection says by itself why it is not there.
+    // `ready` throws the reason if the node's own collection is not available.
     const backend = isOwn ? ready() : undefined;
     const lease = isOwn ? undefined : await collections.lease(collection);
     if (lease !== undefined) leases.use(lease);

@@ -1,4 +1,4 @@
-/** Vector stores: made, listed, changed and deleted. */
+/** Vector stores: creates, lists, changes and deletes them. */
 import { NodeError } from "../errors.ts";
 import { given } from "../given.ts";
 import type { Page, PageRequest } from "../page.ts";
@@ -14,7 +14,7 @@ export interface NewStore {
   expiresAfterDays?: number;
 }
 
-/** A vector store with what is in it now. */
+/** A vector store with its current counts. */
 export interface StoreView {
   store: StoreRecord;
   counts: FileCounts;
@@ -89,7 +89,7 @@ export class VectorStoreService {
     return await this.get(caller, id);
   }
 
-  /** When it returns nothing of it is found any more. */
+  /** Once it returns, nothing in it is found any more. */
   async delete(caller: DocumentCaller, id: string): Promise<void> {
     const { registry, access, collections, remover, hold, ownership } = this.#parts;
     ownership.check();
@@ -110,7 +110,7 @@ export class VectorStoreService {
     using _ = await hold(id);
     const { collection } = store;
     if (!store.isOwn) {
-      // Another may be made under its name, so it is not left to be dropped later.
+      // Another collection may be created with this name, so it is dropped now, not later.
       await collections.drop(collection, { forGood: false });
       await registry.stores.removeStore(id, { collection: false });
       return;
@@ -119,7 +119,7 @@ export class VectorStoreService {
     await remover.tryRemove({ collection, document: undefined });
   }
 
-  /** Empties a store whose time is up; it can be asked about until it is deleted. */
+  /** Empties a store that has expired; its record stays until it is deleted. */
   async expire(store: StoreRecord): Promise<void> {
     const { registry, remover, hold } = this.#parts;
     using _ = await hold(store.id);
@@ -127,12 +127,12 @@ export class VectorStoreService {
     await remover.tryRemove({ collection: store.collection, document: undefined });
   }
 
-  /** The store with its counts, which are true at this moment. */
+  /** The store with counts that are up to date. */
   async view(store: StoreRecord): Promise<StoreView> {
     const { registry, access, collections, collectionFiles } = this.#parts;
     const isExpired = access.isExpired(store);
     if (!store.isOwn) {
-      // Files of a collection that is away, or of another model, are those that are known.
+      // If the collection is unavailable, or of another model, the known files are shown.
       using lease = await collections.lease(store.collection).catch(unlessRefused);
       if (lease !== null) await collectionFiles.update(store, lease?.repository);
     }
@@ -146,7 +146,7 @@ export class VectorStoreService {
   }
 }
 
-/** What the store itself says; anything else is a fault. */
+/** Null for an error of the store itself; any other error is thrown. */
 function unlessRefused(error: unknown): null {
   if (error instanceof NodeError) return null;
   throw error;

@@ -1,4 +1,4 @@
-/** What a chat model does, whatever runs it. */
+/** Port: a chat model, on this machine or upstream. */
 import type { Report } from "./telemetry.ts";
 import type { Tokenizer } from "./tokenizer.ts";
 
@@ -21,7 +21,7 @@ export interface Tool {
   description?: string;
   /** JSON Schema of the arguments; absent: it takes none. */
   parameters?: unknown;
-  /** Where false, what of the parameters a grammar cannot hold is let go; else they are refused. */
+  /** If false, parts of the schema that a grammar cannot express are ignored; otherwise they are refused. */
   strict?: boolean;
 }
 
@@ -31,7 +31,7 @@ export type ToolChoice = "auto" | "required" | { name: string };
 export interface ToolUse {
   tools: readonly Tool[];
   choice: ToolChoice;
-  /** Whether one answer may call several tools, where the model's template can. */
+  /** Whether one answer may call several tools, if the model's template supports it. */
   parallel: boolean;
 }
 
@@ -51,30 +51,30 @@ export interface Sampling {
   repeatPenalty: number;
   /** How many of the answer's last tokens penalties and DRY look at; -1: all; 0: none. */
   repeatLastN: number;
-  /** DRY ("don't repeat yourself"): what a token loses that would go on with a repetition; 0: off. */
+  /** DRY ("don't repeat yourself"): penalty of a token that would continue a repetition; 0: off. */
   dryMultiplier: number;
-  /** How much more it loses with each token of the repetition. */
+  /** How fast the penalty grows with each token of the repetition. */
   dryBase: number;
-  /** How many tokens may be repeated without a loss. */
+  /** How many tokens may be repeated without a penalty. */
   dryAllowedLength: number;
 }
 
-/** How an answer is generated, whatever it is an answer to. */
+/** Settings that chats and completions share. */
 export interface GenerationSettings {
   sampling: Sampling;
   /** Most tokens to generate; absent: as many as the context has room for. */
   maxTokens?: number;
-  /** Absent: another one each time. */
+  /** Absent: random. */
   seed?: number;
-  /** Texts that end the answer; neither they nor a part of them is in it. */
+  /** Texts that end the answer; it contains none of them, not even a part. */
   stop?: readonly string[];
   /** Added to the logits of tokens, by token id. */
   logitBias?: ReadonlyMap<number, number>;
-  /** How many alternatives to report for each token; absent: no log probabilities at all. */
+  /** How many alternatives to report for each token; absent: no log probabilities. */
   topLogprobs?: number;
 }
 
-/** The next message of a conversation, which the model's template makes a prompt of. */
+/** Asks for the next message of a conversation; the model's template turns it into a prompt. */
 export interface GenerationRequest extends GenerationSettings {
   messages: readonly ChatMessage[];
   format?: AnswerFormat;
@@ -82,17 +82,17 @@ export interface GenerationRequest extends GenerationSettings {
 }
 
 /**
- * A text, which begins as the model's file says, and in which special tokens count; or the ids of
- * its tokens, which are taken as they are. An empty text is the beginning of a document.
+ * A text, with special tokens parsed and the model's own start token added; or token ids, used as
+ * they are. An empty text is the beginning of a document.
  */
 export type RawPrompt = string | readonly number[];
 
-/** What follows a prompt that no template was applied to; the answer is text as it is. */
+/** Continues a prompt without a template; the answer is plain text. */
 export interface CompletionRequest extends GenerationSettings {
   prompt: RawPrompt;
-  /** What follows the answer: the model fills in the middle, where it was trained to. */
+  /** The text after the answer: the model fills in the middle, if it was trained to. */
   suffix?: string;
-  /** Whether the prompt comes before the answer, with its log probabilities where they are asked for. */
+  /** Whether to return the prompt before the answer, with its log probabilities if requested. */
   echo?: boolean;
 }
 
@@ -103,69 +103,69 @@ export interface TokenLogprob {
 }
 
 export interface TokenLogprobs extends TokenLogprob {
-  /** The likeliest tokens in its place, likeliest first. */
+  /** The likeliest tokens at this position, likeliest first. */
   top: readonly TokenLogprob[];
 }
 
-/** `content_filter`: what serves the model left out the rest. */
+/** `content_filter`: the upstream server left out the rest. */
 export type FinishReason = "stop" | "length" | "tool_calls" | "content_filter";
 
 export interface TokenUsage {
   promptTokens: number;
-  /** Those of the prompt that needed no evaluation. */
+  /** Prompt tokens that came from the prefix cache. */
   cachedTokens: number;
   completionTokens: number;
-  /** Those of the completion that were thoughts. */
+  /** Completion tokens that were reasoning. */
   reasoningTokens: number;
 }
 
 export type GenerationEvent =
   /**
-   * `echoed`: it is the prompt, and none of it was generated; nothing comes before its first token, so
-   * that token's log probability is 0. Those of a long prompt come in several events, of which the
-   * first has the text.
+   * `echoed`: the prompt itself, not generated. The log probability of its first token is 0, since
+   * nothing comes before it. Log probabilities of a long prompt come in several events; the first has
+   * the text.
    */
   | { type: "text"; text: string; logprobs?: readonly TokenLogprobs[]; echoed?: true }
-  /** A reasoning model's thoughts, which are not part of its answer. */
+  /** Reasoning, which is not part of the answer. */
   | { type: "reasoning"; text: string }
   /** A call begins; its arguments follow piece by piece. */
   | { type: "tool-call"; index: number; id: string; name: string }
   | { type: "tool-arguments"; index: number; text: string }
-  /** `stop`: which of the stop texts ended it, where one did and what runs the model tells. */
+  /** `stop`: the stop text that ended the answer, if one did and the engine reports it. */
   | { type: "finish"; reason: FinishReason; usage: TokenUsage; stop?: string };
 
-/** How an answer has ended, and what it used. */
+/** How an answer ended, and the tokens it used. */
 export type Finish = Extract<GenerationEvent, { type: "finish" }>;
 
 export interface CallOptions {
   signal: AbortSignal;
-  /** The caller: those that wait are served in turn. */
+  /** Waiting callers are served in turn. */
   caller?: string;
-  /** Only prompts of one scope share what is evaluated of them; absent: everybody's who names none. */
+  /** Only prompts of the same scope share a prefix cache; absent: shared by all without a scope. */
   prefixScope?: string;
-  /** Called once, when the request leaves the line and its prompt of so many tokens begins to be evaluated. */
+  /** Called once, when the request leaves the queue and evaluation of its prompt begins. */
   onStart?: (promptTokens: number) => void;
-  /** Which prompt of its request it is, where that has several; only who measures needs it. */
+  /** Index of the prompt if the request has several; only for measurements. */
   promptPlace?: number;
-  /** Hears what is done; engines need not tell, who measures them does. */
+  /** Called with events by the code that measures an engine; the engine itself need not call it. */
   report?: Report;
 }
 
 export interface ChatEngine {
   /** Most tokens of a prompt and its answer. */
   readonly contextSize: number;
-  /** Absent where the vocabulary is not known here. */
+  /** Absent if the vocabulary is not known here. */
   readonly tokenizer?: Tokenizer | undefined;
-  /** How many tokens the prompt of a conversation has; Infinity where it is known to be more than the context, and nobody counted further. */
+  /** Tokens of a conversation's prompt; Infinity if counting stopped because it exceeds the context. */
   countTokens(
     messages: readonly ChatMessage[],
     tools?: readonly Tool[],
     options?: { signal: AbortSignal },
   ): Promise<number>;
   /**
-   * Generates an answer. The events end in exactly one `finish`; text that is generated is never
-   * empty, and no event cuts a character in two. An aborted `signal` ends the iteration with the
-   * signal's reason within one token, as does returning from the iteration early.
+   * Generates an answer. The events end with exactly one `finish`; generated text is never empty, and
+   * no event splits a character. If `signal` aborts, the iteration throws its reason within one token;
+   * returning from the iteration early ends generation just as fast.
    */
   generate(
     request: GenerationRequest | CompletionRequest,

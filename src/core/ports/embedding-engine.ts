@@ -1,4 +1,4 @@
-/** What an embedding model does, whatever runs it. */
+/** Port: an embedding model, on this machine or upstream. */
 import type { Report } from "./telemetry.ts";
 import type { Tokenizer } from "./tokenizer.ts";
 
@@ -15,9 +15,9 @@ export interface EmbedOptions {
   signal: AbortSignal;
   /** Called once, when the first input leaves the queue. */
   onStart?: () => void;
-  /** Whether others go first: a text gets one thread, also where it is computed alone. Default: false. */
+  /** Whether other requests go first: a text gets only one thread, even if it runs alone. Default: false. */
   background?: boolean;
-  /** Called with what is done, by what measures an engine; the engine itself need not call it. */
+  /** Called with events by the code that measures an engine; the engine itself need not call it. */
   report?: Report;
 }
 
@@ -26,23 +26,22 @@ export interface EmbeddingEngine {
   readonly dimension: number;
   /** Most tokens one text may have. */
   readonly maxTokens: number;
-  /** How many tokens there are in the model's vocabulary. */
   readonly vocabularySize: number;
-  /** Absent where the vocabulary is not known here. */
+  /** Absent if the vocabulary is not known here. */
   readonly tokenizer?: Tokenizer | undefined;
   /**
-   * Whether `countTokens` estimates, and then never too low where it can help it: whether a text is
-   * too long is said by `embed` alone. Default: it counts.
+   * Whether `countTokens` only estimates, too high rather than too low; then only `embed` decides
+   * whether a text is too long. Default: false.
    */
   readonly estimatesTokens?: boolean;
   /**
-   * How many tokens each input has, the model's own markers included; 0 where it reads nothing, and
-   * Infinity where it is known to be more than `maxTokens`, and nobody counted further.
+   * Tokens of each input, the model's own markers included; 0 if the model reads nothing in it,
+   * Infinity if counting stopped because it exceeds `maxTokens`.
    */
   countTokens(
     inputs: readonly EmbeddingInput[],
     options?: { signal: AbortSignal },
   ): Promise<number[]>;
-  /** Embeds the inputs, each of 1 to `maxTokens` known tokens; the answer is in their order. */
+  /** Embeds the inputs, each of 1 to `maxTokens` known tokens; results are in the same order. */
   embed(inputs: readonly EmbeddingInput[], options: EmbedOptions): Promise<Embedding[]>;
 }

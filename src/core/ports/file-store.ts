@@ -1,32 +1,32 @@
-/** Where the bytes of uploaded files live. */
+/** Port: storage of the bytes of uploaded files. */
 
-/** A file that has come whole, and is not saved yet: disposing of it removes it, unless it was saved. */
+/** A complete upload that is not saved yet; disposing of it deletes it, unless it was saved. */
 export interface IncomingFile extends AsyncDisposable {
   bytes: number;
-  /** Of its content, in hexadecimal digits. */
+  /** Of its content, in hexadecimal. */
   sha256: string;
-  /** Its first bytes, enough to tell what it is. */
+  /** Its first bytes, enough to detect its format. */
   head: Uint8Array;
-  /** Stores it under an id; when it returns, it survives a crash. */
+  /** Saves it under an id; once it returns, the file survives a crash. */
   save(id: string): Promise<void>;
 }
 
 export interface FileStore {
-  /** Receives a file, piece by piece. `admit` hears of each piece before it is written, and may refuse it. */
+  /** Receives a file, piece by piece. `admit` is called before each piece is written, and may throw. */
   receive(
     pieces: AsyncIterable<Uint8Array>,
     admit: (bytes: number) => Promise<void>,
   ): Promise<IncomingFile>;
-  /** The bytes of a saved file; undefined where there is none. */
+  /** The bytes of a saved file; undefined if there is none. */
   open(id: string): Promise<Blob | undefined>;
-  /** One that is not there is no failure. */
+  /** Deletes a file, if it exists. */
   remove(id: string): Promise<void>;
-  /** Names of what is stored, and of what was set aside; uploads that are still coming are neither. */
+  /** Names of stored files, and of those set aside; without uploads in progress. */
   names(): Promise<{ stored: string[]; orphaned: string[] }>;
-  /** Puts a stored file where nobody reads it, and it stays whole. */
+  /** Moves a stored file aside, unchanged, so that nothing reads it. */
   setAside(name: string): Promise<void>;
-  /** Undoes that. */
+  /** Undoes `setAside`. */
   takeBack(name: string): Promise<void>;
-  /** Deletes what is left of uploads that never came whole. */
+  /** Deletes the remains of uploads that were never completed. */
   removeUnfinished(): Promise<void>;
 }

@@ -1,6 +1,6 @@
 /**
- * Who holds callers to their limits: this node alone, or several nodes together. What can be decided
- * here and now is returned as it is, so that a node that asks nobody never waits.
+ * Port: enforces callers' limits, for this node alone or for several together. A decision made
+ * locally is returned without a promise, so that a single node never waits.
  */
 import type { NodeError } from "../errors.ts";
 import type { LimitedCaller, RateLimitStatus } from "../limits/rate-limiter.ts";
@@ -16,12 +16,12 @@ interface Refusal {
   status: RateLimitStatus;
 }
 
-/** A request that is let in; disposing of it gives its places back, once. */
+/** An admitted request; disposing of it releases its places, once. */
 export interface Grant extends Disposable {
-  /** What the caller has left, as it was last heard. */
+  /** What the caller has left, as last reported. */
   status(): RateLimitStatus;
-  /** Takes a place for each answer that the request turns out to be for; throws where those are too many. */
+  /** Takes a place for each answer of the request; throws if there are too many. */
   reserve(answers: number): void | Promise<void>;
-  /** Counts what an answer used. */
+  /** Counts the tokens that an answer used. */
   charge(tokens: number): void | Promise<void>;
 }

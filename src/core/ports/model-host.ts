@@ -1,4 +1,4 @@
-/** Where models run: in this process, or each in one of its own. */
+/** Port: runs models, in this process or each in its own. */
 import type { EmbeddingPrefixes } from "../embedding/embedding-prefixes.ts";
 import type { LoadStage } from "../models/engine-backends.ts";
 import type { LoadedModel, ModelType, WantedSettings } from "../models/model.ts";
@@ -8,24 +8,24 @@ export interface ModelSpec {
   name: string;
   type: ModelType;
   path: string;
-  /** `ctxSize` 0: what the model was trained on, at most 4096, and 1024 of one that reranks. */
+  /** `ctxSize` 0: the size the model was trained on, at most 4096, or 1024 for a reranker. */
   settings: WantedSettings;
   /** Chat answers generated at the same time. */
   parallel: number;
-  /** Requests that may wait for one of them. */
+  /** Requests that may wait for a free slot. */
   maxQueue: number;
-  /** What an embedding model wants before texts; what is absent is taken from what is known of its family. */
+  /** Prefixes of an embedding model; default: those of its family. */
   prefixes?: Partial<EmbeddingPrefixes>;
-  /** How long it may be idle before it is unloaded until the next request; absent: for ever. */
+  /** How long it may be idle before it is unloaded until the next request; absent: never unloaded. */
   keepAliveMs?: number;
-  /** Bytes of memory that sizes chosen for it may take at most; absent: what is free. */
+  /** Most memory that automatic sizes may use, in bytes; absent: what is free. */
   memoryLimit?: number;
 }
 
 export interface LoadOptions {
   progress: Progress;
   signal: AbortSignal;
-  /** Told where a load has come to. */
+  /** Called at each stage of loading. */
   onStage?: (stage: LoadStage) => void;
 }
 
@@ -36,8 +36,8 @@ export interface ModelHost extends AsyncDisposable {
   readonly threads: number;
   loadModel(spec: ModelSpec, options: LoadOptions): Promise<LoadedModel>;
   /**
-   * Loads other weights of a model that it has loaded, once its calls have ended; calls made meanwhile
-   * wait. Where that fails the model goes on as before. Absent: a host that cannot unload.
+   * Replaces the weights of a loaded model once its calls have ended; calls made meanwhile wait. If
+   * that fails, the model goes on as before. Absent if the host cannot unload.
    */
   replaceWeights?(spec: ModelSpec, signal: AbortSignal): Promise<LoadedModel>;
 }

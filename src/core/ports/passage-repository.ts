@@ -1,19 +1,19 @@
-/** Where passages and their vectors live. One contract suite runs against every implementation. */
+/** Port: storage and search of passages and their vectors. One contract suite tests every implementation. */
 
 export interface Passage {
   /** A UUID; storing a passage under an id that exists replaces it. */
   id: string;
   /** The passage's text. */
   source: string;
-  /** The document it was taken from; empty where a foreign collection does not say. */
+  /** The document it comes from; empty if a foreign collection does not store it. */
   document: string;
-  /** The headings above it, outermost first, as one line; empty where there is none. */
+  /** The headings above it, outermost first, as one line; empty if there are none. */
   heading: string;
-  /** Its place among the document's passages, from 0. */
+  /** Its index among the document's passages, from 0. */
   position: number;
-  /** Digest of what was embedded: equal digests have equal vectors. */
+  /** Digest of the embedded text: equal digests have equal vectors. */
   hash: string;
-  /** Digest of the document's content, and of how it is cut and embedded. */
+  /** Digest of the document's content, and of how it is split and embedded. */
   documentHash: string;
   /** How many passages that version of the document has. */
   parts: number;
@@ -30,7 +30,7 @@ export interface ScoredPassage extends Passage {
 }
 
 export interface WordMatch extends ScoredPassage {
-  /** How much of the question's words it has, rare ones counting more, 0 to 1. */
+  /** Share of the question's words that it contains, weighted by rarity, 0 to 1. */
   words: number;
 }
 
@@ -39,10 +39,10 @@ export interface SearchBounds {
   scoreThreshold: number;
 }
 
-/** Which documents a search is about; absent: all. What it leaves out makes room for others. */
+/** Which documents to search; absent: all. Passages of others do not count towards the limit. */
 export type DocumentSelection = { only: ReadonlySet<string> } | { except: ReadonlySet<string> };
 
-/** The model whose vectors a collection holds, and what it puts before texts. */
+/** The model whose vectors a collection holds, with its prefixes. */
 export interface EmbeddingIdentity {
   model: string;
   /** Digest of the model's weights. */
@@ -59,17 +59,17 @@ export interface CollectionSpec {
 export interface CollectionDescription {
   name: string;
   dimension: number;
-  /** `cosine` is what the node fills; a foreign collection may have another. */
+  /** `cosine` in collections of the node; a foreign one may use another. */
   distance: string;
   /** Address of the store, without credentials. */
   url: string;
-  /** Absent where the collection does not say. */
+  /** Absent if the collection does not store it. */
   embedding?: EmbeddingIdentity;
 }
 
 export interface StoredDocument {
   name: string;
-  /** The digest that all of its passages carry; absent where they do not carry the same one. */
+  /** The digest that all of its passages have; absent if they differ. */
   hash?: string;
   passages: number;
   /** How many there should be. */
@@ -81,19 +81,19 @@ export interface PassageRepository extends AsyncDisposable {
   readonly matchesWords: boolean;
   describe(): Promise<CollectionDescription>;
   count(): Promise<number>;
-  /** Differs where passages were added or removed since; a server that cannot tell says so after some seconds. */
+  /** Changes when passages are added or removed; with some servers, a few seconds later. */
   revision(): Promise<string>;
   /** Every document that has passages, by name. */
   documents(): Promise<StoredDocument[]>;
-  /** The stored passages, of one document or of all; each once, in no promised order. */
+  /** The stored passages, of one document or of all; each once, in no particular order. */
   passages(document?: string): AsyncIterable<EmbeddedPassage>;
   /** Up to `limit` passages of a document, in order, from a position on. */
   page(document: string, range: { from: number; limit: number }): Promise<Passage[]>;
-  /** Those of the passages with these ids that are stored now; each once, in no promised order. */
+  /** The stored passages with these ids; each once, in no particular order. */
   read(ids: readonly string[]): Promise<Passage[]>;
-  /** Stores the passages; when it returns they survive a crash. Refuses all where one vector is of another dimension or not finite. */
+  /** Stores the passages; once it returns, they survive a crash. Refuses all if one vector has another dimension or is not finite. */
   upsert(passages: readonly EmbeddedPassage[]): Promise<void>;
-  /** Removes a document's passages, except those with the ids of `keep`; returns how many. */
+  /** Deletes a document's passages, except those with ids in `keep`; returns how many. */
   delete(document: string, keep?: ReadonlySet<string>): Promise<number>;
   /** The nearest passages in descending score, at most `limit`, none under `scoreThreshold`. */
   search(
@@ -114,13 +114,13 @@ export interface PassageRepository extends AsyncDisposable {
 export interface CollectionStore {
   /** The names of its collections. */
   list(): Promise<string[]>;
-  /** The collection as it is; undefined where there is none. */
+  /** Undefined if there is no such collection. */
   open(name: string): Promise<PassageRepository | undefined>;
-  /** Makes an empty collection; one of that name that came into being meanwhile is opened instead. */
+  /** Creates an empty collection; if one with that name was created meanwhile, opens it instead. */
   create(name: string, spec: CollectionSpec): Promise<PassageRepository>;
   /**
-   * Removes a collection with all it holds; one that is not there is no failure. `forGood`: none of
-   * that name comes again, so nothing of it stays for those who have it open.
+   * Deletes a collection with its content, if it exists. `forGood`: the name will not be used again,
+   * so nothing is left for processes that have the collection open.
    */
   drop(name: string, options?: { forGood: boolean }): Promise<void>;
 }

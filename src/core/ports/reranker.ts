@@ -1,8 +1,8 @@
-/** What a reranking model does, whatever runs it. */
+/** Port: a reranking model. */
 import type { Report } from "./telemetry.ts";
 
 export interface Ranking {
-  /** How relevant each passage is to the question, 0 to 1, in their order. */
+  /** Relevance of each passage to the question, 0 to 1, in the order of the passages. */
   scores: number[];
   /** Tokens that the model read: the question once for each passage, or for each part of a long one. */
   tokens: number;
@@ -14,17 +14,17 @@ export interface RankOptions {
   maxPassageTokens?: number;
   /** Most tokens that may be read for all passages together; absent: any number. */
   maxTokens?: number;
-  /** Whether a question that leaves passages too little room is cut; default: it is refused. */
+  /** Whether to shorten a question that leaves too little room for passages; default: refuse it. */
   cutsQuestion?: boolean;
   /** Called once, when the first passage leaves the queue. */
   onStart?: () => void;
-  /** Called with what is done, by what measures an engine; the engine itself need not call it. */
+  /** Called with events by the code that measures an engine; the engine itself need not call it. */
   report?: Report;
 }
 
 export interface Reranker {
   /** Most tokens that are read at once: a question with a passage, or with a part of a long one. */
   readonly maxTokens: number;
-  /** Judges passages by reading each of them with the question. */
+  /** Scores passages by reading each of them with the question. */
   rank(question: string, passages: readonly string[], options: RankOptions): Promise<Ranking>;
 }

@@ -1,7 +1,7 @@
-/** Stored responses, which callers can read later and continue from. */
+/** Port: stored responses, which callers can read later and continue from. */
 import type { ChatMessage } from "./chat-engine.ts";
 
-/** The first two are those of one that is made in the background, and not done yet. */
+/** `queued` and `in_progress`: a background response that is not finished. */
 export const responseStatuses = [
   "queued",
   "in_progress",
@@ -16,67 +16,67 @@ export type ResponseStatus = (typeof responseStatuses)[number];
 export const isFinished = (status: ResponseStatus): boolean =>
   status !== "queued" && status !== "in_progress";
 
-/** Why there is no answer. */
+/** Why a response failed. */
 export interface ResponseFailure {
-  /** As the API calls it: `server_error`. */
+  /** The API's code: `server_error`. */
   code: string;
   message: string;
 }
 
 export interface SavedResponse {
   id: string;
-  /** The id of the key that it belongs to; undefined: of callers who need none. */
+  /** The id of the key that it belongs to; undefined for callers without a key. */
   owner: string | undefined;
   /** Milliseconds of Unix time. */
   createdAt: number;
   status: ResponseStatus;
-  /** Where it failed. */
+  /** Present if it failed. */
   failure?: ResponseFailure;
-  /** Whether it is made in the background, and can be cancelled. */
+  /** Whether it runs in the background, and can be cancelled. */
   isBackground: boolean;
-  /** As the API answers it, but for its status and failure, which are those above whatever it says. */
+  /** The API's response body; status and failure above override those in it. */
   body: object;
-  /** What it was asked with, as the API lists it: each item has an id of its own. */
+  /** The input items, as the API lists them, each with an id. */
   input: readonly { id: string }[];
-  /** The conversation with its answer, for the response that goes on from it. */
+  /** The conversation including the answer, for a response that continues from it. */
   conversation: readonly ChatMessage[];
 }
 
-/** What changes while it is made. */
+/** The fields that change while a response is generated. */
 export type ResponseChange = Partial<
   Pick<SavedResponse, "status" | "failure" | "body" | "conversation">
 >;
 
-/** What one step of tidying did. */
+/** The result of one step of tidying. */
 export interface TidiedResponses {
-  /** How many were deleted because their time was over. */
+  /** How many were deleted because they expired. */
   expired: number;
-  /** How many had to go for newer ones since the last time: all together were too large. */
+  /** How many were deleted since the last step to make room for newer ones. */
   displaced: number;
   /** Whether there is nothing left to do. */
   isDone: boolean;
 }
 
 /**
- * Every call fails with a NodeError: `unavailable` where the store cannot be used just now, and
- * `payload_too_large` for a response that is larger than the store takes.
+ * Calls throw a NodeError: `unavailable` if the store cannot be used now, and `payload_too_large`
+ * for a response that is larger than the store accepts.
  */
 export interface ResponseStore {
-  /** Stores it in the place of one with its id; if all are too large together, the oldest of the caller who stores most go. */
+  /** Stores or replaces a response; if the store is full, the oldest of the caller that stores most are deleted. */
   save(response: SavedResponse): Promise<void>;
-  /** Changes one that is not finished; false where it is, where it is gone, or its time is over. */
+  /** Changes an unfinished response; false if it is finished, deleted or expired. */
   change(id: string, change: ResponseChange): Promise<boolean>;
   /**
-   * Undefined where there is none, where its time is over, and where it is somebody else's. Body, input
-   * and conversation are parsed each time they are asked for: ask for what is needed, and once.
+   * Undefined if there is none, it has expired, or it belongs to another caller. Body, input and
+   * conversation are parsed on each access: read only what you need, once.
    */
   find(id: string, owner: string | undefined): Promise<SavedResponse | undefined>;
-  /** Whether there was one to delete. */
+  /** Returns whether there was one to delete. */
   delete(id: string, owner: string | undefined): Promise<boolean>;
   /** Whether some are not finished. */
   hasUnfinished(): Promise<boolean>;
-  /** Fails all that are not finished, since nobody makes them any more; how many they were. */
+  /** Marks all unfinished responses as failed, since their process is gone; returns how many. */
   failUnfinished(failure: ResponseFailure): Promise<number>;
-  /** Deletes some of what is to be deleted. */
+  /** Deletes some of the expired responses. */
   tidy(): Promise<TidiedResponses>;
 }

@@ -1,27 +1,27 @@
-/** Who watches the node: told what happens as it happens, and of every request when it has ended. */
+/** Port: telemetry. Receives events as they happen, and a record of every request when it ends. */
 import type { ModelType } from "../models/model.ts";
 import type { TokenUsage } from "./chat-engine.ts";
 
-/** Moments are those of `performance.now()`. */
+/** Times are those of `performance.now()`. */
 export interface Span {
   from: number;
   to: number;
 }
 
-/** One answer of a chat model, as far as it came. */
+/** One answer of a chat model, complete or not. */
 export interface AnswerRecord {
   model: string;
-  /** Which prompt of its request it answers, where there are several. */
+  /** Index of the prompt that it answers, if the request has several. */
   prompt?: number;
   calledAt: number;
-  /** Absent: it never left the line. */
+  /** Absent: it never left the queue. */
   startedAt?: number;
-  /** Absent: it never left the line. */
+  /** Absent: it never left the queue. */
   promptTokens?: number;
   /** Absent: there was no first token. */
   firstTokenAt?: number;
   endedAt: number;
-  /** How many tokens came: counted exactly at the finish, by events before it. */
+  /** Generated tokens: exact once finished, before that the number of events. */
   generatedTokens: number;
   /** Absent: it broke off. */
   usage?: TokenUsage;
@@ -29,16 +29,16 @@ export interface AnswerRecord {
 
 /** Something that was done for a request. */
 export type WorkEvent =
-  /** A call left the line of its model. */
+  /** A call left the queue of its model. */
   | { type: "started"; model: string; modelType: ModelType; waitedMs: number }
   | { type: "first-token"; model: string }
-  /** So many more tokens were generated. */
+  /** `count` more tokens were generated. */
   | { type: "tokens"; model: string; count: number }
   | ({ type: "answered" } & AnswerRecord)
   | ({ type: "embedded"; model: string; inputs: number; tokens: number } & Span)
-  /** `passages`: how many were judged. */
+  /** `passages`: how many were scored. */
   | ({ type: "reranked"; model: string; passages: number; tokens: number } & Span)
-  /** `passages`: how many were found; undefined where retrieval failed. */
+  /** `passages`: how many were found; undefined if retrieval failed. */
   | ({ type: "retrieved"; passages: number | undefined } & Span);
 
 export type FinishedWork = Extract<
@@ -48,12 +48,12 @@ export type FinishedWork = Extract<
 
 export type Report = (event: WorkEvent) => void;
 
-/** `client left`: nobody waits for the rest any more; `client stalled`: its client took nothing of a stream. */
+/** `client left`: the client disconnected; `client stalled`: it stopped reading a stream. */
 export type Outcome = "ok" | "error" | "client left" | "client stalled";
 
-/** What a request used, where an answer, vectors or scores were computed for it. */
+/** Tokens of a request for which an answer, vectors or scores were computed. */
 export interface UsedTokens {
-  /** Absent where no answer left the line. */
+  /** Absent if no answer left the queue. */
   prompt?: number;
   cached?: number;
   completion: number;
@@ -62,71 +62,69 @@ export interface UsedTokens {
 /** A request that has ended, streams included. It holds no key, no prompt and no answer. */
 export interface RequestRecord extends Span {
   id: string;
-  /** Name of the key; unknown where the operation asks for none. */
+  /** Name of the key; undefined if the operation needs none. */
   caller: string | undefined;
   operation: string;
-  /** What OpenTelemetry's conventions for generative AI call the operation; absent for others. */
+  /** The operation's name in OpenTelemetry's conventions for generative AI; undefined for others. */
   genAiOperation: string | undefined;
   method: string;
   path: string;
-  /** As the request named it. */
+  /** The name in the request. */
   model: string | undefined;
   /** The status that was sent. */
   status: number;
   outcome: Outcome;
-  /** Why a stream that had begun was not finished, as the status it would have had. */
+  /** The status of the error that broke off a stream after it had begun. */
   brokenStatus: number | undefined;
   tokens: UsedTokens | undefined;
   queueMs: number | undefined;
   firstTokenMs: number | undefined;
   retrievalMs: number | undefined;
-  /** What was done for it, in the order in which it ended. */
+  /** The work done for it, in the order in which it ended. */
   work: readonly FinishedWork[];
-  /** The trace that the caller said it belongs to, as a W3C `traceparent`. */
+  /** The caller's trace, as a W3C `traceparent`. */
   traceparent: string | undefined;
 }
 
 export interface Telemetry {
-  /** `sinceReceivedMs`: how long ago the request came. */
+  /** `sinceReceivedMs`: time since the request was received. */
   worked(event: WorkEvent, sinceReceivedMs: number): void;
   requestEnded(record: RequestRecord): void;
-  /** The process that runs a model ended, or hung and was ended, and is started again. */
+  /** The process that runs a model exited, or hung and was killed, and is started again. */
   runnerRestarted(model: string, why: { hung: boolean }): void;
-  /** Has a process's memory reported until the answer is disposed; `undefined`: not known now. */
+  /** Reports a process's memory until the result is disposed of; `undefined`: not known now. */
   watchMemory(process: string, residentBytes: () => number | undefined): Disposable;
 }
 
-/** The numbers of the node as a page for a collector. */
+/** The node's metrics as a page for a collector. */
 export interface MetricsPage {
   readonly contentType: string;
   text(): Promise<string>;
 }
 
-/** Something that happened with a replica; `url` has no credentials. */
+/** An event of a replica; `url` has no credentials. */
 export type ReplicaEvent =
-  /** A request was given to it. */
+  /** A request was sent to it. */
   | { type: "asked"; url: string }
-  /** A request failed there, or it did not answer when it was asked how it is. */
+  /** A request to it failed, or its health check did. */
   | { type: "failed"; url: string; why: string }
-  /** A request that it had not begun was given to another. */
+  /** A request that it had not begun was sent to another. */
   | { type: "given-on"; url: string }
-  /** It is none of the replicas any more. */
+  /** It is no longer one of the replicas. */
   | { type: "removed"; url: string };
 
-/** `out`: left alone after failures; `trial`: one request at a time shows whether it is up. */
+/** `out`: not used after failures; `trial`: gets one request at a time to see whether it is up. */
 export type ReplicaState = "up" | "out" | "trial";
 
-/** How a replica is now. */
 export interface ReplicaStatus {
   url: string;
   state: ReplicaState;
-  /** Requests that are with it. */
+  /** Requests in progress. */
   inFlight: number;
 }
 
 export interface ReplicaTelemetry {
-  /** Something happened with a replica of a model. */
   happened(model: string, event: ReplicaEvent): void;
-  /** Has the replicas of a model reported until the answer is disposed. */
+  /** Reports the replicas of a model until the result is disposed of. */
   watch(model: string, status: () => readonly ReplicaStatus[]): Disposable;
 }

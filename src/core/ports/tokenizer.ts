@@ -1,36 +1,36 @@
-/** A model's tokens: texts to their ids, and back. */
+/** Port: converts text to a model's tokens, and back. */
 import type { ChatMessage, Tool } from "./chat-engine.ts";
 
-/** How each token is written: as the vocabulary has it, or as the text that it stands for. */
+/** How each token is written: as in the vocabulary, or as the text that it stands for. */
 export type PieceForm = "vocabulary" | "text";
 
 export type TokenizerInput = {
-  /** Absent: ids alone. */
+  /** Absent: only ids. */
   pieces?: PieceForm;
 } & (
   | {
       text: string;
-      /** Whether the tokens are added that the model wants around a text. */
+      /** Whether to add the tokens that the model expects around a text. */
       addSpecial: boolean;
-      /** Whether special tokens that the text writes out count as such. */
+      /** Whether to parse special tokens in the text. */
       parseSpecial: boolean;
     }
-  /** As the model's chat template has them. */
+  /** Formatted by the model's chat template. */
   | { messages: readonly ChatMessage[]; tools?: readonly Tool[] }
 );
 
 export interface TokenizedText {
   tokens: Uint32Array;
-  /** A text that is no whole character is its bytes. */
+  /** A piece that is not a whole character is given as bytes. */
   pieces?: readonly (string | readonly number[])[];
 }
 
 export interface Tokenizer {
-  /** Undefined where there are more tokens than four times the model's context. */
+  /** Undefined if there are more tokens than four times the model's context. */
   tokenize(
     input: TokenizerInput,
     options: { signal: AbortSignal },
   ): Promise<TokenizedText | undefined>;
-  /** Special tokens are written out. Throws where there is no such token, or more than above. */
+  /** Writes special tokens as text. Throws for an unknown token, and beyond the limit above. */
   detokenize(tokens: readonly number[], options: { signal: AbortSignal }): Promise<string>;
 }
