@@ -68,16 +68,13 @@ async function runBatch(files: readonly string[]): Promise<void> {
   }
 }
 
-for (const alone of [true, false]) {
-  const chosen = wanted.filter(([, { isAlone = false }]) => isAlone === alone);
-  const batches = (await Promise.all(chosen.map(([name]) => batchesOf(root, name, parts)))).flat();
-  const work = async (): Promise<void> => {
-    for (let next = batches.shift(); next !== undefined; next = batches.shift()) {
-      await runBatch(next);
-    }
-  };
-  await Promise.all(Array.from({ length: alone ? 1 : jobs }, work));
-}
+const batches = (await Promise.all(wanted.map(([name]) => batchesOf(root, name, parts)))).flat();
+const work = async (): Promise<void> => {
+  for (let next = batches.shift(); next !== undefined; next = batches.shift()) {
+    await runBatch(next);
+  }
+};
+await Promise.all(Array.from({ length: jobs }, work));
 
 const skips = (await readFile(skipsFile, "utf8").catch(() => "")).split("\n").filter(Boolean);
 await rm(folder, { recursive: true, force: true });

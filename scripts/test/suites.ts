@@ -3,15 +3,13 @@
 interface Suite {
   /** How many files share a process: what is started and loaded once serves all of them. */
   filesTogether: number;
-  /** Whether it wants every core for itself. */
-  isAlone?: true;
   /** Whether it is run only where it is named: `bun run test:release`. */
   isNamed?: true;
 }
 
 /** Those with the longest tests come first, so that all cores have something to do until the end. */
 export const suites: Readonly<Record<string, Suite>> = {
-  starter: { filesTogether: 10, isAlone: true },
+  starter: { filesTogether: 10 },
   faults: { filesTogether: 1 },
   release: { filesTogether: 1, isNamed: true },
   e2e: { filesTogether: 3 },
