@@ -1,8 +1,8 @@
 /**
- * A Redis server that may be away, behind a circuit breaker. A command that fails, or takes too long,
- * opens it: from then on every command fails at once, and the connection is tried again in the
- * background. With Bun's own client, which never reconnects by itself here: its reconnecting loses
- * subscriptions, and reports neither that nor why it failed.
+ * Connection to a Redis server, behind a circuit breaker. A command that fails or times out opens
+ * the breaker: every command then fails at once, and the connection is retried in the background.
+ * Bun's client has its own reconnect turned off: it loses subscriptions, and reports neither that
+ * nor why it failed.
  */
 import { createHash } from "node:crypto";
 import { RedisClient } from "bun";
@@ -13,31 +13,31 @@ export interface RedisOptions {
   url: string;
   /** Replaces the one in `url`. */
   password?: string;
-  /** What the names of all keys begin with. */
+  /** Prefix of all key names. */
   prefix: string;
-  /** How long a command may take. */
+  /** Time limit for a command. */
   timeoutMs: number;
 }
 
 export interface RedisWatcher {
-  /** It can be used, for the first time or again. */
+  /** The connection is usable, for the first time or again. */
   up(): void;
-  /** It cannot be used any more. */
+  /** The connection was lost. */
   down(reason: string): void;
 }
 
-/** What the server reports about itself that matters to those who store keys in it. */
+/** Facts about the server that matter to code that stores keys in it. */
 export interface RedisFacts {
   version: string;
   evictionPolicy: string;
-  /** Whether it may drop entries that never expire, as keys do. */
+  /** Whether it may evict entries without an expiry, such as API keys. */
   evictsKeys: boolean;
 }
 
-/** A server that is read-only, full or runs no scripts would accept the connection, and fail with a request. */
+/** A read-only or full server, or one without scripts, accepts connections but fails requests. */
 const probe = "return redis.call('SET', KEYS[1], '1', 'PX', 1000)";
 const backoffMs = { first: 100, most: 2000 };
-/** A connection that held for so long starts again with the first pause. */
+/** A connection that was up for this long starts again with the shortest pause. */
 const stableMs = 10_000;
 const leastConnectMs = 1000;
 
@@ -46,7 +46,7 @@ export class RedisConnection implements Disposable {
   readonly address: string;
   readonly #options: RedisOptions;
   readonly #watchers: RedisWatcher[] = [];
-  /** Of a connection that is up. */
+  /** Undefined while the connection is down. */
   #client: RedisClient | undefined;
   #reason = "it was not tried yet";
   #upSince = 0;
@@ -64,12 +64,12 @@ export class RedisConnection implements Disposable {
     return this.#client !== undefined;
   }
 
-  /** Why it cannot be used; undefined where it can. */
+  /** Why it cannot be used; undefined if it can. */
   get problem(): string | undefined {
     return this.isUp ? undefined : this.#reason;
   }
 
-  /** A key with this connection's prefix: all lie in one slot of a cluster, since one script uses several. */
+  /** A key with the prefix. All share one cluster slot, since a script uses several of them. */
   name(...parts: readonly string[]): string {
     return [`{${this.#options.prefix}}`, ...parts].join(":");
   }
@@ -78,7 +78,7 @@ export class RedisConnection implements Disposable {
     this.#watchers.push(watcher);
   }
 
-  /** Tries to connect, now and then until it succeeds; comes back after the first try. */
+  /** Connects, and retries in the background until it succeeds; returns after the first try. */
   async open(): Promise<void> {
     if (this.isUp || this.#isDisposed) return;
     const client = this.newClient();
@@ -101,7 +101,7 @@ export class RedisConnection implements Disposable {
     for (const watcher of this.#watchers) watcher.up();
   }
 
-  /** A client that has not connected yet: its first command does, and reports why it could not. */
+  /** A client that is not connected yet: its first command connects, or reports why it cannot. */
   newClient(): RedisClient {
     const { url, password } = this.#options;
     const address = new URL(url);
@@ -158,7 +158,7 @@ export class RedisConnection implements Disposable {
     if (this.#client !== client) return;
     this.#client = undefined;
     this.#reason = reason;
-    // Commands that wait for an answer fail now, and not each in its own time.
+    // Pending commands fail now, instead of each at its own timeout.
     client.close();
     if (performance.now() - this.#upSince > stableMs) this.#delayMs = backoffMs.first;
     for (const watcher of this.#watchers) watcher.down(reason);
@@ -167,7 +167,7 @@ export class RedisConnection implements Disposable {
 
   #tryLater(): void {
     if (this.#isDisposed) return;
-    // Many nodes that lost it together do not come back together.
+    // Nodes that lost the server together do not all reconnect at once.
     const jitter = 0.75 + Math.random() / 2;
     this.#retry = setTimeout(() => void this.open(), this.#delayMs * jitter).unref();
     this.#delayMs = Math.min(this.#delayMs * 2, backoffMs.most);
@@ -182,7 +182,7 @@ export class RedisConnection implements Disposable {
   }
 }
 
-/** A script that the server runs as one step. Its text is sent only if the server does not have it. */
+/** A Lua script, run atomically. Its text is sent only if the server does not have it. */
 export class RedisScript {
   readonly #text: string;
   readonly #digest: string;
@@ -192,7 +192,7 @@ export class RedisScript {
     this.#digest = createHash("sha1").update(text).digest("hex");
   }
 
-  /** Every script returns a list. Anything else is the answer to another command, and counts for nothing. */
+  /** Every script returns a list. Anything else answers another command, and is discarded. */
   async run(
     connection: RedisConnection,
     keys: readonly string[],
@@ -211,10 +211,10 @@ export class RedisScript {
 /** Whether the server was restarted, or forgot its scripts. */
 const isUnknownScript = (error: unknown): boolean => reasonOf(error).startsWith("NOSCRIPT");
 
-/** One more turn of the loop: an answer may be there that this process had no time to read. */
+/** One more turn of the event loop: an answer may have arrived that was not read yet. */
 const lateTurnMs = 5;
 
-/** The outcome of a command, or a failure where it takes longer. */
+/** Rejects if `outcome` takes longer than `ms`. */
 export async function within<Value>(ms: number, outcome: Promise<Value>): Promise<Value> {
   const late = Promise.withResolvers<never>();
   let timer = setTimeout(() => {
@@ -233,7 +233,7 @@ class NoAnswer extends Error {
   }
 }
 
-/** What the first word of an error means, where the rest would puzzle. */
+/** Plain-language reasons for Redis errors. */
 const meanings: readonly (readonly [word: RegExp, meaning: string])[] = [
   [
     /^(WRONGPASS|NOAUTH)\b|AUTH.* without any password/,
@@ -251,7 +251,7 @@ const meanings: readonly (readonly [word: RegExp, meaning: string])[] = [
 
 const longestReason = 200;
 
-/** Why the server cannot be used, in words; never with credentials, which none of its errors holds. */
+/** Why the server cannot be used, in words. Its errors never contain credentials. */
 function reasonFor(error: unknown): string {
   const text = reasonOf(error);
   const [, meaning] = meanings.find(([word]) => word.test(text)) ?? [];

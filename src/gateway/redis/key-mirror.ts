@@ -1,6 +1,6 @@
 /**
- * This node's copy of the shared keys: a request is checked against it at once, and a change anywhere
- * is in it within a second. It outlives the server: what that has lost is put back from here.
+ * In-memory copy of the shared API keys: requests are checked without a round trip, and a change on
+ * any node arrives within a second. Keys that the server lost are restored from it.
  */
 import type { RedisClient } from "bun";
 import { NodeError } from "../../core/errors.ts";
@@ -12,12 +12,12 @@ import { type KeysState, RedisKeyStore } from "./key-store.ts";
 
 export interface KeyMirrorOptions {
   connection: RedisConnection;
-  /** Whether nobody may come in without a key, even while there is none. */
+  /** Whether a key is required even while none exists. */
   wantsKeys: boolean;
   log: Log;
 }
 
-/** How old the copy may be if no message came: half of the second that is promised. */
+/** How often to check for changes without a message: under half of the promised second. */
 const checkMs = 400;
 
 export class KeyMirror implements KeyRing, Disposable {
@@ -25,7 +25,7 @@ export class KeyMirror implements KeyRing, Disposable {
   readonly #store: RedisKeyStore;
   readonly #changes: KeyChanges;
   readonly #checking: ReturnType<typeof setInterval>;
-  /** Undefined until they were read once. */
+  /** Undefined until the first read. */
   #records: Map<string, KeyRecord> | undefined;
   #revoked = 0;
   #version: string | null = null;
@@ -47,12 +47,12 @@ export class KeyMirror implements KeyRing, Disposable {
     return this.#records !== undefined;
   }
 
-  /** How many there are, revoked ones too. */
+  /** Number of keys, including revoked ones. */
   get size(): number {
     return this.#records?.size ?? 0;
   }
 
-  /** Keys that are not known may be there: nobody comes in without one. */
+  /** True until the keys were read: there may be some, so a key is required. */
   hasKeys(): boolean {
     return this.#options.wantsKeys || this.#records === undefined || this.#records.size > 0;
   }
@@ -73,7 +73,7 @@ export class KeyMirror implements KeyRing, Disposable {
     return record === undefined ? undefined : toKey(record);
   }
 
-  /** Brings the copy up to date with what the server holds now, if it answers; never fails. */
+  /** Updates the copy from the server, if it answers. Never rejects. */
   read(): Promise<void> {
     this.#isStale = true;
     this.#reading ??= this.#readWhileStale().finally(() => {
@@ -90,14 +90,14 @@ export class KeyMirror implements KeyRing, Disposable {
   async #readWhileStale(): Promise<void> {
     while (this.#isStale) {
       this.#isStale = false;
-      // Where it is away, it is read when it is back.
+      // If the server is away, the keys are read when it is back.
       if (!(await isAnswered(this.#readOnce()))) return;
     }
     void this.#changes.listen();
   }
 
   async #readOnce(): Promise<void> {
-    // Before the keys: a change that comes while they are read is found by the next check.
+    // Read before the keys: the next check then finds a change that is made during the read.
     const { version } = await this.#store.state();
     const records = await this.#store.read();
     const lost = [...(this.#records?.values() ?? [])].filter((record) => {
@@ -114,7 +114,7 @@ export class KeyMirror implements KeyRing, Disposable {
     this.#options.log.warn("Redis had lost keys; this node put them back", fields);
   }
 
-  /** Looks whether something changed that no message reported. */
+  /** Checks for changes that no message reported. */
   async #check(): Promise<void> {
     if (this.#isChecked || !this.#options.connection.isUp) return;
     this.#isChecked = true;
@@ -133,7 +133,7 @@ export class KeyMirror implements KeyRing, Disposable {
   }
 }
 
-/** Whether it succeeded; the connection says why it did not. */
+/** Whether it succeeded; the connection reports why if not. */
 async function isAnswered(asking: Promise<void>): Promise<boolean> {
   try {
     await asking;
@@ -153,12 +153,12 @@ const notKnownYet = (): NodeError =>
 
 const subscribeMs = 2000;
 
-/** Hears of changes of the shared keys as they happen. A message that it misses is gone: `#check` finds the change. */
+/** Subscribes to changes of the shared keys. `#check` finds those whose message was missed. */
 export class KeyChanges implements Disposable {
   readonly #connection: RedisConnection;
   readonly #channel: string;
   readonly #onChange: () => void;
-  /** A connection of its own: one that is subscribed takes no other commands. */
+  /** A separate connection: a subscribed one accepts no other commands. */
   #client: RedisClient | undefined;
   #isDisposed = false;
 
@@ -169,7 +169,7 @@ export class KeyChanges implements Disposable {
     connection.watch({ up: () => {}, down: () => this.#drop() });
   }
 
-  /** Subscribes where it is not; a failure is tried again with the next call. */
+  /** Subscribes if it is not subscribed. After a failure, the next call retries. */
   async listen(): Promise<void> {
     if (this.#client !== undefined || this.#isDisposed || !this.#connection.isUp) return;
     const client = this.#connection.newClient();

@@ -1,6 +1,6 @@
 /**
- * API keys in a Redis server, for all nodes that share it. Whatever is written there stays: a record
- * never changes, and neither does a revocation, so that two nodes can never disagree for good.
+ * API keys in a Redis server, shared by several nodes. Records and revocations are written once and
+ * never change, so two nodes cannot disagree permanently.
  */
 import { type Static, Type as T } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
@@ -8,22 +8,22 @@ import { type ApiKey, type KeyStore, type NewKey, nameIsTaken } from "../../core
 import { type KeyRecord, newKeyRecord, toKey } from "../../store/keys/key-record.ts";
 import { type RedisConnection, RedisScript } from "./connection.ts";
 
-/** How much the server holds, to be compared with what is known of it. */
+/** Summary of the stored keys, to detect changes. */
 export interface KeysState {
-  /** Another one after every change; null where nothing was ever written, or all is lost. */
+  /** Differs after every change; null if nothing was ever written, or all of it was lost. */
   version: string | null;
   keys: number;
   revoked: number;
 }
 
 export interface SharedKeys {
-  /** How many came to be there by this. */
+  /** Number of keys added by this call. */
   added: number;
-  /** Names that another key has there. */
+  /** Names that another key already has. */
   taken: string[];
 }
 
-/** Keys that one command of the server reads or writes: the loop turns between them. */
+/** Keys per command, so that the event loop runs in between. */
 const slice = 200;
 
 export class RedisKeyStore implements KeyStore {
@@ -33,7 +33,7 @@ export class RedisKeyStore implements KeyStore {
     this.#connection = connection;
   }
 
-  /** Where changes are announced, with the new version. */
+  /** Pub/sub channel that announces each change with the new version. */
   get channel(): string {
     return this.#connection.name("keys-changed");
   }
@@ -59,8 +59,8 @@ export class RedisKeyStore implements KeyStore {
   }
 
   /**
-   * Makes keys of a node's file, or keys that were lost here, count for all nodes. One whose name
-   * another key has is left out, unless it is `restored`: then it was there before.
+   * Adds keys from a node's file, or restores lost ones. A key whose name is taken is skipped,
+   * unless it is `restored`: then it was there before.
    */
   async add(records: readonly KeyRecord[], { restored = false } = {}): Promise<SharedKeys> {
     const all: SharedKeys = { added: 0, taken: [] };
@@ -90,10 +90,10 @@ export class RedisKeyStore implements KeyStore {
     };
   }
 
-  /** All keys, by their ids. Anything else is left out. */
+  /** All keys, by id. Entries that are not valid keys are skipped. */
   async read(): Promise<Map<string, KeyRecord>> {
     const records = new Map<string, KeyRecord>();
-    // Revocations last: one that is written meanwhile is not missed for a key that was read before.
+    // Revocations last: otherwise one that is written during the read could be missed.
     const stored = await this.#scan("keys");
     const revoked = await this.#scan("revoked-keys");
     for (const [id, text] of stored) {
@@ -132,7 +132,7 @@ export class RedisKeyStore implements KeyStore {
   }
 }
 
-// Changes, each as one step of the server.
+// Changes, each atomic.
 
 const addition = new RedisScript(`
 local keys, names, revoked, version = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
@@ -172,7 +172,7 @@ const Count = T.Union([T.Integer({ minimum: 0 }), T.Null()]);
 const base64 = (bytes: number) =>
   T.String({ pattern: `^[A-Za-z0-9+/]{${Math.ceil((bytes * 4) / 3)}}={0,2}$` });
 
-/** A record as JSON: all of it but whether it was revoked, which is stored apart since a record never changes. */
+/** A key record as JSON. The revocation is stored separately, since a record never changes. */
 const StoredKey = T.Object({
   id: T.String({ pattern: "^[0-9a-f]{12}$" }),
   name: T.String({ minLength: 1, maxLength: 64 }),
@@ -199,7 +199,7 @@ function toStored({ revoked_at: _, salt, digest, ...rest }: KeyRecord): string {
   } satisfies StoredKey);
 }
 
-/** Undefined where it is no key of this kind. */
+/** Undefined if it is not a valid key. */
 function fromStored(text: string, revokedAt: number | null): KeyRecord | undefined {
   const stored = parse(text);
   if (!Value.Check(StoredKey, stored)) return undefined;

@@ -1,13 +1,13 @@
 /**
- * The limits of one caller as one step of the server: both token buckets and the places in
- * progress, by the server's clock. A place that nobody renews is free again after a while, so that
- * a node that dies holds none for ever.
+ * Lua script that checks and counts a caller's limits atomically: both token buckets and the places
+ * (requests in progress), by the server's clock. A place that is not renewed expires, so that a
+ * node that dies does not hold it for ever.
  */
 import type { LimitedCaller, RateLimitStatus, Standing } from "../../core/limits/rate-limiter.ts";
 import { rateLimitOf, waitMsFor } from "../../core/limits/token-bucket.ts";
 import { type RedisConnection, RedisScript } from "./connection.ts";
 
-/** How long a place lasts that is not renewed. */
+/** How long a place lasts without being renewed. */
 export const placeMs = 15_000;
 
 const script = new RedisScript(`
@@ -77,18 +77,18 @@ return { verdict, active, string.format('%.17g', used.requests), string.format('
 `);
 
 export interface Use {
-  /** What is refused: whatever exceeds a limit, places beyond the concurrency, or nothing. */
+  /** Which limits to enforce: all, the concurrency only, or none. */
   check: "all" | "places" | "nothing";
   requests?: number;
   tokens?: number;
-  /** Names of the places that it takes, or renews. */
+  /** Names of the places to take or renew. */
   places?: readonly string[];
 }
 
 export interface Counted {
-  /** Which limit refused it. */
+  /** The limit that refused it, if any. */
   refusedBy: "places" | "requests" | "tokens" | undefined;
-  /** Places that were in use before. */
+  /** Places in use before this call. */
   active: number;
   status: RateLimitStatus;
   /** For a refusal. */

@@ -1,4 +1,4 @@
-/** Limits that several nodes hold their callers to together; while the server is away, each node alone. */
+/** Rate limits shared by several nodes through Redis; each node counts alone while it is away. */
 import { randomBytes } from "node:crypto";
 import { NodeError } from "../../core/errors.ts";
 import {
@@ -13,19 +13,19 @@ import type { Decision, Grant, Limiter } from "../../core/ports/limiter.ts";
 import type { RedisConnection } from "./connection.ts";
 import { type Counted, count, placeMs, placesOf, type Use } from "./limit-script.ts";
 
-/** What is done with a request while the server is away. */
+/** What to do with requests while Redis is away. */
 type WhenAway = "serve" | "refuse";
 
 export interface RedisLimiterOptions {
   connection: RedisConnection;
-  /** What this node alone counts, even while the server is there: it goes on from that. */
+  /** This node's own counts, maintained while Redis is up too, to continue from if it goes away. */
   own: RateLimiter;
   whenAway: WhenAway;
-  /** Told of every request that this node decides alone, since the server is away. */
+  /** Called for every request that this node decides alone because Redis is away. */
   onAlone: () => void;
 }
 
-/** About as long as the server is left alone between two tries. */
+/** About the longest pause between two attempts to reconnect. */
 const retryAfterMs = 2000;
 
 export class RedisLimiter implements Limiter, Disposable {
@@ -72,7 +72,7 @@ export class RedisLimiter implements Limiter, Disposable {
     try {
       const lease = own.lease(caller);
       const places = this.#placesFor(caller);
-      // Counted by all as soon as the server is back.
+      // Counted for all nodes as soon as Redis is back.
       this.#places.hold(caller, places);
       return new SharedGrant({ ...this.#parts(caller), lease, places, status: own.status(caller) });
     } catch (refused) {
@@ -94,7 +94,7 @@ export class RedisLimiter implements Limiter, Disposable {
 const isBounded = ({ limits }: LimitedCaller): boolean =>
   limits.requestsPerMinute > 0 || limits.tokensPerMinute > 0 || limits.concurrency > 0;
 
-/** Where the numbers would let it in again by now. */
+/** For a refusal whose limit is free again by now. */
 const full = (): NodeError =>
   new NodeError("too_many_requests", "Rate limit reached. Try again in 1 s.", {
     retryAfterMs: 1000,
@@ -110,17 +110,17 @@ const away = (): NodeError =>
 interface SharedGrantOptions {
   caller: LimitedCaller;
   connection: RedisConnection;
-  /** What this node alone counts. */
+  /** This node's own counts. */
   own: RateLimiter;
   held: HeldPlaces;
-  /** Of this node's own counting. */
+  /** The lease in this node's own counts. */
   lease: Lease;
-  /** Names of the places that it holds. */
+  /** Names of the places held. */
   places: readonly string[];
   status: RateLimitStatus;
 }
 
-/** A request that was let in by limits that several nodes share. */
+/** A request admitted by the shared limits. */
 class SharedGrant implements Grant {
   readonly #options: SharedGrantOptions;
   readonly #leases = new DisposableStack();
@@ -147,11 +147,11 @@ class SharedGrant implements Grant {
         ? undefined
         : tooManyAnswers(caller, { answers, active: counted.active });
     if (refused !== undefined) throw refused;
-    // The server is away: this node counts alone.
+    // If Redis is away, this node counts alone.
     const lease = own.leaseFor(answers, caller, { isAdmitted: counted !== undefined });
     held.hold(caller, places);
     if (this.#leases.disposed) {
-      // It ended meanwhile, and holds no places any more.
+      // The request ended meanwhile: give the places back.
       lease[Symbol.dispose]();
       held.release(caller, places);
       return;
@@ -172,7 +172,7 @@ class SharedGrant implements Grant {
     this.#leases.dispose();
   }
 
-  /** Undefined where the server is away. */
+  /** Undefined if Redis is away. */
   async #count(use: Use): Promise<Counted | undefined> {
     const { connection, caller } = this.#options;
     try {
@@ -190,12 +190,12 @@ interface Held {
 }
 
 /**
- * The places that requests in progress hold, renewed while they are: in a server that was paused or
- * came back empty they count again, and those of a node that died do not.
+ * The places held by requests in progress, renewed periodically: they count again in a server that
+ * was paused or came back empty, while those of a node that died expire.
  */
 class HeldPlaces implements Disposable {
   readonly #connection: RedisConnection;
-  /** Tells this process from others, and from the one before. */
+  /** Distinguishes this process from others, and from the previous one. */
   readonly #node = randomBytes(6).toString("hex");
   readonly #held = new Map<string, Held>();
   readonly #renewing: ReturnType<typeof setInterval>;
@@ -207,7 +207,7 @@ class HeldPlaces implements Disposable {
     connection.watch({ up: () => this.#renew(), down: () => {} });
   }
 
-  /** Names for so many places, which nobody holds yet. */
+  /** New, unused names for places. */
   names(many: number): string[] {
     return Array.from({ length: many }, () => `${this.#node}:${(this.#made++).toString(36)}`);
   }
@@ -227,7 +227,7 @@ class HeldPlaces implements Disposable {
     for (const place of places) held.places.delete(place);
     if (held.places.size === 0) this.#held.delete(caller.id);
     if (!this.#connection.isUp) return;
-    // One that is not given back is free after a while.
+    // If this fails, the place expires by itself.
     this.#connection
       .call("ZREM", placesOf(this.#connection, caller), ...places)
       .catch(() => undefined);

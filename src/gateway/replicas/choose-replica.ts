@@ -1,26 +1,26 @@
 /**
- * Which replica a request goes to. By prefix: consistent hashing with bounded loads, over rendezvous
- * hashing. Without one: the one with least to do. If none is up: the least bad.
+ * Chooses the replica for a request. With a prefix: consistent hashing with bounded loads, over
+ * rendezvous hashing. Without one: the least busy replica. If none is up: the least bad one.
  */
 import { createHash } from "node:crypto";
 import type { Member } from "./member.ts";
 
 /**
- * How much more than the mean a replica may have in progress before a prompt that belongs there goes
- * to the next. Less moves conversations away from what is cached of them, more lets one popular
- * prompt fill one replica while others have little to do; docs/decisions has the figures.
+ * How far above the mean load a replica may be before prompts that belong there go to the next. A
+ * lower factor moves conversations away from their cache; a higher one lets one popular prompt fill
+ * one replica while others are idle. docs/decisions has the figures.
  */
 const loadFactor = 1.25;
-/** And so many besides, which matters where there is little to do: sharing a replica with one other costs less than a prompt's evaluation. */
+/** Extra requests allowed, for low loads: sharing a replica costs less than evaluating a prompt. */
 const besides = 1;
 
-/** Most that one of these may have in progress, with the request that comes. */
+/** Most requests that one replica may have in progress, including the new one. */
 function loadBound(members: readonly Pick<Member, "inFlight">[]): number {
   const inFlight = members.reduce((sum, member) => sum + member.inFlight, 0);
   return Math.ceil((loadFactor * (inFlight + 1)) / members.length) + besides;
 }
 
-/** Of those that were not `tried`; undefined where they are out, and being tried by others. */
+/** A replica that was not `tried`; undefined if all are out and on trial with other requests. */
 export function chooseMember(
   members: readonly Member[],
   tried: readonly Member[],
@@ -42,20 +42,20 @@ export function chooseMember(
   return chosen;
 }
 
-/** Those that did not say that they are full, where there are any. */
+/** The replicas that did not report being full; all of them if every one did. */
 function withRoom(members: readonly Member[]): readonly Member[] {
   const roomy = members.filter((member) => !member.isSpared);
   return roomy.length === 0 ? members : roomy;
 }
 
-/** Of several, the one that was not asked for the longest. */
+/** Of several, the one least recently used. */
 const leastBusy = (members: readonly Member[]): Member | undefined =>
   members.toSorted((a, b) => a.inFlight - b.inFlight || a.lastLease - b.lastLease)[0];
 
 /**
- * Nobody is up. One that answers when it is asked how it is, or whose failure may be an accident, is
- * given what comes; each of the others is tried by one request at a time, so that nobody stands in a
- * line for a server that hangs.
+ * For when no replica is up. One that answers its probe, or whose failure may be an accident, gets
+ * every request; each of the others gets one request at a time, so that requests do not queue up
+ * for a server that hangs.
  */
 function leastBad(members: readonly Member[]): Member | undefined {
   return members
@@ -70,9 +70,9 @@ function leastBad(members: readonly Member[]): Member | undefined {
 }
 
 /**
- * The replicas in the key's order of preference, by rendezvous hashing (highest random weight). A new
- * one gets only the keys that it is now the first choice of, one that goes leaves only its own to
- * others, and several nodes with the same addresses agree without talking.
+ * The replicas in the key's order of preference, by rendezvous hashing (highest random weight). A
+ * new replica gets only the keys it is now first choice for, removing one moves only its own keys,
+ * and several nodes with the same addresses agree without coordination.
  */
 export function rendezvousOrder<Member extends { url: string }>(
   key: string,
@@ -84,10 +84,10 @@ export function rendezvousOrder<Member extends { url: string }>(
     .map(({ member }) => member);
 }
 
-/** 48 bits: the most that a number holds of a digest in whole bytes. */
+/** 48 bits: the most whole bytes of a digest that a number holds exactly. */
 const weightBytes = 6;
 
-/** A digest that is the same in every version and on every machine, since several nodes must agree. */
+/** Must be the same in every version and on every machine, since several nodes have to agree. */
 const weightOf = (key: string, url: string): number =>
   createHash("sha256").update(key).update("\n").update(url).digest().readUIntBE(0, weightBytes);
 
@@ -95,12 +95,12 @@ const weightOf = (key: string, url: string): number =>
 const defaultMost = 10_000;
 
 /**
- * Where prompts went that did not go to their first choice. A conversation that was given to another
- * replica because its own was busy has its beginning there, so its next turn goes there too.
+ * Remembers prompts that did not go to their first choice. A conversation that moved because its
+ * replica was busy is cached at the other one, so its next turn goes there too.
  */
 export class Placements {
   readonly #most: number;
-  /** In the order of their last use. */
+  /** Least recently used first. */
   readonly #urls = new Map<string, string>();
 
   constructor(most = defaultMost) {
@@ -111,12 +111,12 @@ export class Placements {
     return this.#urls.size;
   }
 
-  /** Where the prompt went last; undefined: to its first choice, or nobody knows. */
+  /** Where the prompt went last; undefined if to its first choice, or not known. */
   of(prefix: string): string | undefined {
     return this.#urls.get(prefix);
   }
 
-  /** The prompt went to another than its first choice. */
+  /** Records that the prompt did not go to its first choice. */
   set(prefix: string, url: string): void {
     this.#urls.delete(prefix);
     this.#urls.set(prefix, url);
@@ -125,7 +125,7 @@ export class Placements {
     if (oldest !== undefined) this.#urls.delete(oldest);
   }
 
-  /** The prompt went to its first choice. */
+  /** Records that the prompt went to its first choice. */
   forget(prefix: string): void {
     this.#urls.delete(prefix);
   }

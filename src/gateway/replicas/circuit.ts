@@ -1,22 +1,22 @@
 /**
- * The circuit breaker of one replica. It is `up` and takes its share; after a failure it is `out`
- * and left alone for a while that grows with every failure in a row; then it is on `trial`, where
- * one request at a time shows whether it is up again.
+ * The circuit breaker of one replica. `up`: it gets its share of requests. `out`: after a failure
+ * it gets none, for a pause that grows with every failure in a row. `trial`: then one request at a
+ * time shows whether it is up again.
  */
 import type { ReplicaState } from "../../core/ports/telemetry.ts";
 
 export interface Backoff {
-  /** How long it is left alone after a first failure. */
+  /** The pause after a first failure. */
   firstPauseMs: number;
-  /** The longest that a pause becomes by doubling. */
+  /** The pause doubles up to this. */
   longestPauseMs: number;
 }
 
 export const defaultBackoff: Backoff = { firstPauseMs: 1000, longestPauseMs: 30_000 };
 
-/** One that was up for so long was well: its next failure begins a new series. */
+/** After this long up, the next failure starts a new series. */
 const steadyMs = 10_000;
-/** Fewer failures in a row than this may be an accident. */
+/** Fewer than 3 failures in a row may be an accident. */
 const isAccident = (failures: number): boolean => failures < 3;
 
 export interface CircuitOptions {
@@ -24,7 +24,7 @@ export interface CircuitOptions {
   /** From 0 to 1, for the jitter. */
   random: () => number;
   backoff: Backoff;
-  /** What it begins as: `trial` where nothing is known of it and others are up. */
+  /** The initial state: `trial` for a replica that is added while others are up. */
   state: "up" | "trial";
 }
 
@@ -34,7 +34,7 @@ export class Circuit {
   #failures = 0;
   #upSince: number;
   #dueAt = 0;
-  /** Counts how often it went out; tells requests of before from those of after. */
+  /** Number of outages; distinguishes requests sent before one from those sent after it. */
   #outages = 0;
 
   constructor(options: CircuitOptions) {
@@ -52,17 +52,17 @@ export class Circuit {
     return this.#failures;
   }
 
-  /** What a request keeps that is sent now, for `failed`. */
+  /** To be passed to `failed` by a request that is sent now. */
   get outages(): number {
     return this.#outages;
   }
 
-  /** Whether so much speaks against it that only one request at a time may try it. */
+  /** Whether it failed so often that only one request at a time may try it. */
   get isShut(): boolean {
     return this.#state === "out" && !isAccident(this.#failures);
   }
 
-  /** How long it is still left alone. */
+  /** What is left of the pause. */
   get remainingMs(): number {
     return this.#state === "out" ? Math.max(0, this.#dueAt - this.#options.now()) : 0;
   }
@@ -74,16 +74,16 @@ export class Circuit {
   }
 
   /**
-   * It failed a request, or did not answer when it was asked how it is. Returns for how long it is
-   * left alone now; undefined where that was decided already: a server that ends breaks off all its
-   * answers at once, which is one failure and not many.
+   * Records that a request or a probe failed. Returns the pause that follows, or undefined if the
+   * outage was counted already: a server that exits breaks off all its answers at once, which is
+   * one failure and not many.
    */
   failed(outagesAtStart: number): number | undefined {
     if (outagesAtStart < this.#outages) return undefined;
     const { now, random, backoff } = this.#options;
     if (this.#state === "up" && now() - this.#upSince > steadyMs) this.#failures = 0;
     const pause = Math.min(backoff.longestPauseMs, backoff.firstPauseMs * 2 ** this.#failures);
-    // Half of it by chance, so that several nodes do not ask at the same moment.
+    // Half of it is random, so that several nodes do not retry at the same moment.
     const jittered = pause * (0.5 + random() / 2);
     this.#failures++;
     this.#outages++;
@@ -92,7 +92,7 @@ export class Circuit {
     return jittered;
   }
 
-  /** It was left alone for long enough, and answers when it is asked how it is. */
+  /** The pause is over, and the probe succeeded. */
   tryAgain(): void {
     if (this.#state === "out") this.#state = "trial";
   }

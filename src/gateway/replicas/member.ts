@@ -1,25 +1,25 @@
-/** One replica of a set: what it has to do, how it is, and the leases on it. */
+/** One replica of a set: its load, its health and the leases on it. */
 import type { Circuit } from "./circuit.ts";
 import type { ReplicaLease } from "./replica.ts";
 
 export interface MemberOptions {
   circuit: Circuit;
   now: () => number;
-  /** Counts the leases of all members. */
+  /** Returns the next number in a count of the leases of all members. */
   nextLease: () => number;
-  /** A request failed; `pauseMs`: it is left alone for so long from now on, where that is news. */
+  /** A request failed. `pauseMs`: the pause that follows, if this began a new outage. */
   onFailed: (member: Member, why: string, pauseMs: number | undefined) => void;
-  /** It was not up, and has answered. */
+  /** The replica answered after an outage or a trial. */
   onUp: (member: Member) => void;
 }
 
-/** So many different requests in a row that get an error of its own are a failure. */
+/** How many different requests in a row must get a server error to count as a failure. */
 const mostFaults = 3;
-/** How many of them are remembered, so that a caller who repeats them does not fail its next trial. */
+/** How many of them are remembered, so that a client that repeats one does not fail a trial. */
 const rememberedFaults = 16;
-/** How long one is spared that has no room, where it does not say. */
+/** How long an overloaded replica is spared if it names no time. */
 const defaultSpareMs = 1000;
-/** One that asks for more is looked at again after so long all the same. */
+/** Upper bound for the time that it names. */
 const longestSpareMs = 30_000;
 
 export class Member {
@@ -29,7 +29,7 @@ export class Member {
   #inFlight = 0;
   #trials = 0;
   #sparedUntil = 0;
-  /** The requests in a row that got an error of its own, each once. */
+  /** The distinct requests in a row that got a server error. */
   readonly #faults = new Set<unknown>();
   #lastLease = 0;
 
@@ -43,28 +43,28 @@ export class Member {
     return this.#inFlight;
   }
 
-  /** The number of its last lease: who has the lowest was not asked for the longest. */
+  /** The number of its last lease; the lowest belongs to the least recently used member. */
   get lastLease(): number {
     return this.#lastLease;
   }
 
-  /** Whether a request is with it that shows whether it is up again. */
+  /** Whether a request in progress is testing whether it is up again. */
   get isOnTrial(): boolean {
     return this.#trials > 0;
   }
 
-  /** Whether it may have a share of the requests: all it can take, or the one that tries it. */
+  /** Whether it may get requests: its share, or the one that tests it. */
   get isOpen(): boolean {
     const { state } = this.circuit;
     return state === "up" || (state === "trial" && !this.isOnTrial);
   }
 
-  /** Whether it said lately that it has no room. */
+  /** Whether it recently reported being overloaded. */
   get isSpared(): boolean {
     return this.#options.now() < this.#sparedUntil;
   }
 
-  /** A request is with it until the lease is disposed of; without `request`, it is one of its own. */
+  /** In progress until the lease is disposed. Without `request`, the request counts as unique. */
   lease(request?: () => string): ReplicaLease {
     const { circuit } = this;
     const { onUp, onFailed } = this.#options;
@@ -99,7 +99,7 @@ export class Member {
       failed,
       faulted: (why) => {
         const isNew = this.#rememberFault(request?.() ?? Symbol());
-        // One on trial has failed it, unless the request fails everywhere.
+        // A replica on trial has failed it, unless this request is known to fail.
         if (isNew && (this.#faults.size >= mostFaults || circuit.state !== "up")) failed(why);
         else endTrial();
       },
@@ -111,7 +111,7 @@ export class Member {
     };
   }
 
-  /** Whether it is another request than those in a row that got an error before. */
+  /** Whether this request is not among those in a row that got an error. */
   #rememberFault(request: unknown): boolean {
     const isNew = !this.#faults.has(request);
     this.#faults.add(request);

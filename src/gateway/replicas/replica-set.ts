@@ -1,4 +1,4 @@
-/** The replicas of a model: which one a request goes to, which are left alone, and which come and go. */
+/** The replicas of a model: chooses one per request, retries, probes failed ones, and updates. */
 import { NodeError, reasonOf } from "../../core/errors.ts";
 import type { Log } from "../../core/log.ts";
 import type { ReplicaEvent, ReplicaStatus } from "../../core/ports/telemetry.ts";
@@ -15,13 +15,13 @@ import {
 } from "./replica.ts";
 
 export interface ReplicaSetOptions {
-  /** Name of the model, for the log. */
+  /** The model's name, for the log. */
   model: string;
   /** The model in a sentence: `the model 'llama-70b'`. */
   named: string;
-  /** Each once; at least one. */
+  /** Unique; at least one. */
   urls: readonly string[];
-  /** Checks one that is out; default: a request has to try it. */
+  /** Checks a replica that is out. Default: none, a request tries it. */
   probe?: Probe;
   onEvent?: (event: ReplicaEvent) => void;
   log: Log;
@@ -30,7 +30,7 @@ export interface ReplicaSetOptions {
   random?: () => number;
 }
 
-/** How often a request is given to another replica. */
+/** How many times a request is retried with another replica. */
 const mostRetries = 2;
 const shortestRetryAfterMs = 1000;
 
@@ -38,9 +38,9 @@ export class ReplicaSet implements Replicas, Disposable {
   readonly #options: ReplicaSetOptions;
   readonly #clock: Clock;
   readonly #placements = new Placements();
-  /** What ends the waiting for a probe, or the probe, of each that is out. */
+  /** Cancels the pending or running probe of each replica that is out. */
   readonly #probes = new Map<Member, Disposable>();
-  /** Those whose failure was said in the log, and not their return yet. */
+  /** Replicas whose failure was logged, and whose return was not yet. */
   readonly #saidOut = new Set<Member>();
   #members: readonly Member[];
   #leases = 0;
@@ -94,8 +94,8 @@ export class ReplicaSet implements Replicas, Disposable {
   }
 
   /**
-   * From now on these are the replicas. What is in progress at one that goes comes to its end; one
-   * that comes is on trial, and has its share once it has answered.
+   * Replaces the list of replicas. Requests in progress at a removed one finish; a new one is on
+   * trial, and gets its share once it has answered.
    */
   update(urls: readonly string[]): void {
     const gone = this.#members.filter(({ url }) => !urls.includes(url));
@@ -109,7 +109,7 @@ export class ReplicaSet implements Replicas, Disposable {
     }
   }
 
-  /** Ends the asking; what is in progress goes on. */
+  /** Stops all probes; requests in progress continue. */
   [Symbol.dispose](): void {
     for (const member of this.#probes.keys()) this.#cancelProbe(member);
   }
@@ -151,12 +151,12 @@ export class ReplicaSet implements Replicas, Disposable {
     log.info("a replica answers", { model, replica: member.url });
   }
 
-  /** What becomes of a request at one that is gone is nobody's concern any more. */
+  /** Requests at a replica that was removed are not reported. */
   #tell(member: Member, event: ReplicaEvent): void {
     if (this.#members.includes(member)) this.#options.onEvent?.(event);
   }
 
-  /** Its pause is over. Without a probe, a request tries it. */
+  /** Runs when the pause is over. Without a probe, a request tries the replica. */
   async #probe(member: Member): Promise<void> {
     const { circuit, url } = member;
     const asking = new AbortController();
@@ -167,14 +167,13 @@ export class ReplicaSet implements Replicas, Disposable {
     this.#probes.set(member, isOver);
     const { probe } = this.#options;
     const why = await probe?.(url, asking.signal).then(() => undefined, reasonOf);
-    // Meanwhile a request was answered, or it was removed.
+    // Meanwhile it answered a request, or was removed.
     if (this.#probes.get(member) !== isOver) return;
     this.#probes.delete(member);
     if (why === undefined) circuit.tryAgain();
     else this.#failed(member, why, circuit.failed(circuit.outages));
   }
 
-  /** It answers again, or is no replica any more. */
   #cancelProbe(member: Member): void {
     this.#probes.get(member)?.[Symbol.dispose]();
     this.#probes.delete(member);
@@ -192,8 +191,8 @@ export class ReplicaSet implements Replicas, Disposable {
   }
 }
 
-/** Checks a replica, such as by its list of models; throws where the answer is not a working server's. */
+/** Checks a replica, such as by its list of models; throws if the server does not work. */
 export type Probe = (url: string, signal: AbortSignal) => Promise<void>;
 
-/** How long an answer to a probe may take. */
+/** Time limit for a probe. */
 const timeoutMs = 5000;

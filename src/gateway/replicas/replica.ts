@@ -1,63 +1,63 @@
-/** The addresses that serve an upstream model, as its engines see them. */
+/** Port of the replicas that serve an upstream model, as its engines use it. */
 import type { NodeError } from "../../core/errors.ts";
 
 /**
- * What a request says about which replica would suit it. Every request may be sent a second time:
- * chats, embeddings, reranking and counting of tokens have no effect besides their answer.
+ * How a request chooses its replica. Every request may be sent twice: chats, embeddings, reranking
+ * and counting of tokens have no side effects.
  */
 export interface ReplicaChoice {
-  /** The beginning of its prompt, by digest: requests that begin alike go where it is cached. Absent: the one with least to do. */
+  /** Digest of the prompt's beginning, to go where it is cached. Absent: the least busy replica. */
   prefix?: string;
-  /** Tells this request from others, by digest: a replica is not blamed for one request that fails again and again. */
+  /** Digest of the request: a replica is not blamed for one request that fails repeatedly. */
   request?: () => string;
   signal: AbortSignal;
 }
 
-/** A replica while a request is with it. Disposing it says that the request is over. */
+/** A replica with a request in progress. Dispose it when the request is over. */
 export interface ReplicaLease extends Disposable {
-  /** With its path, such as `http://gpu-1:8000/v1`; without credentials and without a slash at its end. */
+  /** With its path, such as `http://gpu-1:8000/v1`; without credentials or a trailing slash. */
   readonly url: string;
-  /** It answered, with whatever status a working server answers. */
+  /** It answered as a working server does, with any status. */
   succeeded(): void;
-  /** The same, and it has no room for more now: others come first until it has (default: a second). */
+  /** It answered, and is full: others are preferred for this long. Default: 1 s. */
   overloaded(retryAfterMs?: number): void;
-  /** It failed with an error of its own. That may be the request's doing, so only several requests in a row are a failure. */
+  /** Server error. The request may be its cause, so only several in a row count as a failure. */
   faulted(why: string): void;
-  /** It could not be reached, broke off, was silent for too long, or answered what no working server answers. */
+  /** It could not be reached, broke off, timed out, or sent an invalid answer. */
   failed(why: string): void;
 }
 
 export interface Replicas {
-  /** Every address, for node information. */
+  /** All addresses, for node information. */
   urls(): string[];
   /**
-   * Runs `attempt` with a replica. Where it throws a `NotBegun`, nothing of its answer has been seen,
-   * and another replica is tried, at most twice; any other error is thrown on. A lease is disposed of
-   * where `attempt` throws; where it returns, by the reader of the answer.
+   * Runs `attempt` with a replica. If it throws a `NotBegun`, nothing of the answer has been seen,
+   * and another replica is tried, at most twice; any other error is rethrown. The lease is disposed
+   * here if `attempt` throws, and by the reader of the answer if it returns.
    */
   attempt<Result>(
     choice: ReplicaChoice,
     attempt: (lease: ReplicaLease) => Promise<Result>,
   ): Promise<Result>;
-  /** Why none can be used now; undefined while one of them can. It names no address. */
+  /** Why no replica can be used; undefined while one can. Contains no address. */
   problem(): string | undefined;
 }
 
-/** A request that a replica did not begin to answer: another may be tried. */
+/** The replica did not begin to answer: another may be tried. */
 export class NotBegun extends Error {
   override readonly name = "NotBegun";
 
-  /** `reason`: what the caller is told where no other replica answers. */
+  /** `reason`: the error for the caller if no other replica answers. */
   constructor(readonly reason: NodeError) {
     super(reason.message, { cause: reason });
   }
 }
 
-/** Time as replicas use it, so that a test can have its own. */
+/** The clock of the replicas, replaceable in tests. */
 export interface Clock {
-  /** Milliseconds of a clock that never jumps. */
+  /** Monotonic, in milliseconds. */
   now(): number;
-  /** Runs it later, unless what is returned was disposed of before. */
+  /** Runs it later, unless the returned disposable is disposed first. */
   after(ms: number, run: () => void): Disposable;
 }
 
@@ -65,7 +65,7 @@ export const systemClock: Clock = {
   now: () => performance.now(),
   after(ms, run) {
     const timer = setTimeout(run, ms);
-    // Asking a replica that is out keeps no process alive.
+    // Probing a replica does not hold the process alive.
     timer.unref();
     return { [Symbol.dispose]: () => clearTimeout(timer) };
   },

@@ -1,4 +1,4 @@
-/** Sends a request to a replica, and tells its failures apart: those of the request, of the node, and of the server. */
+/** Sends a request to a replica; separates faults of the request, the node and the server. */
 import { NodeError } from "../../core/errors.ts";
 import { given } from "../../core/given.ts";
 import type { Log } from "../../core/log.ts";
@@ -13,28 +13,28 @@ import { parseJson } from "./json-fields.ts";
 import { type Refused, toRefusal } from "./refusal.ts";
 
 export interface Question {
-  /** Under the API's address, or beside its version. */
+  /** Relative to the API's address, or to the root beside its version. */
   path: string;
   isBesideVersion?: boolean;
-  /** JSON, whole or in parts; absent: a GET. */
+  /** JSON, whole or in parts. Absent: a GET. */
   body?: string | readonly (string | Uint8Array)[];
-  /** What holds the texts, for a refusal that is about their length. */
+  /** The field that holds the texts, for errors about their length. */
   field?: Refused["field"];
-  /** Whether no answer is expected: some servers fail at what others refuse, and are well. */
+  /** Whether an error is expected: some working servers fail where others refuse. */
   isTrial?: boolean;
-  /** What its answer takes at most, besides what every answer has. Default: as much as the tokens of the body. */
+  /** Most bytes of the answer, besides a common overhead. Default: room for the body's tokens. */
   mostBytes?: number;
 }
 
-/** Longest body that is read at once: many vectors, or the tokens of a long prompt. It is parsed on the loop. */
+/** Longest body: many vectors, or a long prompt's tokens. It is parsed on the event loop. */
 const mostBytes = 16 * 1024 * 1024;
 const mostErrorBytes = 64 * 1024;
-/** What every answer has besides. */
+/** The common overhead of an answer. */
 const leastBytes = 64 * 1024;
-/** A token for each byte that was sent, each as an object with its text and its place. */
+/** Allows a token per byte sent, each as an object with its text and position. */
 const bytesPerByte = 128;
 
-/** An answer is read as far as what was asked for can take. */
+/** The size limit of the answer. */
 function mostBytesOf({ body = "", mostBytes: asked }: Question): number {
   const parts = typeof body === "string" ? [body] : body;
   const sent = parts.reduce((sum, part) => sum + part.length, 0);
@@ -60,16 +60,14 @@ export async function askJson(
   });
 }
 
-/** Tells the requests of a replica apart. */
+/** Identifies a request by its body. */
 export function digestOf(body: Question["body"] = ""): string {
   const hash = new Bun.CryptoHasher("sha1");
   for (const part of typeof body === "string" ? [body] : body) hash.update(part);
   return hash.digest("hex");
 }
 
-/**
- * A response of 2xx. Throws a `NotBegun` if another replica may be tried, else what the caller is told.
- */
+/** A 2xx response. Throws a `NotBegun` if another replica may be tried, else the caller's error. */
 export async function openResponse(
   upstream: Upstream,
   { path, isBesideVersion = false, body, field = "input", isTrial = false }: Question,
@@ -104,7 +102,7 @@ export async function openResponse(
   throw error;
 }
 
-/** What a refusal says of the replica; a NotBegun if another may be tried. */
+/** Reports a refusal to the lease; returns a NotBegun if another replica may be tried. */
 export function refusedBy(lease: ReplicaLease, reason: NodeError): Error {
   const { kind, message, retryAfterMs } = reason;
   const isBusy = ["unavailable", "overloaded", "model_not_ready", "too_many_requests"];
@@ -118,8 +116,8 @@ export function refusedBy(lease: ReplicaLease, reason: NodeError): Error {
 }
 
 /**
- * Reads from a connection before anything of the answer was seen. Silence is not retried with another
- * replica: a slow prompt would be computed by each of them, and its caller has waited for long.
+ * For reads before anything of the answer was seen. A timeout is not retried with another replica:
+ * a slow prompt would be computed by each of them, and its caller has waited long enough.
  */
 export async function orNotBegun<Result>(
   upstream: Upstream,
@@ -135,7 +133,7 @@ export async function orNotBegun<Result>(
   }
 }
 
-/** What the caller is told of a connection that failed. */
+/** The caller's error for a failed connection. */
 export function toNodeError({ named }: Upstream, failure: ConnectionFailure): NodeError {
   const { message: why, isSilence } = failure;
   if (isSilence) return new NodeError("timeout", `The server of ${named} gave ${why}.`);
@@ -144,22 +142,22 @@ export function toNodeError({ named }: Upstream, failure: ConnectionFailure): No
   });
 }
 
-/** Of an answer that has no end. */
+/** For an answer over its size limit. */
 export const tooMuch = "more than was asked for";
 
-/** What no working server answers. */
+/** The error for an invalid answer. */
 export const garbage = ({ named }: Upstream, what: string): NodeError =>
   new NodeError("upstream_failed", `The server of ${named} answered ${what}.`);
 
-/** Nothing of the answer was seen, and the replica is not well. */
+/** Reports the replica as failed; nothing of the answer was seen. */
 export function notBegun(lease: ReplicaLease, reason: NodeError, why = reason.message): NotBegun {
   lease.failed(why);
   return new NotBegun(reason);
 }
 
 /**
- * The caller learns what it can do; what the server said of this node is for its operator. Why a
- * server failed may repeat what it was asked, and is not written.
+ * Logs errors between this node and its server for the operator; the caller does not see them. The
+ * text of a server error may repeat the request, and is not logged.
  */
 function tellOperator(
   { named, key, log }: Upstream,
@@ -180,13 +178,13 @@ function tellOperator(
 
 const mostLogged = 500;
 
-/** A model on upstream servers, as its engines know it. */
+/** A model on upstream servers, as its engines use it. */
 export interface Upstream {
-  /** What it is in a sentence: `the model 'llama-70b'`. */
+  /** The model in a sentence: `the model 'llama-70b'`. */
   named: string;
   upstreamModel: string;
   key?: string;
-  /** How long its server may be silent while it is waited for; 0: no bound. */
+  /** How long its server may be silent before a timeout; 0: no limit. */
   silenceMs: number;
   replicas: Replicas;
   log: Log;
@@ -194,9 +192,9 @@ export interface Upstream {
   closed?: AbortSignal;
 }
 
-/** A caller's signal, or the end of the model. */
+/** Aborted by the caller, or when the model is unloaded. */
 export const untilClosed = ({ closed }: Upstream, signal: AbortSignal): AbortSignal =>
   closed === undefined ? signal : AbortSignal.any([signal, closed]);
 
-/** The addresses beside the API's version: `/tokenize` of `http://host:8000/v1` is at `http://host:8000`. */
+/** The address without the API version: `http://host:8000/v1` has `/tokenize` at its root. */
 export const rootOf = (url: string): string => url.replace(/\/v1$/, "");

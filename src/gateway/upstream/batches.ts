@@ -1,13 +1,13 @@
-/** Long lists in several requests, some of them at the same time, with the results in order. */
+/** Splits a long list into several concurrent requests; the results are in order. */
 
 export interface BatchBounds {
-  /** Most items of a request. */
+  /** Most items per request. */
   most: number;
-  /** Most requests at the same time. */
+  /** Most concurrent requests. */
   atOnce: number;
 }
 
-/** A request that fails fails them all; those under way end by the signal that they were given. */
+/** One failed request fails all. Those in progress end by their own signal. */
 export async function inBatches<Item, Result>(
   items: readonly Item[],
   { most, atOnce }: BatchBounds,

@@ -1,4 +1,4 @@
-/** The chunks of a streamed completion, read into the events of a generation. */
+/** Converts the chunks of a streamed completion into generation events. */
 import { given } from "../../core/given.ts";
 import type {
   Finish,
@@ -10,12 +10,12 @@ import type {
 } from "../../core/ports/chat-engine.ts";
 import { countAt, listAt, numberAt, objectAt, textAt } from "./json-fields.ts";
 
-/** What no working server sends: a chunk that is none, or more than was asked for. */
+/** An invalid chunk, or more than was asked for. */
 export class BadChunk extends Error {
   override readonly name = "BadChunk";
 }
 
-/** A server that counts more tokens is not believed: its callers are charged for them. */
+/** Upper bounds for the server's token counts, since callers are charged for them. */
 export interface MostTokens {
   prompt: number;
   answer: number;
@@ -36,9 +36,9 @@ export class ChatChunks {
   readonly #most: MostTokens;
   /** Our index of each tool call, by the server's. */
   readonly #calls = new Map<number, number>();
-  /** Half of a character that is in two UTF-16 units, until the other half comes. */
+  /** First half of a surrogate pair, until the second half arrives. */
   #half = "";
-  /** Those of tokens that have no text of their own. */
+  /** Log probabilities of tokens whose text is still to come. */
   #logprobs: TokenLogprobs[] = [];
   #reason: FinishReason | undefined;
   #stop: string | undefined;
@@ -50,7 +50,7 @@ export class ChatChunks {
     this.#most = most;
   }
 
-  /** Whether the server said why the answer ends. */
+  /** Whether the server sent a finish reason. */
   get hasFinished(): boolean {
     return this.#reason !== undefined;
   }
@@ -68,7 +68,7 @@ export class ChatChunks {
     return events;
   }
 
-  /** The last event. `promptTokens`: what the prompt is taken to have where the server did not count. */
+  /** The last event. `promptTokens`: an estimate, used if the server did not count. */
   finish(promptTokens: number): Finish {
     if (this.#reason === undefined) throw new BadChunk("an answer that ends without a reason");
     const isCall = this.#calls.size > 0 && this.#reason === "stop";
@@ -91,7 +91,7 @@ export class ChatChunks {
     }
     const events = [
       ...this.#reasoning(textAt(delta, "reasoning_content") ?? textAt(delta, "reasoning") ?? ""),
-      // Completions without a template have their text beside the index.
+      // Completions without a template have `text` instead of a delta.
       ...this.#text(textAt(delta, "content") ?? textAt(choice, "text") ?? ""),
       ...listAt(delta, "tool_calls").flatMap((call) => this.#toolCall(call)),
     ];
@@ -99,7 +99,7 @@ export class ChatChunks {
     if (reason === undefined) return events;
     if (reason === "abort" || reason === "error") throw new BadChunk("an answer that it broke off");
     this.#reason = finishReasons[reason] ?? "stop";
-    // vLLM's name and SGLang's; a token that ended the answer is a number there.
+    // The names in vLLM and SGLang. A number there is the token that ended the answer.
     this.#stop = textAt(choice, "stop_reason") ?? textAt(choice, "matched_stop");
     return events;
   }
@@ -153,7 +153,7 @@ export class ChatChunks {
   }
 }
 
-/** Log probabilities as servers send them: some leave the bytes out, and some have no alternatives. */
+/** Log probabilities as servers send them: some omit the bytes, and some the alternatives. */
 export const toLogprobs = (logprobs: object): TokenLogprobs[] => {
   const content = listAt(logprobs, "content");
   if (content.length === 0) return fromLists(logprobs);
@@ -163,7 +163,7 @@ export const toLogprobs = (logprobs: object): TokenLogprobs[] => {
   }));
 };
 
-/** The older form of completions without a template: lists side by side. */
+/** The older format, of completions without a template: parallel lists. */
 function fromLists(logprobs: object): TokenLogprobs[] {
   const values = listAt(logprobs, "token_logprobs");
   const tops = listAt(logprobs, "top_logprobs");
@@ -183,7 +183,7 @@ function fromName(token: unknown, logprob: unknown): TokenLogprob {
   return { token: text, logprob: typeof logprob === "number" ? logprob : impossible, bytes };
 }
 
-/** What a token has that is as good as impossible; JSON has no infinity. */
+/** Stands for minus infinity, which JSON does not have. */
 const impossible = -9999;
 
 function toLogprob(value: unknown): TokenLogprob {

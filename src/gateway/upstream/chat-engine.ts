@@ -26,25 +26,25 @@ export interface UpstreamChatOptions {
   contextSize: number;
   /** Absent: tokens are estimated. */
   count?: ChatCounter;
-  /** Absent: the server does not tell its tokens. */
+  /** Absent: the server does not tokenize for clients. */
   tokenizer?: Tokenizer;
 }
 
-/** Tokens of an answer that is believed where a context is said to be smaller. */
+/** Answers of up to this many tokens are accepted even if the reported context is smaller. */
 const longestAnswer = 65_536;
-/** A prompt may have so many times its estimate, with all that a template puts around it. */
+/** A prompt may have this many times its estimated tokens, including the template's. */
 const mostOfEstimate = 4;
 
-/** What a server is asked. */
+/** A request to the server, and what to expect of its answer. */
 interface Asked {
   question: Question;
   answer: AskedAnswer;
   prefix: string;
-  /** As it is estimated. */
+  /** Estimated. */
   promptTokens: number;
-  /** What comes before the answer. */
+  /** The prompt, if it is to be repeated before the answer. */
   echoed: string;
-  /** Hears how many tokens the server counted. */
+  /** Called with the number of tokens that the server counted. */
   learn: (promptTokens: number) => void;
 }
 
@@ -158,13 +158,13 @@ export class UpstreamChatEngine implements ChatEngine {
     return answer;
   }
 
-  /** A server that sends more than was asked for is given up. `promptTokens`: as they are estimated. */
+  /** A server that exceeds these bounds is abandoned. `promptTokens` is an estimate. */
   #bounds(
     { maxTokens, topLogprobs }: GenerationRequest | CompletionRequest,
     field: AskedAnswer["field"],
     promptTokens: number,
   ): AskedAnswer {
-    // The server's own context may be larger than what is known of it.
+    // The server's context may be larger than it reports.
     const answer = Math.max(this.contextSize, longestAnswer);
     const prompt = Math.max(this.contextSize, promptTokens * mostOfEstimate);
     return {
@@ -175,7 +175,7 @@ export class UpstreamChatEngine implements ChatEngine {
     };
   }
 
-  /** Without being counted. */
+  /** So long that there is no need to count. */
   #isTooLong(messages: readonly ChatMessage[]): boolean {
     const characters = messages.reduce((sum, { content }) => sum + content.length, 0);
     return characters > this.contextSize * mostBytesPerToken;
@@ -189,10 +189,10 @@ export class UpstreamChatEngine implements ChatEngine {
   }
 }
 
-/** Two conversations that begin alike for so long may share a replica. */
+/** Conversations with this many characters in common may share a replica. */
 const mostCharacters = 64 * 1024;
 
-/** The part of a conversation that stays the same from turn to turn, as a digest: scope, model, and everything up to the first user message. */
+/** Digest of what stays the same in each turn: scope, model, all up to the first user message. */
 export function promptPrefix(
   messages: readonly ChatMessage[],
   { model, scope = "" }: { model: string; scope?: string | undefined },
@@ -205,7 +205,7 @@ export function promptPrefix(
   return hash.digest("hex");
 }
 
-/** A prompt that grows begins the same, however little of it is looked at. */
+/** Short, so that a prompt that grows still has the same prefix. */
 const mostOfPrompt = 256;
 
 /** The same for a prompt without a template. */
@@ -219,7 +219,7 @@ const rawPrefix = (
 
 /**
  * Checks that a server would answer a chat, since its list of models may be open without a key. It
- * requests an answer to nothing, which a server refuses that would answer something.
+ * sends an empty conversation, which a working server refuses.
  */
 export async function checkChat(upstream: Upstream, signal: AbortSignal): Promise<void> {
   const { upstreamModel: model } = upstream;
@@ -236,6 +236,6 @@ export async function checkChat(upstream: Upstream, signal: AbortSignal): Promis
   }
 }
 
-/** Some fail at it instead of refusing. */
+/** Some servers fail instead of refusing. */
 const isExpected = ({ kind }: NodeError): boolean =>
   kind === "invalid_request" || kind === "context_length_exceeded" || kind === "upstream_failed";

@@ -1,4 +1,4 @@
-/** A generation as a request of the OpenAI API, in the words of the server that it goes to. */
+/** Builds OpenAI API request bodies for a generation, adapted to the kind of server. */
 
 import { NodeError } from "../../core/errors.ts";
 import { given } from "../../core/given.ts";
@@ -15,9 +15,9 @@ import { type ServerKind, toSampling } from "./server-facts.ts";
 export interface ChatRequestOptions {
   model: string;
   kind: ServerKind;
-  /** Most tokens of a prompt and its answer there. */
+  /** The server's limit for a prompt and its answer together, in tokens. */
   contextSize: number;
-  /** Whose prompts may share what is evaluated of them. */
+  /** Prompts with the same scope may share cached prefixes. */
   prefixScope?: string;
 }
 
@@ -41,7 +41,7 @@ export function toChatBody(
   return withMessages(rest, messages);
 }
 
-/** What both kinds of request say. */
+/** Fields of chats and of completions. */
 const commonFields = (
   { sampling, seed, stop, logitBias }: GenerationRequest | CompletionRequest,
   { model, kind, contextSize, prefixScope }: ChatRequestOptions,
@@ -54,12 +54,12 @@ const commonFields = (
     seed,
     stop,
     logit_bias: logitBias && Object.fromEntries(logitBias),
-    // Other servers have no way to tell callers apart; see docs/scaling.md.
+    // Other servers cannot separate callers; see docs/scaling.md.
     cache_salt: kind === "vllm" ? prefixScope && digest(prefixScope) : undefined,
   }),
 });
 
-/** These refuse more than the context holds; without a number, they fill it. */
+/** vLLM and SGLang refuse more than the context holds; without a number, they fill it. */
 function toMaxTokens(
   { maxTokens }: GenerationRequest,
   { kind, contextSize }: ChatRequestOptions,
@@ -69,7 +69,7 @@ function toMaxTokens(
   return fillsContext && isAll ? undefined : maxTokens;
 }
 
-/** The fields, and the conversation; JSON, in parts. */
+/** The fields and the conversation as JSON, in parts. */
 export const withMessages = (
   fields: object,
   messages: readonly ChatMessage[],
@@ -78,7 +78,7 @@ export const withMessages = (
   return [`{${rest === "" ? "" : `${rest},`}"messages":`, written(messages), "}"];
 };
 
-/** Several answers to one conversation are asked for one by one; it is written once, and held once. */
+/** Several answers to one conversation are separate requests; it is serialized once for all. */
 const known = new WeakMap<readonly ChatMessage[], Uint8Array>();
 
 function written(messages: readonly ChatMessage[]): Uint8Array {
@@ -129,7 +129,7 @@ function toResponseFormat(format: AnswerFormat): object {
 const digest = (text: string): string =>
   new Bun.CryptoHasher("sha256").update(text).digest("base64url");
 
-/** JSON. Throws where servers do not agree on what they would make of it. */
+/** JSON. Throws for options that servers interpret differently. */
 export function toCompletionBody(request: CompletionRequest, options: ChatRequestOptions): string {
   refuseUnknown(request);
   const leastLogprobs = options.kind === "llama-server" ? 1 : 0;
@@ -139,13 +139,13 @@ export function toCompletionBody(request: CompletionRequest, options: ChatReques
     ...commonFields(request, options),
     ...given({
       max_tokens: maxTokens,
-      // With 0 of them llama-server reports none at all, not even the token's own.
+      // With 0, llama-server reports none at all, not even the token's own.
       logprobs: topLogprobs === undefined ? undefined : Math.max(topLogprobs, leastLogprobs),
     }),
   });
 }
 
-/** The prompt, where it comes before the answer: servers do not all give it back. */
+/** The prompt if it is to precede the answer; added here, since not all servers repeat it. */
 export function echoOf({ prompt, echo }: CompletionRequest): string {
   return echo === true && typeof prompt === "string" ? prompt : "";
 }

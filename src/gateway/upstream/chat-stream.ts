@@ -1,4 +1,4 @@
-/** A streamed answer of an upstream server: read as the caller pulls it, and ended with the caller. */
+/** Streamed answer of an upstream server: read as the caller pulls, cancelled with the caller. */
 import { endOfStream, eventData } from "../../client/event-stream.ts";
 import { NodeError } from "../../core/errors.ts";
 import type { GenerationEvent } from "../../core/ports/chat-engine.ts";
@@ -18,13 +18,13 @@ import { isObject, parseJson } from "./json-fields.ts";
 import { type Refused, sentError, statusOf, toRefusal } from "./refusal.ts";
 
 export interface AskedAnswer {
-  /** What holds the texts, for a refusal that is about their length. */
+  /** The field that holds the texts, for errors about their length. */
   field: Refused["field"];
-  /** How many tokens were asked for, or fit. */
+  /** Tokens that were asked for, or that fit. */
   tokens: number;
-  /** What a server may count. */
+  /** Upper bounds for the server's counts. */
   most: MostTokens;
-  /** How many alternatives each token's log probability comes with; absent: none were asked for. */
+  /** Alternatives per token; absent: no log probabilities were asked for. */
   topLogprobs?: number | undefined;
 }
 
@@ -37,7 +37,7 @@ export class StreamedAnswer implements Disposable {
   readonly #field: Refused["field"];
   #ready: GenerationEvent[] = [];
   #isOver = false;
-  /** What is wrong with the stream behind the events that are ready. */
+  /** An error of the stream, thrown after the events that are ready. */
   #failure: Error | undefined;
 
   constructor(
@@ -55,12 +55,12 @@ export class StreamedAnswer implements Disposable {
     this.#data = boundedEventData(response.bytes(), bounds);
   }
 
-  /** Whether the server counted the tokens; known at the end. */
+  /** Whether the server counted the tokens. Valid at the end. */
   get isCounted(): boolean {
     return this.#chunks.hasUsage;
   }
 
-  /** Waits for the first event: what fails before it may be asked of another replica. */
+  /** Waits for the first event. A failure before it can be retried with another replica. */
   async begin(): Promise<void> {
     const type = this.#response.header("content-type") ?? "";
     if (!type.includes("text/event-stream")) {
@@ -82,7 +82,7 @@ export class StreamedAnswer implements Disposable {
     this.#lease.succeeded();
   }
 
-  /** `promptTokens`: what the prompt is taken to have where the server does not say. */
+  /** `promptTokens`: an estimate, used if the server does not count. */
   async *events(promptTokens: number, signal: AbortSignal): AsyncGenerator<GenerationEvent> {
     try {
       for (;;) {
@@ -101,7 +101,7 @@ export class StreamedAnswer implements Disposable {
     }
   }
 
-  /** The server is told to stop where it has more to say. */
+  /** Makes the server stop if the answer is not over. */
   [Symbol.dispose](): void {
     if (this.#isOver) this.#response.release();
     else this.#response[Symbol.dispose]();
@@ -143,9 +143,9 @@ export class StreamedAnswer implements Disposable {
     return toRefusal({ status, body: chunk }, { named: this.#upstream.named, field: this.#field });
   }
 
-  /** What the caller is told, who has seen a part of the answer. */
+  /** The error for a caller that has seen a part of the answer. */
   #explain(error: unknown): unknown {
-    // What a server says of one answer, such as of its length, is no fault of the replica.
+    // An error about one answer, such as its length, is not the replica's fault.
     if (error instanceof SentInStream) return error.reason;
     if (error instanceof BadChunk) {
       this.#lease.failed(error.message);
@@ -168,23 +168,23 @@ class SentInStream extends Error {
   }
 }
 
-/** Longest event: a whole answer in one, with its log probabilities. */
+/** Longest event: a whole answer with its log probabilities. */
 const mostBytes = 8 * 1024 * 1024;
 
-/** What all of an answer may have. */
+/** Limits for a whole answer. */
 interface AnswerBounds {
   events: number;
   bytes: number;
 }
 
-/** Servers send an event for each token, and some around them. */
+/** Servers send an event per token, and some others. */
 const eventsPerToken = 4;
 const otherEvents = 256;
 /** An event with its token, and each log probability with the token's bytes as numbers. */
 const bytesPerToken = 1024;
 const otherBytes = 256 * 1024;
 
-/** Of an answer of so many tokens; without `topLogprobs`: without log probabilities. */
+/** For an answer of `tokens`. Without `topLogprobs`: without log probabilities. */
 export const answerBounds = (tokens: number, topLogprobs?: number): AnswerBounds => ({
   events: otherEvents + tokens * eventsPerToken,
   bytes:
@@ -192,7 +192,7 @@ export const answerBounds = (tokens: number, topLogprobs?: number): AnswerBounds
     tokens * bytesPerToken * (topLogprobs === undefined ? 1 : 2 + Math.max(topLogprobs, 1)),
 });
 
-/** The data of server-sent events, in bounds. */
+/** The data of server-sent events; throws beyond the bounds. */
 export async function* boundedEventData(
   bytes: AsyncIterable<Uint8Array>,
   bounds: AnswerBounds,

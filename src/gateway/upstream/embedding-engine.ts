@@ -21,11 +21,11 @@ export interface UpstreamEmbeddingOptions {
   maxBatch: number;
   /** Absent: tokens are estimated. */
   count?: TextCounter;
-  /** Absent: the server does not tell its tokens. */
+  /** Absent: the server does not tokenize for clients. */
   tokenizer?: Tokenizer;
 }
 
-/** Requests for the texts of one call that are under way at the same time. */
+/** Concurrent requests for the texts of one call. */
 const atOnce = 4;
 
 export class UpstreamEmbeddingEngine implements EmbeddingEngine {
@@ -91,7 +91,7 @@ export class UpstreamEmbeddingEngine implements EmbeddingEngine {
   }
 }
 
-/** The server counts from the first text of its request; the caller from the first of all. */
+/** Indexes in a batch's error, shifted to the caller's list. */
 function shifted(error: unknown, start: number): unknown {
   if (start === 0 || !(error instanceof NodeError) || error.param === undefined) return error;
   const shift = (text: string): string =>
@@ -100,19 +100,19 @@ function shifted(error: unknown, start: number): unknown {
   return new NodeError(kind, shift(message), { param: shift(param), cause: error });
 }
 
-/** No model has vectors of more numbers. */
+/** More than any model has. */
 const mostDimension = 65_536;
-/** As a server may write one of them: `-0.012345678901234567,`, on a line of its own. */
+/** A number as a server may write it: `-0.012345678901234567,`, indented on its own line. */
 const bytesPerNumber = 64;
 
-/** `dimension`: that of every vector, once it is known. */
+/** `dimension`: of every vector, if known. */
 export async function embedBatch(
   upstream: Upstream,
   inputs: readonly EmbeddingInput[],
   { signal, dimension }: { signal: AbortSignal; dimension?: number },
 ): Promise<Embedding[]> {
   const { upstreamModel: model } = upstream;
-  // Bytes are a fraction of the text that numbers are; who cannot send them sends numbers.
+  // base64 is much smaller than numbers as text. Servers without it send numbers.
   const body = JSON.stringify({ model, input: inputs, encoding_format: "base64" });
   const mostBytes = inputs.length * (dimension ?? mostDimension) * bytesPerNumber;
   const question = { path: "/embeddings", body, field: "input", mostBytes } as const;
@@ -130,7 +130,7 @@ export async function embedBatch(
   return vectors.map((vector, at) => ({ vector: toUnitLength(vector), tokens: tokens[at] ?? 0 }));
 }
 
-/** The server counts the tokens of all texts together; each has its part of them by its length. */
+/** The server reports one total; it is divided among the texts by their length. */
 function shares(inputs: readonly EmbeddingInput[], total: number): number[] {
   const length = inputs.reduce((sum, input) => sum + input.length, 0);
   let before = 0;
@@ -144,14 +144,14 @@ function shares(inputs: readonly EmbeddingInput[], total: number): number[] {
   });
 }
 
-/** Vectors as servers send them, as lists of numbers or as base64: one for each text, in their order; undefined where that is not what came. */
+/** One vector per text, in order, sent as numbers or base64; undefined if the answer is invalid. */
 export function readVectors(answer: unknown, count: number): Float32Array[] | undefined {
   const data = listAt(answer, "data");
   if (data.length !== count) return undefined;
   const vectors = new Array<Float32Array | undefined>(count);
   for (const [at, entry] of data.entries()) {
     const index = countAt(entry, "index") ?? at;
-    // An index beyond the texts would make a list of holes, each of which is walked.
+    // An index out of range would make a huge sparse array.
     if (index >= count) return undefined;
     vectors[index] = readVector(entry);
   }
@@ -168,7 +168,7 @@ function readVector(entry: unknown): Float32Array | undefined {
   return isSound ? vector : undefined;
 }
 
-/** 32-bit numbers, the lowest byte first. */
+/** 32-bit floats, little-endian. */
 function fromBase64(text: string): Float32Array | undefined {
   const bytes = Buffer.from(text, "base64");
   if (bytes.length % 4 !== 0) return undefined;

@@ -1,6 +1,6 @@
 /**
- * One HTTP request to an upstream server, and its response as it comes. With node:http and not with
- * fetch, which holds 256 requests of the whole process at most; see docs/decisions.
+ * One HTTP request to an upstream server, and its streamed response. It uses node:http because
+ * fetch is limited to 256 requests per process; see docs/decisions.
  */
 import http from "node:http";
 import https from "node:https";
@@ -9,36 +9,36 @@ import { hasCode, reasonOf } from "../../core/errors.ts";
 
 export interface ExchangeRequest {
   url: string;
-  /** JSON, sent by POST; absent: a GET. In parts, so that requests that share a large one hold it once. */
+  /** JSON, sent by POST. Absent: a GET. In parts, so that requests can share a large one. */
   body?: readonly (string | Uint8Array)[];
   /** Sent as a bearer token. */
   key?: string;
   signal: AbortSignal;
-  /** How long the server may be silent while somebody waits for it; 0: no bound. */
+  /** How long the server may be silent while it is waited for; 0: no limit. */
   silenceMs: number;
 }
 
-/** Disposing it ends the request, whatever the server still has to say. */
+/** Disposing it cancels the rest of the response. */
 export interface UpstreamResponse extends Disposable {
   readonly status: number;
   header(name: string): string | undefined;
-  /** The body, read from the connection only as it is asked for. */
+  /** The body, read from the connection only as it is consumed. */
   bytes(): AsyncIterable<Uint8Array>;
-  /** What is left is of no interest: the connection may serve another request once it has come. */
+  /** Discards the rest of the body, so that the connection can be reused. */
   release(): void;
 }
 
 const pooled = { keepAlive: true, maxSockets: Number.POSITIVE_INFINITY };
 const agents = { http: new http.Agent(pooled), https: new https.Agent(pooled) };
 
-/** Settles with the response's head, whatever its status; throws a ConnectionFailure, or the signal's reason. */
+/** Resolves with the head, of any status. Throws a ConnectionFailure or the signal's reason. */
 export async function exchange(asked: ExchangeRequest): Promise<UpstreamResponse> {
   asked.signal.throwIfAborted();
   const attempt = new Attempt(asked);
   try {
     return await attempt.response();
   } catch (error) {
-    // A server that closes an idle connection may do so while the next request is on its way.
+    // A server may close an idle connection while the next request is on its way.
     if (!attempt.isStale(error)) throw attempt.explain(error);
     const again = new Attempt(asked, { fresh: true });
     return await again.response().catch((reason) => Promise.reject(again.explain(reason)));
@@ -59,7 +59,7 @@ class Attempt {
       this.#failure = silence(asked.silenceMs);
       this.#request.destroy(this.#failure);
     });
-    // On abort, not on the next read: nobody may be reading, and the server is to stop.
+    // At once, not on the next read: nobody may be reading, and the server should stop.
     this.#leaving = onAbort(asked.signal, () => this.#request.destroy());
   }
 
@@ -79,14 +79,14 @@ class Attempt {
     return isReset && this.#request.reusedSocket && !this.#asked.signal.aborted;
   }
 
-  /** The signal's reason, or what is wrong with the connection. */
+  /** The signal's reason if it is aborted, else the connection failure. */
   explain(error: unknown): unknown {
     const { signal } = this.#asked;
     return signal.aborted ? signal.reason : (this.#failure ?? toConnectionFailure(error));
   }
 
   #toResponse(head: http.IncomingMessage): UpstreamResponse {
-    // The reader gets it; without one nobody needs it.
+    // The reader gets the error. Without a reader, it is not needed.
     head.on("error", () => {});
     this.#silence.heard();
     return {
@@ -98,7 +98,7 @@ class Attempt {
       bytes: () => this.#read(head),
       release: () => {
         this.#forget();
-        // Also where all of it has come: the connection is free only once it was read.
+        // Even if all of it has arrived: the connection is free only once it was read.
         head.resume();
         if (head.complete) return;
         const timer = setTimeout(() => head.destroy(), releaseMs);
@@ -126,7 +126,7 @@ class Attempt {
     } catch (error) {
       throw this.explain(error);
     } finally {
-      // Else the rest could not be read away by `release`.
+      // Otherwise `release` could not discard the rest.
       void chunks.return?.();
     }
     if (!head.complete) throw new ConnectionFailure("the connection broke off");
@@ -155,7 +155,7 @@ function requestFor({ url: address, body, key }: ExchangeRequest, fresh: boolean
   });
 }
 
-/** What is small goes in one piece, with the head. */
+/** A small body is sent in one piece with the head. */
 function sendBody(request: http.ClientRequest, parts: readonly (string | Uint8Array)[]): void {
   if (lengthOf(parts) <= mostJoined) {
     request.end(Buffer.concat(parts.map((part) => Buffer.from(part))));
@@ -170,24 +170,24 @@ const mostJoined = 64 * 1024;
 const lengthOf = (parts: readonly (string | Uint8Array)[]): number =>
   parts.reduce((sum, part) => sum + Buffer.byteLength(part), 0);
 
-/** How long the rest of a response that nobody needs may take to come. */
+/** Time limit for discarding the rest of a response. */
 const releaseMs = 1000;
 
-/** Why an upstream server could not be reached, or broke off, in words that name no address. */
+/** Why an upstream server could not be reached or broke off. The message contains no address. */
 export class ConnectionFailure extends Error {
   override readonly name = "ConnectionFailure";
 
   constructor(
     reason: string,
     options?: ErrorOptions,
-    /** Whether it took too long, rather than failed. */
+    /** Whether it timed out. */
     readonly isSilence = false,
   ) {
     super(reason, options);
   }
 }
 
-/** By the codes of the system and of TLS. */
+/** By error codes of the system and of TLS. */
 const reasons: readonly (readonly [code: string, reason: string])[] = [
   ["ECONNREFUSED", "the connection is refused"],
   ["ENOTFOUND", "its host name is not known"],
@@ -216,14 +216,14 @@ function toConnectionFailure(error: unknown): ConnectionFailure {
 const silence = (ms: number): ConnectionFailure =>
   new ConnectionFailure(`no answer for ${ms / 1000} s`, {}, true);
 
-/** Notices that nothing comes while somebody waits; the time in which nobody reads does not count. */
+/** Timeout for a silent server. Time in which nobody reads does not count. */
 class SilenceWatch implements Disposable {
   readonly #ms: number;
   readonly #onSilent: () => void;
   #since: number | undefined;
   #timer: ReturnType<typeof setTimeout> | undefined;
 
-  /** `ms` 0: no bound. It is waited for from now on. */
+  /** Starts to wait at once. `ms` 0: no limit. */
   constructor(ms: number, onSilent: () => void) {
     this.#ms = ms;
     this.#onSilent = onSilent;
@@ -243,7 +243,7 @@ class SilenceWatch implements Disposable {
     clearTimeout(this.#timer);
   }
 
-  /** One timer for all that comes, instead of one for each piece of it. */
+  /** One timer for the whole response, instead of one per chunk. */
   #lookIn(ms: number): void {
     this.#timer = setTimeout(() => {
       const since = this.#since ?? performance.now();
@@ -255,7 +255,7 @@ class SilenceWatch implements Disposable {
   }
 }
 
-/** The whole text of a response; undefined where it is longer than `mostBytes`. */
+/** The whole text of a response; undefined if it is longer than `mostBytes`. */
 export async function readText(
   response: UpstreamResponse,
   mostBytes: number,

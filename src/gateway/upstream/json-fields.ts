@@ -1,4 +1,4 @@
-/** Reads JSON of servers that promise little: what is not as expected is absent. */
+/** Lenient readers for JSON fields: a value of an unexpected type counts as absent. */
 
 export type JsonObject = Readonly<Record<string, unknown>>;
 
@@ -25,10 +25,10 @@ export const numberAt = (value: unknown, key: string): number | undefined => {
   return typeof field === "number" && Number.isFinite(field) ? field : undefined;
 };
 
-/** More is no count of tokens, texts or seconds. */
+/** Larger than any count of tokens, texts or seconds. */
 const mostCount = 2 ** 40;
 
-/** A count: an integer from 0 to what a server may count. */
+/** An integer from 0 to `mostCount`. */
 export const countAt = (value: unknown, key: string): number | undefined => {
   const count = numberAt(value, key);
   const isCount = count !== undefined && Number.isInteger(count) && count >= 0;

@@ -1,4 +1,4 @@
-/** Opens an upstream model: finds out what its server is, checks that it has the model, and makes its engine. */
+/** Opens an upstream model: identifies its server, checks the model, and creates the engine. */
 import { type EmbeddingPrefixes, knownPrefixes } from "../../core/embedding/embedding-prefixes.ts";
 import { NodeError } from "../../core/errors.ts";
 import { given } from "../../core/given.ts";
@@ -22,16 +22,16 @@ import { chatCounter, textCounter, upstreamTokenizer } from "./tokenizer.ts";
 export interface UpstreamSpec {
   name: string;
   type: ModelType;
-  /** `ctxSize` 0: what the server says. */
+  /** `ctxSize` 0: what the server reports. */
   settings: ModelSettings;
-  /** What an embedding model wants before texts; what is absent is taken from what is known of its family. */
+  /** Prefixes for an embedding model's texts. Default: those known for its family. */
   prefixes?: Partial<EmbeddingPrefixes>;
 }
 
-/** As many texts as any server takes. */
+/** A batch size that every server accepts. */
 const assumedBatch = 32;
 
-/** Throws where the server cannot be asked, does not take the key, or does not know the model. */
+/** Throws if the server cannot be reached, rejects the key, or does not have the model. */
 export async function openUpstreamModel(
   spec: UpstreamSpec,
   upstream: Upstream,
@@ -39,7 +39,7 @@ export async function openUpstreamModel(
 ): Promise<LoadedModel> {
   const facts = await serverFacts(upstream, signal);
   const closing = new AbortController();
-  // What is asked for the model ends with it.
+  // Requests end when the model is unloaded.
   upstream.closed = closing.signal;
   const asked = withModelThere(spec, upstream, facts);
   const listed = checkListed(spec, asked, facts);
@@ -60,7 +60,7 @@ export async function openUpstreamModel(
         urls: () => replicas.urls(),
       },
     },
-    // Changes only when the model's name there, its server or the settings do.
+    // Changes only with the model's upstream name, its server or the settings.
     fingerprint: `fp_${digest([model, kind, version, weights, settings]).slice(0, 12)}`,
     problem: () => replicas.problem(),
     [Symbol.asyncDispose]: async () =>
@@ -69,7 +69,7 @@ export async function openUpstreamModel(
   return await openers[spec.type]({ ...spec, settings }, asked, { facts, listed, signal, common });
 }
 
-/** A server is asked for the model that it has, where nobody says what it is called there. */
+/** If no upstream name is configured, takes the server's model of this type, or its first. */
 function withModelThere(
   { type }: UpstreamSpec,
   upstream: Upstream,
@@ -87,7 +87,7 @@ async function serverFacts(upstream: Upstream, signal: AbortSignal): Promise<Ser
     const question = { url, signal, named, ...given({ key }) };
     const facts = await askServer(question).catch((error: unknown) => {
       if (error instanceof NodeError) throw refusedBy(lease, error);
-      // It answers at once or not at all, so that silence, too, is a reason to ask another.
+      // It answers at once or not at all, so a timeout is also a reason to try another.
       if (!(error instanceof ConnectionFailure)) throw error;
       throw notBegun(lease, toNodeError(upstream, error), error.message);
     });
@@ -97,7 +97,7 @@ async function serverFacts(upstream: Upstream, signal: AbortSignal): Promise<Ser
   });
 }
 
-/** What a model has of whatever type it is. */
+/** The fields of a model of any type. */
 type Common = Pick<LoadedModel, "card" | "fingerprint" | "problem" | typeof Symbol.asyncDispose>;
 
 interface Opening {
@@ -151,7 +151,7 @@ async function openEmbedding(
     ...common(count !== undefined),
     identity: {
       model: spec.name,
-      // Nobody sees the weights; a server that says which they are is believed.
+      // The weights cannot be inspected; a server that identifies them is trusted.
       fingerprint: digest(["upstream", upstreamModel, facts.weights ?? ""]).slice(0, 32),
       queryPrefix: spec.prefixes?.query ?? known.query,
       documentPrefix: spec.prefixes?.document ?? known.document,
@@ -171,7 +171,7 @@ async function openReranker(
 
 const openers = { chat: openChat, embedding: openEmbedding, reranker: openReranker } as const;
 
-/** A server that refuses to count does not tell its tokens either; a node of this program is not asked to count. */
+/** A server that refuses to count does not tokenize either. Paddock nodes are never asked. */
 function tokenizerOf(
   upstream: Upstream,
   { kind, contextSize, isCounted }: { kind: ServerKind; contextSize: number; isCounted: boolean },
@@ -180,7 +180,7 @@ function tokenizerOf(
   return upstreamTokenizer(upstream, kind, contextSize);
 }
 
-/** The counter, where it counts; a server may be without, or behind something that does not pass it on. */
+/** The counter if it works: a server may not have one, or a proxy may not forward it. */
 async function orEstimated<Counter>(
   { named, log }: Upstream,
   counter: Counter | undefined,
@@ -203,7 +203,7 @@ async function orEstimated<Counter>(
 /** The context size if neither the server nor the configuration names one. */
 const assumedContext = { chat: 4096, embedding: 512, reranker: 512 } as const;
 
-/** What the server says of the model; llama-server and TEI serve one model, whatever they are asked for. */
+/** The server's entry for the model. llama-server and TEI serve one model, under any name. */
 function checkListed(
   { type }: UpstreamSpec,
   { named, upstreamModel }: Upstream,
@@ -233,7 +233,7 @@ function checkListed(
 
 const mostNamed = 8;
 
-/** The server's, or less where the configuration says so. */
+/** The server's context size, or the configured one if it is smaller. */
 function contextOf(
   { type, settings: { ctxSize } }: UpstreamSpec,
   { named, log }: Upstream,

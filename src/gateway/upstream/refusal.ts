@@ -1,4 +1,4 @@
-/** What a status other than 2xx of an upstream server means to the caller of this node. */
+/** Translates error responses of upstream servers into errors for the caller. */
 import {
   type ErrorKind,
   NodeError,
@@ -10,18 +10,18 @@ import { isObject, listAt, objectAt, textAt } from "./json-fields.ts";
 
 export interface AnsweredStatus {
   status: number;
-  /** The body, parsed; undefined where it is not JSON. */
+  /** The parsed body; undefined if it is not JSON. */
   body: unknown;
   retryAfter?: string | undefined;
 }
 
-/** `named`: the model, as `the model 'x'`. `field`: what holds the texts, where a refusal is about their length. */
+/** `named`: `the model 'x'`. `field`: the one that holds the texts, for errors about length. */
 export interface Refused {
   named: string;
   field: "messages" | "input" | "documents" | "prompt";
 }
 
-/** The kind of a status that stays what it is. */
+/** Statuses that are passed on unchanged. */
 const kinds: Readonly<Record<number, ErrorKind>> = {
   400: "invalid_request",
   413: "payload_too_large",
@@ -63,7 +63,7 @@ export function toRefusal(answered: AnsweredStatus, { named, field }: Refused): 
   return new NodeError(busy, describe(busy, named), given({ retryAfterMs }));
 }
 
-/** A matter between this node and the server: never the caller's key, and never the caller's address. */
+/** Errors between this node and the server: never the caller's key or address. */
 const ownFault: Readonly<Record<number, string>> = {
   401: "does not accept this node's key for it",
   403: "does not let this node's key ask for it",
@@ -78,7 +78,7 @@ const refused = (message: string): NodeError =>
     `${message} The node's operator can correct it; the log says more.`,
   );
 
-/** A node of Paddock says it with status 500, others with 404. */
+/** Paddock nodes report it with status 500, others with 404. */
 const isUnknownModel = (status: number, sent: SentError | undefined): boolean =>
   sent !== undefined &&
   (sent.words.includes("model_not_found") ||
@@ -96,19 +96,19 @@ const isTooLong = (status: number, sent: SentError | undefined): boolean =>
 const told = (sent: SentError | undefined, named: string): string =>
   sent === undefined ? `The server of ${named} refuses the request.` : withoutFiles(sent.message);
 
-/** Where files lie on the server is none of a caller's business. */
+/** Paths on the server are hidden from callers. */
 const withoutFiles = (message: string): string => files.reduce(withoutFile, message);
 
 const withoutFile = (message: string, file: RegExp): string => message.replaceAll(file, "…");
 
-/** Absolute paths, those of Windows, and source files of a program by their folder. */
+/** Absolute paths, Windows paths, and relative paths of source files. */
 const files: readonly RegExp[] = [
   /(?:file:\/\/|(?<![\w#./<])~?)(?:\/[\w.@+%-]+){2,}\/?/g,
   /(?:\b[A-Za-z]:\\|\\\\)[^\s"',;)]+/g,
   /(?<![\w./-])(?:[\w.-]+\/)+[\w.-]+\.(?:py|c|cc|cpp|cu|h|hpp|rs|go|js|ts|so|gguf|bin|safetensors)\b/g,
 ];
 
-/** What a node of Paddock calls it. */
+/** By the error codes of a Paddock node. */
 function busyKind(sent: SentError | undefined): ErrorKind {
   if (sent?.words.includes("queue_full") === true) return "overloaded";
   return sent?.words.includes("model_not_ready") === true ? "model_not_ready" : "unavailable";
@@ -123,7 +123,7 @@ function describe(kind: ErrorKind, named: string): string {
     : `The server of ${named} is not ready. Try again later.`;
 }
 
-/** Fields that this node has another name for. */
+/** Fields that have another name in this node. */
 const ourNames = new Map([["repetition_penalty", "repeat_penalty"]]);
 
 /** Fields of the OpenAI API's chat that have another name in each API of this node. */
@@ -149,7 +149,7 @@ function aboutField(param: string | undefined, field: Refused["field"]): NodeErr
   return { param: ourNames.get(param) ?? param };
 }
 
-/** `Retry-After` has seconds or a date. */
+/** `Retry-After` is in seconds, or a date. */
 function toMilliseconds(text: string | undefined): number | undefined {
   if (text === undefined) return undefined;
   const seconds = Number(text);
@@ -159,21 +159,21 @@ function toMilliseconds(text: string | undefined): number | undefined {
 
 const longestRetryMs = 60 * 60 * 1000;
 
-/** An error in a body; each kind of server has its own form. */
+/** An error in a body. Each kind of server has its own format. */
 export interface SentError {
   message: string;
-  /** The field at fault, as that server calls it. */
+  /** The invalid field, by the server's name. */
   param?: string;
-  /** Its `code` and its `type`, where they are words. */
+  /** Its `code` and `type`, if they are strings. */
   words: readonly string[];
-  /** Its `code`, where that is a status: in a stream there is no other. */
+  /** Its `code`, if that is a status: in a stream there is no other. */
   status?: number;
 }
 
-/** Undefined where the body holds no error. */
+/** Undefined if the body contains no error. */
 export function sentError(body: unknown): SentError | undefined {
   if (!isObject(body)) return undefined;
-  // OpenAI, vLLM and llama-server; else the error itself, as older versions of vLLM send it and TEI does.
+  // OpenAI, vLLM and llama-server have `error`; TEI and older vLLM send its fields directly.
   const error = objectAt(body, "error") ?? body;
   const message = textAt(error, "message") ?? textAt(body, "error") ?? detailOf(body);
   if (message === undefined) return undefined;
@@ -189,7 +189,7 @@ export function sentError(body: unknown): SentError | undefined {
   };
 }
 
-/** As FastAPI says it. */
+/** FastAPI's format. */
 function detailOf(body: unknown): string | undefined {
   const [first] = listAt(body, "detail");
   return textAt(body, "detail") ?? textAt(first, "msg");
@@ -201,11 +201,11 @@ function locationOf(body: unknown): string | undefined {
   return place.length === 0 ? undefined : place.join(".");
 }
 
-/** llama-server has no `param`, and names the field in its message. */
+/** llama-server sends no `param`, but names the field in its message. */
 const fieldNamedIn = (message: string): string | undefined =>
   /^(?:Field|field|Invalid type for) ['"]([\w.]+)['"]/.exec(message)?.[1];
 
-/** The status that an error in the middle of a stream stands for; there it comes as words. */
+/** The status of an error in a stream, which is identified by a code or type. */
 export function statusOf(sent: SentError | undefined): number {
   if (sent?.status !== undefined) return sent.status;
   const known = sent?.words.map((word) => statuses[word]).find((status) => status !== undefined);

@@ -1,4 +1,4 @@
-/** An upstream reranking model: vLLM, SGLang, llama-server and others at `/v1/rerank`, TEI at `/rerank`. */
+/** An upstream reranking model: at `/rerank` of TEI, and at `/v1/rerank` of all other servers. */
 import { NodeError } from "../../core/errors.ts";
 import type { Ranking, RankOptions, Reranker } from "../../core/ports/reranker.ts";
 import { mostQuestionTokens, questionTooLong } from "../../core/reranking/rerank-service.ts";
@@ -9,15 +9,15 @@ import type { ServerFacts } from "./server-facts.ts";
 import { TokenEstimate } from "./token-estimate.ts";
 import { type TextCounter, textCounter } from "./tokenizer.ts";
 
-/** Passages of a request, where the server does not say how many it takes. */
+/** Passages per request if the server reports no limit. */
 const defaultBatch = 64;
 const atOnce = 4;
-/** Tokens that a model puts around a question and a passage. */
+/** Special tokens around a question and a passage. */
 const markers = 4;
 
 export interface UpstreamRerankerOptions {
   facts: ServerFacts;
-  /** Tokens of a question and a passage together. */
+  /** For a question and a passage together. */
   maxTokens: number;
 }
 
@@ -27,7 +27,7 @@ export class UpstreamReranker implements Reranker {
   readonly #facts: ServerFacts;
   readonly #count: TextCounter | undefined;
   readonly #estimate = new TokenEstimate();
-  /** Whether its scores are logits: nobody says so, but probabilities never leave 0 to 1. */
+  /** Whether scores are logits. Servers do not say, but probabilities are always from 0 to 1. */
   #areLogits = false;
   #countsTokens = true;
 
@@ -38,7 +38,7 @@ export class UpstreamReranker implements Reranker {
     this.#count = textCounter(upstream, facts.kind);
   }
 
-  /** Whether its server says how many tokens it read; known once it was asked. */
+  /** Whether the server reports token counts. Valid after the first call. */
   get countsTokens(): boolean {
     return this.#countsTokens;
   }
@@ -64,7 +64,7 @@ export class UpstreamReranker implements Reranker {
     return { scores: this.#areLogits ? scores.map(sigmoid) : scores, tokens };
   }
 
-  /** llama-server fails at what is longer than its context; others cut it. */
+  /** llama-server fails if a text exceeds its context; others truncate it. */
   async #fitQuestion(question: string, cuts: boolean, signal: AbortSignal): Promise<string> {
     const half = mostQuestionTokens(this.maxTokens) - markers;
     // No text has more tokens than bytes.
@@ -107,7 +107,7 @@ export class UpstreamReranker implements Reranker {
           ...(model === "" ? {} : { model }),
           query: question,
           documents: passages,
-          // Else a passage that is too long fails all of them.
+          // Otherwise one passage that is too long fails all of them.
           ...(kind === "vllm" ? { truncate_prompt_tokens: -1 } : {}),
         };
     const answer = await askJson(
@@ -143,12 +143,12 @@ export class UpstreamReranker implements Reranker {
 
 const sigmoid = (logit: number): number => 1 / (1 + Math.exp(-logit));
 
-/** How much of what seems to fit is taken: tokens are not of one length. */
+/** Safety margin when cutting, since tokens vary in length. */
 const share = 0.9;
-/** It is cut by guessing, and then taken as it is. */
+/** Attempts to cut a text; then it is used as it is. */
 const mostRounds = 6;
 
-/** The beginning of each text that has at most so many tokens. */
+/** Cuts each text to at most `most` tokens. */
 async function cutToTokens(
   texts: readonly string[],
   most: number,

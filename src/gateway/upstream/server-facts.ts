@@ -1,4 +1,4 @@
-/** What an upstream server says of itself: what it is, what it serves, and how much it accepts. */
+/** Identifies an upstream server: its kind, its models, its limits and its sampling options. */
 import { given } from "../../core/given.ts";
 import type { Sampling } from "../../core/ports/chat-engine.ts";
 import type { Probe } from "../replicas/replica-set.ts";
@@ -10,13 +10,13 @@ import { toRefusal } from "./refusal.ts";
 export interface ServerFacts {
   kind: ServerKind;
   version?: string;
-  /** Absent where it lists none. */
+  /** Absent if it lists none. */
   models?: readonly ListedModel[];
-  /** Of whatever model it serves. */
+  /** Of any model it serves. */
   contextSize?: number;
-  /** Most texts of a request. */
+  /** Most texts per request. */
   maxBatch?: number;
-  /** What tells its weights from others, where it says so. */
+  /** Identifies the weights, if the server reports it. */
   weights?: string;
 }
 
@@ -27,7 +27,7 @@ export interface ListedModel {
   /** Unix time in seconds. */
   created?: number;
   ownedBy?: string;
-  /** `chat`, `embedding` or `reranker`, where it says so. */
+  /** `chat`, `embedding` or `reranker`, if the server reports it. */
   type?: string;
 }
 
@@ -39,11 +39,11 @@ export interface ServerQuestion {
   named: string;
 }
 
-/** What it is asked for is small, and known to it at once. */
+/** Short, since these answers are small and need no computing. */
 const silenceMs = 5000;
 const mostBytes = 4 * 1024 * 1024;
 
-/** Throws a ConnectionFailure where it cannot be asked, and a NodeError where it refuses or is not ready. */
+/** Throws a ConnectionFailure if unreachable, and a NodeError if it refuses or is not ready. */
 export async function askServer(question: ServerQuestion): Promise<ServerFacts> {
   const { url, named } = question;
   const { status, body } = await get(question, `${url}/models`);
@@ -55,14 +55,14 @@ export async function askServer(question: ServerQuestion): Promise<ServerFacts> 
   return { ...listed, ...(await identify(question, list)) };
 }
 
-/** By what only one kind of server has. */
+/** Recognizes a server by endpoints and fields that only its kind has. */
 async function identify(question: ServerQuestion, list: readonly unknown[]): Promise<ServerFacts> {
   const root = rootOf(question.url);
   const look = async (url: string): Promise<unknown> => {
     try {
       return (await get(question, url)).body;
     } catch (error) {
-      // It listed its models: that it does not answer this is no failure.
+      // It listed its models, so a failure here is ignored.
       if (error instanceof ConnectionFailure) return undefined;
       throw error;
     }
@@ -94,10 +94,9 @@ async function get({ key, signal }: ServerQuestion, url: string) {
   return { status: response.status, body: parseJson(text ?? "") };
 }
 
-/** No model has a larger context; what a server says beyond it bounds nothing. */
+/** Larger than any model's; a larger value is ignored. */
 const largestContext = 2 ** 24;
 
-/** A size of a context; undefined where it is none. */
 function contextAt(value: unknown, key: string): number | undefined {
   const size = countAt(value, key) ?? 0;
   return size > 0 && size <= largestContext ? size : undefined;
@@ -132,7 +131,7 @@ function textEmbeddings(info: unknown): ServerFacts {
   };
 }
 
-/** It says more of its models here than in their list. */
+/** A Paddock node reports more about its models here than in their list. */
 function paddockNode(info: unknown): ServerFacts {
   const models = listAt(info, "models").flatMap((model): ListedModel[] => {
     const id = textAt(model, "name");
@@ -142,10 +141,10 @@ function paddockNode(info: unknown): ServerFacts {
   return { kind: "paddock", models, ...given({ version: textAt(info, "version") }) };
 }
 
-/** `plain`: none of those that are known. */
+/** `plain`: any other server. */
 export type ServerKind = "vllm" | "sglang" | "llama-server" | "tei" | "paddock" | "plain";
 
-/** As people write them. */
+/** Display names. */
 export const kindNames: Readonly<Record<ServerKind, string>> = {
   vllm: "vLLM",
   sglang: "SGLang",
@@ -157,7 +156,7 @@ export const kindNames: Readonly<Record<ServerKind, string>> = {
 
 type SamplingName = keyof Sampling;
 
-/** What of a request's sampling is not sent: a server that does not know it would refuse or overlook it. */
+/** Sampling options that are not sent, because the server would reject or ignore them. */
 export function ignoredSampling(kind: ServerKind): readonly SamplingName[] {
   if (kind === "llama-server" || kind === "paddock") return [];
   const isKnown = kind === "vllm" || kind === "sglang";
@@ -167,7 +166,7 @@ export function ignoredSampling(kind: ServerKind): readonly SamplingName[] {
 const notOfTheApi = ["topK", "minP", "repeatPenalty"] as const;
 const ofLlamaCpp = ["repeatLastN", "dryMultiplier", "dryBase", "dryAllowedLength"] as const;
 
-/** What sampling is called there. A server's own defaults differ, so all is said that it knows. */
+/** Sampling in the server's field names. Defaults differ, so all that it supports is sent. */
 export function toSampling(sampling: Sampling, kind: ServerKind, contextSize: number): object {
   const { temperature, topP, topK, minP, presencePenalty, frequencyPenalty, repeatPenalty } =
     sampling;
@@ -182,7 +181,7 @@ export function toSampling(sampling: Sampling, kind: ServerKind, contextSize: nu
     case "sglang":
       return {
         ...known,
-        // They take no 0, which leaves the likeliest token only.
+        // They reject 0, which means the likeliest token only.
         top_p: Math.max(topP, smallestTopP),
         top_k: topK === 0 ? -1 : topK,
         min_p: minP,
@@ -198,14 +197,14 @@ export function toSampling(sampling: Sampling, kind: ServerKind, contextSize: nu
         ...toRepetition(sampling, contextSize),
       };
     default:
-      // The API's own defaults; some servers refuse them where they are written.
+      // The API's defaults are omitted: some servers reject them if they are sent.
       return Object.fromEntries(
         Object.entries(known).filter(([name, value]) => value !== apiDefaults[name]),
       );
   }
 }
 
-/** Said only where it is used: llama-server takes no -1, and has a short window by default. */
+/** Sent only if used: llama-server rejects -1, and has a short window by default. */
 function toRepetition(sampling: Sampling, contextSize: number): object {
   const { repeatLastN, dryMultiplier } = sampling;
   const window = repeatLastN < 0 ? contextSize : repeatLastN;
@@ -232,8 +231,8 @@ const apiDefaults: Readonly<Record<string, number>> = {
 };
 
 /**
- * Checks whether a server works by its list of models. One that refuses works: a server without such a list answers 404, one that wants another key 401.
- * One that loads its model, or stops, answers 503.
+ * Checks whether a server works, by its list of models. 4xx counts as working: without such a list
+ * it answers 404, and with another key 401. A server that is loading or stopping answers 503.
  */
 export const probeServer =
   (key: string | undefined): Probe =>

@@ -1,24 +1,24 @@
-/** How many tokens a text may have if its server does not count them. */
+/** Estimates token counts for servers that do not count. */
 import type { ChatMessage, Tool } from "../../core/ports/chat-engine.ts";
 
-/** No tokenizer has tokens of so many bytes all along: what is longer is not counted. */
+/** More than any tokenizer averages: a text beyond this is too long without counting. */
 export const mostBytesPerToken = 128;
 
-/** Tokens a byte. English has a quarter, most other languages and code less than this. */
+/** Tokens per byte. English has 0.25; most other languages and code have less than this. */
 const leastDensity = 0.5;
-/** No text has more tokens than bytes, whatever a server counts. */
+/** No text has more tokens than bytes. */
 const mostDensity = 1;
-/** What a prompt template puts around a message, and around the conversation. */
+/** Tokens that a prompt template adds per message, and per conversation. */
 const aroundMessage = 8;
 const aroundConversation = 16;
-/** Of shorter prompts a template is too large a part to learn from. */
+/** In shorter prompts, the template is too large a part to learn from. */
 const leastBytes = 256;
 
-/** How many tokens a text may have if nobody counts them: rather too many than too few. */
+/** An estimate that errs on the high side. */
 export class TokenEstimate {
   #density = leastDensity;
 
-  /** Most that texts may have, with the model's markers around each; of ids the ids. */
+  /** Upper bound for texts, with special tokens around each, or for token ids. */
   static mostOf(inputs: readonly (string | readonly number[])[]): number {
     const most = inputs.map((input) =>
       typeof input === "string" ? Buffer.byteLength(input) * mostDensity : input.length,
@@ -34,7 +34,7 @@ export class TokenEstimate {
     return Math.ceil(bytesOf(messages, tools) * this.#density) + around(messages);
   }
 
-  /** What the server counted: one whose tokens are shorter is estimated higher from then on. */
+  /** Learns from the server's count: shorter tokens raise later estimates. */
   learn(messages: readonly ChatMessage[], tools: readonly Tool[], tokens: number): void {
     const bytes = bytesOf(messages, tools);
     if (bytes < leastBytes) return;

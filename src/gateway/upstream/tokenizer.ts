@@ -1,4 +1,4 @@
-/** Tokens as the server of an upstream model has them, if it tells: each kind of server has its own way to be asked. */
+/** Tokenizes and counts tokens on the upstream server, with each kind of server's own endpoints. */
 import { NodeError } from "../../core/errors.ts";
 import { given } from "../../core/given.ts";
 import type { ChatMessage, Tool } from "../../core/ports/chat-engine.ts";
@@ -16,23 +16,23 @@ export type ChatCounter = (
   signal: AbortSignal,
 ) => Promise<number>;
 
-/** How many tokens each text has, with the model's own markers. */
+/** Tokens per text, including special tokens. */
 export type TextCounter = (texts: readonly string[], signal: AbortSignal) => Promise<number[]>;
 
 type Ask = (path: string, body: string | (string | Uint8Array)[]) => Promise<unknown>;
 type TextInput = Extract<TokenizerInput, { text: string }>;
 type ChatInput = Extract<TokenizerInput, { messages: unknown }>;
 
-/** How a kind of server is asked. */
+/** The tokenizer endpoints of one kind of server. */
 interface Dialect {
   text(ask: Ask, model: string, input: TextInput): Promise<unknown>;
   chat(ask: Ask, model: string, input: ChatInput): Promise<unknown>;
-  /** The tokens of such an answer; undefined where it has none. */
+  /** The tokens in an answer; undefined if there are none. */
   tokens(answer: unknown): readonly unknown[] | undefined;
   detokenize(ask: Ask, model: string, tokens: readonly number[]): Promise<unknown>;
 }
 
-/** Undefined where such a server does not tell its tokens. */
+/** Undefined if this kind of server does not tokenize. */
 export function upstreamTokenizer(
   upstream: Upstream,
   kind: ServerKind,
@@ -65,7 +65,7 @@ export function upstreamTokenizer(
   };
 }
 
-/** Undefined where such a server counts no conversations; a node of this program is not asked to. */
+/** Undefined if this kind of server cannot count conversations. Paddock nodes are not asked to. */
 export function chatCounter(upstream: Upstream, kind: ServerKind): ChatCounter | undefined {
   const dialect = dialects[kind];
   if (dialect === undefined || kind === "paddock" || kind === "tei") return undefined;
@@ -76,10 +76,10 @@ export function chatCounter(upstream: Upstream, kind: ServerKind): ChatCounter |
   };
 }
 
-/** Requests for one count each that are under way at the same time. */
+/** Concurrent requests, of one text each. */
 const atOnce = 8;
 
-/** Undefined where such a server counts no texts. */
+/** Undefined if this kind of server cannot count texts. */
 export function textCounter(upstream: Upstream, kind: ServerKind): TextCounter | undefined {
   const dialect = dialects[kind];
   if (dialect === undefined || kind === "paddock") return undefined;
@@ -107,11 +107,11 @@ const askerOf =
   async (path, body) =>
     await askJson(upstream, { path, body, isBesideVersion: kind !== "paddock", field }, { signal });
 
-/** An id that 32 bits hold. */
+/** An unsigned 32-bit integer. */
 const isToken = (value: unknown): value is number =>
   typeof value === "number" && Number.isInteger(value) && value >= 0 && value < 2 ** 32;
 
-/** What vLLM has, and a node of this program with it. */
+/** vLLM's endpoints, which Paddock nodes have too. */
 const vllm = (hasRest: boolean): Dialect => ({
   async text(ask, model, { text, addSpecial, parseSpecial, pieces }) {
     if (!hasRest && !parseSpecial) throw unknown("parse_special");
