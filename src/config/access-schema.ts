@@ -1,4 +1,4 @@
-/** Who may call the node, how much, and from where. */
+/** Settings for keys, limits and HTTP access. */
 import { Type as T } from "@sinclair/typebox";
 import { atMost, longestSeconds, section } from "./model-schema.ts";
 

@@ -1,4 +1,4 @@
-/** A configuration that cannot be used; the message names where, which key, what was found and what is allowed. */
+/** An invalid configuration. The message names the place, the key, the value and what is valid. */
 export class ConfigError extends Error {
   override readonly name = "ConfigError";
 }

@@ -15,11 +15,11 @@ import type { Config } from "./schema.ts";
 
 interface Problem {
   path: readonly (string | number)[];
-  /** What is wrong with it: follows the key in a sentence. */
+  /** Follows the key in a sentence. */
   message: string;
 }
 
-/** `written`: what the configuration says itself, before the defaults are filled in. */
+/** `written`: the keys that are set explicitly, before defaults are filled in. */
 export function checkConsistency(config: Config, written: WrittenKeys): Problem | undefined {
   return (
     checkNames(config) ??
@@ -111,7 +111,7 @@ function checkUnloading({ models, engine }: Config): Problem | undefined {
   };
 }
 
-/** What looks like an address may have a port that there is not. */
+/** A string that matches the pattern may still have an invalid port. */
 function checkRedis({ shared }: Config): Problem | undefined {
   if (shared.redis === undefined || URL.canParse(shared.redis)) return undefined;
   return {
@@ -121,11 +121,11 @@ function checkRedis({ shared }: Config): Problem | undefined {
   };
 }
 
-/** Whether nobody may come in without a key, even while there is none: others can reach the node. */
+/** Whether a key is required even while none exists, because others can reach the node. */
 export const alwaysWantsKeys = ({ host, auth }: Config): boolean =>
   !(isLoopback(host) || auth.open);
 
-/** Refuses to serve strangers without a key; `hasKeys`: whether keys were given out. */
+/** Refuses to serve other machines without a key. `hasKeys`: whether keys were created. */
 export function checkExposure(config: Config, hasKeys: boolean): void {
   const { host, auth } = config;
   if (!alwaysWantsKeys(config) || auth.api_keys.length > 0 || hasKeys) return;
@@ -134,13 +134,13 @@ export function checkExposure(config: Config, hasKeys: boolean): void {
   );
 }
 
-/** What the configuration says itself, before the defaults are filled in. */
+/** The keys that are set explicitly, before defaults are filled in. */
 interface WrittenKeys {
   /** Of each model. */
   models: readonly ReadonlySet<string>[];
 }
 
-/** These are about weights and memory of this machine. */
+/** Settings for weights and memory on this machine. */
 const localKeys = [
   "sha256",
   "quantization",
@@ -157,7 +157,7 @@ export const writtenKeys = ({ models }: Readonly<Record<string, unknown>>): Writ
   models: Array.isArray(models) ? models.map((model) => new Set(keysOf(model))) : [],
 });
 
-/** The environment variables that hold keys of servers, as far as the file is well-formed. */
+/** Environment variables that the file names for servers' keys, as far as it is well-formed. */
 export function keyVariables(tree: unknown): string[] {
   if (typeof tree !== "object" || tree === null) return [];
   return Object.entries(tree).flatMap(([key, value]) =>
@@ -168,7 +168,7 @@ export function keyVariables(tree: unknown): string[] {
 const keysOf = (value: unknown): string[] =>
   typeof value === "object" && value !== null ? Object.keys(value) : [];
 
-/** Upstream models have settings that others have not, and lack some. */
+/** Some settings are only for upstream models, and some only for local ones. */
 function checkUpstreams(config: Config, written: WrittenKeys): Problem | undefined {
   for (const [index, model] of config.models.entries()) {
     const found = checkModel(model, written.models[index] ?? new Set());
@@ -205,7 +205,7 @@ function checkModel(model: ModelConfig, written: ReadonlySet<string>): Fault | u
 
 const onlyUpstream = "is for an upstream model, whose source begins with 'openai:'; leave it out.";
 
-/** Those of the settings of an upstream model that have another value than their default. */
+/** Upstream settings that differ from their defaults. */
 const setOf = (settings: Partial<ModelConfig>): string[] =>
   upstreamKeyNames.filter((key) => !isSame(settings[key], upstreamKeys[key].default));
 
@@ -214,17 +214,17 @@ const isSame = (a: unknown, b: unknown): boolean => JSON.stringify(a) === JSON.s
 const isAddress = (source: string): boolean =>
   new RegExp(upstreamAddress).test(addressOf(source)) && URL.canParse(addressOf(source));
 
-/** It may hold credentials, and is not repeated. */
+/** Does not repeat the value, which may contain credentials. */
 const wrongAddress =
   "must be 'openai:' and an http(s):// address without credentials, such as 'openai:http://gpu-1:8000/v1'; a key goes into the variable that 'api_key_env' names.";
 
-/** What a model is called that is given by its source alone. */
+/** The name of a model that is configured by its source alone. */
 const impliedName = "reranker";
 
 const isSource = (text: string): boolean =>
   /^(hf|npm|openai|https?):/.test(text) || /[\\/]/.test(text) || /\.gguf$/i.test(text);
 
-/** Says where the settings go that a reranker had before it was a model. */
+/** Rejects former reranker settings, and explains where they belong now. */
 export function rejectFormerSettings(retrieval: unknown, place: string): void {
   if (typeof retrieval !== "object" || retrieval === null) return;
   if (!("reranker_upstream" in retrieval)) return;
@@ -233,7 +233,7 @@ export function rejectFormerSettings(retrieval: unknown, place: string): void {
   );
 }
 
-/** `[retrieval] reranker` is the name of a model, or the source of one, which then is called `reranker`. */
+/** `[retrieval] reranker` is a model's name, or a source; the model is then called `reranker`. */
 function checkReranker(config: Config): Problem | undefined {
   const { models, retrieval } = config;
   const { reranker } = retrieval;
@@ -259,7 +259,7 @@ function checkReranker(config: Config): Problem | undefined {
   };
 }
 
-/** The configuration with a section for a reranking model that was given by its source alone. */
+/** Adds a model section for a reranker that is configured by its source alone. */
 export function withRerankerModel(config: Config): Config {
   const { models, retrieval } = config;
   const { reranker: source } = retrieval;
@@ -268,7 +268,7 @@ export function withRerankerModel(config: Config): Config {
   const model = Value.Decode(ModelConfig, Value.Default(ModelConfig, section));
   return {
     ...config,
-    // Its server knows it by a name of its own, and is asked which that is.
+    // The server is asked for its own name of the model.
     models: [...models, isUpstream(source) ? { ...model, upstream_model: "" } : model],
     retrieval: { ...retrieval, reranker: impliedName },
   };

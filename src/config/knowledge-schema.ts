@@ -1,4 +1,4 @@
-/** Collections, how they are searched, how chats use them, and what is ingested into them. */
+/** Settings for collections, retrieval, RAG, ingestion and uploaded documents. */
 import { Type as T } from "@sinclair/typebox";
 import { defaultGroundingPrompt, ragPolicies } from "../core/chat/rag.ts";
 import { collectionNamePattern, collectionNameRule } from "../core/retrieval/collection.ts";

@@ -1,4 +1,4 @@
-/** Configuration file, environment and command line, in rising precedence, made into one checked Config. */
+/** Loads and validates the configuration: file, environment, command line, in rising precedence. */
 import { Value } from "@sinclair/typebox/value";
 import { closest, distance } from "fastest-levenshtein";
 import { parse as parseToml, TomlError } from "smol-toml";
@@ -16,7 +16,7 @@ import { mayHoldSecret, type Setting, settings, valueAt } from "./settings.ts";
 
 export interface ConfigSources {
   file?: { path: string; text: string };
-  /** The variables of the environment; only those that start with PADDOCK_ count. */
+  /** Environment variables; only those that start with PADDOCK_ count. */
   env: Readonly<Record<string, string | undefined>>;
   /** Command-line options by name, without the dashes. */
   flags: Readonly<Record<string, string | undefined>>;
@@ -76,7 +76,7 @@ function parseFile(path: string, text: string): Tree {
   }
 }
 
-/** Names of the secrets that a file holds itself. */
+/** Names of the secrets that are written in a file. */
 export function secretsIn({ path, text }: { path: string; text: string }): string[] {
   const tree = parseFile(path, text);
   return settings.flatMap(({ flag, path: key }) => {
@@ -86,7 +86,7 @@ export function secretsIn({ path, text }: { path: string; text: string }): strin
 
 function holdsSecret(value: unknown): boolean {
   if (typeof value !== "string") return Array.isArray(value) && value.length > 0;
-  // An address holds one only where it has a password.
+  // An address is secret only if it has a password.
   return value.includes("://") ? URL.parse(value)?.password !== "" : value !== "";
 }
 
@@ -121,7 +121,7 @@ function withoutServices(env: ConfigSources["env"]): ConfigSources["env"] {
   return Object.fromEntries(Object.entries(env).filter(([name]) => !foreign.includes(name)));
 }
 
-/** `named`: those that the file says hold keys. */
+/** `named`: variables that the file names as holding keys. */
 function rejectUnknownVariables(env: ConfigSources["env"], named: readonly string[]): void {
   const known = settings.map((setting) => setting.env);
   for (const name of Object.keys(env)) {
@@ -140,7 +140,7 @@ function suggest(found: string, known: readonly string[]): string {
     : ` Known are: ${known.join(", ")}.`;
 }
 
-/** A model that is chosen for the machine has its sizes chosen too, unless they are given. */
+/** With `source = "auto"`, sizes default to `auto` too. */
 function fitAutoModels(models: unknown): unknown {
   if (!Array.isArray(models)) return models; // the schema reports it
   return models.map((model: unknown) => (isAuto(model) ? { ...auto, ...model } : model));
@@ -156,7 +156,7 @@ const number = /^\d+$/;
 const link = /^(tcp|udp|sctp):\/\/\S+:\d+$/i;
 const protocol = /^(tcp|udp|sctp)$/i;
 
-/** What follows the Service's name, and what its value looks like. Both must fit. */
+/** Suffixes of a Service's variables, and patterns of their values. Both must match. */
 const forms: readonly (readonly [name: RegExp, value: RegExp])[] = [
   [/_SERVICE_HOST$/, address],
   [/_SERVICE_PORT(_[A-Z0-9_]+)?$/, number],
@@ -168,8 +168,8 @@ const forms: readonly (readonly [name: RegExp, value: RegExp])[] = [
 ];
 
 /**
- * Variables that Kubernetes sets in every pod for each Service of its namespace, under the Service's
- * name. Those of a Service called `paddock` are no settings of the node.
+ * Variables that Kubernetes sets in every pod for each Service of its namespace, under the
+ * Service's name. Those of a Service called `paddock` are not settings.
  */
 export const serviceVariables = (env: ConfigSources["env"]): string[] =>
   Object.entries(env).flatMap(([name, value = ""]) =>

@@ -1,4 +1,4 @@
-/** Every setting of a model, with its default. The keys carry the names that node information reports. */
+/** Settings of a model, with defaults. Node information reports them under the same names. */
 import {
   type IntegerOptions,
   type SchemaOptions,
@@ -10,14 +10,14 @@ import {
 import { promptTemplateNames, samplingDefaults, starterSampling } from "../core/models/model.ts";
 import { quantizations } from "../core/models/model-files.ts";
 
-/** 24 days: a timer counts milliseconds in 31 bits, and one of 25 days fires at once. */
+/** 24 days: timers have 31 bits of milliseconds, and one of 25 days fires at once. */
 export const longestSeconds = 24 * 24 * 60 * 60;
 
 /** A section whose keys all have defaults. */
 export const section = <Keys extends TProperties>(keys: Keys) =>
   T.Object(keys, { additionalProperties: false, default: {} });
 
-/** The most that there may be of something. */
+/** An upper limit; 0 turns it off. */
 export const atMost = (most: number, what: string, options: IntegerOptions = {}) =>
   T.Integer({ minimum: 0, default: most, description: `${what}; 0: no bound.`, ...options });
 
@@ -65,7 +65,7 @@ export const upstreamKeyNames = [
   "upstream_timeout",
 ] as const satisfies readonly (keyof typeof upstreamKeys)[];
 
-/** A number, or the word that leaves it to the node. */
+/** A number, or `auto`. */
 const orAuto = (number: TInteger, options: SchemaOptions) =>
   T.Union([number, T.Literal("auto")], options);
 
@@ -239,11 +239,11 @@ const prefix = "openai:";
 /** `openai:http://host:8000/v1` is the source of a model that runs on another server. */
 export const isUpstream = (source: string): boolean => source.startsWith(prefix);
 
-/** Every address that serves the model, each once. */
+/** All addresses of the model, without duplicates. */
 export function upstreamUrls(model: { source: string; replicas: readonly string[] }): string[] {
   const urls = [addressOf(model.source), ...model.replicas];
   return [...new Set(urls.map((url) => url.replace(/\/+$/, "")))];
 }
 
-/** As it is written, checked or not. */
+/** The address as written, not validated. */
 export const addressOf = (source: string): string => source.slice(prefix.length);

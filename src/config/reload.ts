@@ -1,15 +1,15 @@
-/** A configuration that is read again: what a running node applies of it, and what needs a restart. */
+/** Plans a configuration reload: which changes apply at once, and which need a restart. */
 import { Value } from "@sinclair/typebox/value";
 import { formatPath } from "../validation/violation.ts";
 import { isUpstream, type ModelConfig } from "./model-schema.ts";
 import type { Config } from "./schema.ts";
 
 export interface ReloadPlan {
-  /** What the node runs with from now on. */
+  /** The configuration after the reload. */
   config: Config;
-  /** Names of the keys that are applied; their values may be secrets. */
+  /** Names of the applied keys. Without values, which may be secrets. */
   changed: string[];
-  /** Names of those that stay as they were until a restart. */
+  /** Names of the keys that change only after a restart. */
   needsRestart: string[];
 }
 
@@ -27,14 +27,14 @@ export function planReload(running: Config, read: Config): ReloadPlan {
   };
 }
 
-/** The model at its new addresses, where it is an upstream model and stays one. */
+/** Updates the addresses of a model that is and stays upstream. */
 function withAddresses(running: ModelConfig, models: readonly ModelConfig[]): ModelConfig {
   const read = models.find(({ name }) => name === running.name);
   if (read === undefined || !isUpstream(running.source) || !isUpstream(read.source)) return running;
   return { ...running, source: read.source, replicas: read.replicas };
 }
 
-/** The names of the keys that differ; models are told apart by their names. */
+/** Names of the keys that differ. Models are matched by name. */
 function changedKeys(before: Config, after: Config): string[] {
   const names = (config: Config): string[] => config.models.map(({ name }) => name);
   const shared = names(before).filter((name) => names(after).includes(name));

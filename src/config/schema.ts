@@ -1,7 +1,7 @@
 /**
- * Every setting of the node, with its default and its meaning. Environment variables, options, help
- * and the reference follow from it: `x-setting` is the option's name, and `PADDOCK_` with it that of
- * the variable. A setting with `x-secret` has no option, and a value with `x-hidden` is never shown.
+ * Every setting of the node, with its default and description. Environment variables, options, help
+ * and the reference are generated from it: `x-setting` names the option, and with the prefix
+ * `PADDOCK_` the variable. `x-secret`: no option. `x-hidden`: the value is never shown.
  */
 import { type Static, Type as T } from "@sinclair/typebox";
 import { Auth, Http, Limits } from "./access-schema.ts";

@@ -1,4 +1,4 @@
-/** The configuration's keys as the schema describes them: the environment variable and the option of each, and a file of all. */
+/** Lists the schema's configuration keys with their variables and options; writes a template. */
 import { KindGuard, type TSchema } from "@sinclair/typebox";
 import { stringify } from "smol-toml";
 import { given } from "../core/given.ts";
@@ -9,25 +9,25 @@ export interface DescribedKey {
   /** From the root: `["vectorstore", "url"]`. */
   path: readonly string[];
   description: string;
-  /** Absent where there is none. */
+  /** Absent if there is none. */
   default?: unknown;
-  /** What a person reads where the default is absent, or too long to show. */
+  /** Shown to people if the default is absent or too long. */
   defaultInWords?: string;
   /** Whether it must be given. */
   isRequired: boolean;
-  /** The values it may have, where they are few enough to name. */
+  /** The allowed values, if there are few. */
   choices: readonly string[];
-  /** The least and the most, where it has both. */
+  /** Minimum and maximum, if it has both. */
   range?: readonly [number, number];
   /** Its environment variable. */
   env?: string;
-  /** Its command-line option, without the dashes. Secrets have none: a list of processes would show them. */
+  /** Its option, without the dashes. Secrets have none, since process lists show options. */
   flag?: string;
   /** Turns the text of a variable or an option into the value that the schema checks. */
   parse: (text: string) => unknown;
 }
 
-/** A key that the environment, and the command line unless it is a secret, can set. */
+/** A key that can be set by a variable and, unless it is a secret, by an option. */
 export type Setting = DescribedKey & { env: string };
 
 /** Every key of the node, except those of its models. */
@@ -47,7 +47,7 @@ export function helpOf({ description }: DescribedKey): string {
   return `${first.charAt(0).toLowerCase()}${first.slice(1)}`.replaceAll("`", "'");
 }
 
-/** Undefined where there is none. */
+/** Undefined if there is none. */
 export const valueAt = (tree: unknown, path: readonly string[]): unknown =>
   path.reduce(
     (value, key) =>
@@ -55,7 +55,7 @@ export const valueAt = (tree: unknown, path: readonly string[]): unknown =>
     tree,
   );
 
-/** Whether the value at a path may hold a secret: itself, or in one of the keys directly under it. */
+/** Whether the value at a path, or one of the keys directly under it, may be a secret. */
 export function mayHoldSecret(path: readonly (string | number)[]): boolean {
   const schemas: TSchema[] = [Config];
   for (const part of path) {
@@ -103,7 +103,7 @@ function keysOf(schema: TSchema, path: readonly string[]): DescribedKey[] {
 
 function choicesOf(schema: TSchema): readonly string[] {
   if (KindGuard.IsBoolean(schema)) return ["true", "false"];
-  // A number or `auto` is no choice between names.
+  // A number or `auto` is not a list of choices.
   if (!KindGuard.IsUnion(schema) || !schema.anyOf.every((one) => KindGuard.IsLiteral(one)))
     return [];
   return schema.anyOf.flatMap((one) => (KindGuard.IsLiteral(one) ? [String(one.const)] : []));
@@ -131,14 +131,14 @@ function asList(text: string): string[] {
 }
 
 interface TemplateChoices {
-  /** What stands at the head of the file, a line each. */
+  /** Comment lines at the top of the file. */
   heading: readonly string[];
   /** Values to set, by the key's path: `engine.threads`. */
   values: ReadonlyMap<string, unknown>;
   models: readonly { name: string; type: string; source: string }[];
 }
 
-/** A configuration file for people: every key with what it means; those that were chosen are set, the others show their defaults in comments. */
+/** A commented configuration file: chosen keys are set, others are comments with their defaults. */
 export function configTemplate({ heading, values, models }: TemplateChoices): string {
   const keys = nodeKeys();
   const sections = [...new Set(keys.map(({ path }) => sectionOf(path)))];
@@ -158,7 +158,7 @@ export function configTemplate({ heading, values, models }: TemplateChoices): st
 
 const sectionOf = (path: readonly string[]): string => path.slice(0, -1).join(".");
 
-/** The key's meaning, and its value: set where one was chosen, else behind a `#`. */
+/** The key's description and value: set if one was chosen, else commented out. */
 function entry(key: DescribedKey, chosen: unknown): string {
   const name = key.path.at(-1) ?? "";
   const isFree = key.choices.length === 0 || typeof key.default === "boolean";

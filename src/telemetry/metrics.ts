@@ -21,9 +21,9 @@ export interface MetricsSources {
   activities: () => readonly ModelActivity[];
   build: () => { version: string; engine: string };
   isReady: () => Promise<boolean>;
-  /** Files that wait to be ingested; undefined where that cannot be read. */
+  /** Files that wait to be ingested; undefined if that cannot be read. */
   documentsQueued: () => Promise<number | undefined>;
-  /** Of the Redis server that several nodes share; absent where there is none. */
+  /** State of the shared Redis server; absent if there is none. */
   shared?: () => { isUp: boolean; losses: number; decidedAlone: number };
 }
 
@@ -34,7 +34,7 @@ export class Metrics implements MetricsPage, Telemetry {
   readonly #registry = new Registry();
   readonly #series = new Series(this.#registry);
   readonly replicas = replicaMetrics(this.#series);
-  /** Who else hears of requests that have ended: traces, where they are configured. */
+  /** Other listeners for ended requests: traces, if configured. */
   readonly watchers: RequestWatcher[] = [];
   readonly #requests = this.#series.counter(
     "requests_total",
@@ -75,7 +75,7 @@ export class Metrics implements MetricsPage, Telemetry {
     "Tokens of answers, as they come.",
     "model",
   );
-  /** Those since the page was read: a counter of the library costs more than all else that is done for a token here. */
+  /** Tokens since the last scrape: the library's counters are too slow to call for every token. */
   readonly #newTokens = new Map<string, number>();
   readonly #queueLength = this.#series.gauge(
     "queue_length",

@@ -1,4 +1,4 @@
-/** Requests as OpenTelemetry traces, sent over OTLP. The spans are made from a request's record when it has ended. */
+/** Sends requests as OpenTelemetry traces over OTLP, made of each request's record at its end. */
 import {
   type Context,
   ROOT_CONTEXT,
@@ -95,7 +95,7 @@ function wallClock(): Clock {
 
 const propagator = new W3CTraceContextPropagator();
 
-/** The caller's trace context, where its `traceparent` is well-formed. */
+/** The caller's trace context, if its `traceparent` is well-formed. */
 function parentOf({ traceparent }: RequestRecord): Context {
   if (traceparent === undefined) return ROOT_CONTEXT;
   return propagator.extract(ROOT_CONTEXT, { traceparent }, headerGetter);
@@ -106,7 +106,7 @@ const headerGetter = {
   get: (carrier: Readonly<Record<string, string>>, key: string) => carrier[key],
 };
 
-/** The exporter, which also logs, once each, when its collector cannot be reached and when it is back. */
+/** Wraps the exporter to log, once each, when the collector is unreachable and when it is back. */
 function reporting(exporter: SpanExporter, endpoint: string, log: Log): SpanExporter {
   let isAway = false;
   return {
@@ -132,18 +132,18 @@ function reporting(exporter: SpanExporter, endpoint: string, log: Log): SpanExpo
 
 type Attributes = Readonly<Record<string, string | number>>;
 
-/** A span, with the spans inside it, named by OpenTelemetry's semantic conventions for HTTP and generative AI. */
+/** A span and its inner spans, with OpenTelemetry's conventions for HTTP and generative AI. */
 interface Step extends Span {
   name: "queue" | "prompt" | "generation" | "retrieval" | "embedding" | "rerank";
   attributes: Attributes;
   inner: readonly Step[];
 }
 
-/** One of few names: what a caller made up is no part of it. */
+/** Low cardinality: contains nothing that a caller chose freely. */
 function requestName(record: RequestRecord): string {
   const { operation, genAiOperation: name, method, work } = record;
   if (name === undefined) return operation === "other" ? method : operation;
-  // What reranks inside a search is not what was asked for.
+  // The model that reranks inside a search is not the requested one.
   const model = work.findLast((done) => "model" in done && done.type !== "reranked");
   return model !== undefined && "model" in model ? `${name} ${model.model}` : name;
 }
@@ -209,7 +209,7 @@ function toSteps(done: FinishedWork): Step[] {
   }
 }
 
-/** An answer as far as it came: in the queue, prefill, decoding. */
+/** The phases of an answer that took place: queue, prefill, decoding. */
 function phasesOf(answer: AnswerRecord): Step[] {
   const { calledAt, startedAt, firstTokenAt, endedAt, usage } = answer;
   const named = { "gen_ai.request.model": answer.model };
@@ -235,7 +235,7 @@ function phasesOf(answer: AnswerRecord): Step[] {
   ];
 }
 
-/** None where it never began. */
+/** Empty if it never began. */
 const step = (
   name: Step["name"],
   { from, to }: { from: number | undefined; to: number },

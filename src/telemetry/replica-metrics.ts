@@ -1,9 +1,9 @@
-/** The Prometheus metrics of upstream models: what each of their replicas has to do, and how it is. */
+/** Prometheus metrics of upstream models: load and health of each replica. */
 import type { ReplicaEvent, ReplicaStatus, ReplicaTelemetry } from "../core/ports/telemetry.ts";
 import { type Series, Watched } from "./series.ts";
 
 export interface ReplicaMetrics extends ReplicaTelemetry {
-  /** Takes the numbers of this moment, for a page that is about to be written. */
+  /** Updates the gauges before a scrape. */
   read(): void;
 }
 

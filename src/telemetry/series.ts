@@ -1,4 +1,4 @@
-/** Makes the series of a Prometheus page: their names begin alike, and all are in one registry. */
+/** Creates Prometheus metrics with a common name prefix in one registry. */
 import { Counter, Gauge, Histogram, type Registry } from "prom-client";
 
 export class Series {
@@ -25,7 +25,7 @@ export class Series {
     return new Histogram<Label>({ ...this.#named(name, help), labelNames, buckets: [...bounds] });
   }
 
-  /** A series whose number others hold, and which is read at each scrape. */
+  /** A metric whose value is read at each scrape. */
   read(
     name: string,
     help: string,
@@ -48,7 +48,7 @@ export class Series {
   }
 }
 
-/** Upper bounds of the histograms: from a cache hit on a fast machine to a long answer on a slow one. */
+/** Histogram buckets: from a cache hit on a fast machine to a long answer on a slow one. */
 export const buckets = {
   requestSeconds: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600],
   firstTokenSeconds: [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120],
@@ -58,7 +58,7 @@ export const buckets = {
   passages: [0, 1, 2, 3, 5, 10, 20, 50, 100],
 } as const;
 
-/** What is watched by name: each entry lasts until it is disposed, or another of its name replaces it. */
+/** Values by name. An entry lasts until it is disposed, or replaced under the same name. */
 export class Watched<Value> extends Map<string, Value> {
   watch(name: string, value: Value): Disposable {
     this.set(name, value);
