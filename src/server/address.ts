@@ -1,15 +1,15 @@
-/** The address that a request is for, and what is said where nothing is there. */
+/** The request's address, and the error for an address that does not exist. */
 import { Type as T } from "@sinclair/typebox";
 import { NodeError } from "../core/errors.ts";
 import type { ErrorFormat } from "./middleware/errors.ts";
 
-/** On a raw socket the address may be missing, or not be one. */
+/** A client on a raw socket may send no address, or an invalid one. */
 const parsed = ({ url }: Request): URL | undefined => {
   const address = URL.parse(url);
   return address?.protocol === "http:" || address?.protocol === "https:" ? address : undefined;
 };
 
-/** The path, or where the address cannot be parsed all of it. */
+/** The path, or the whole address if it cannot be parsed. */
 export const pathOf = (request: Request): string => parsed(request)?.pathname ?? request.url;
 
 export function checkAddress(request: Request): void {
@@ -20,11 +20,11 @@ export function checkAddress(request: Request): void {
   );
 }
 
-/** HTTP/1.0 has no Host header, and its requests are for who listens. */
+/** HTTP/1.0 has no Host header: such a request is for the server that received it. */
 export function withHost(request: Request, origin: string): Request {
   const { url, method, headers, body, signal } = request;
   if (headers.has("host") || !url.startsWith("/")) return request;
-  // Not the request itself as the second argument: its signal would not come along.
+  // `new Request(url, request)` would lose the signal.
   return new Request(`${origin}${url}`, { method, headers, body, signal });
 }
 
@@ -40,7 +40,7 @@ export function allowedMethods(routes: readonly Route[], pathname: string): stri
   return [...new Set(methods)].sort();
 }
 
-/** Tells a wrong method on a known address from an unknown address. */
+/** A 405 for a wrong method on a known address, a 404 for an unknown address. */
 export function missingRoute(request: Request, allowed: readonly string[]): NodeError {
   const pathname = pathOf(request);
   const absent = absentApi(pathname);
@@ -60,7 +60,7 @@ export function missingRoute(request: Request, allowed: readonly string[]): Node
   );
 }
 
-/** Whether an address is that of a route: `/v1/models/:id`. */
+/** Whether an address matches a route such as `/v1/models/:id`. */
 export function isAddressOf(path: string, pathname: string): boolean {
   const wanted = path.split("/");
   const found = pathname.replace(/(?<=.)\/$/, "").split("/");
@@ -70,23 +70,23 @@ export function isAddressOf(path: string, pathname: string): boolean {
   );
 }
 
-/** APIs that clients look for and this node does not have: they are told so in the form that they read. */
+/** An API that clients look for and this node does not have; its error format is one they read. */
 interface AbsentApi {
   addresses: RegExp;
-  /** What is not done, and what to do instead. */
+  /** What is missing, and what to do instead. */
   why: string;
-  /** Default: as the OpenAI API has them. */
+  /** Default: the OpenAI API's format. */
   errorFormat?: ErrorFormat;
 }
 
-/** Its clients print `error` as it is. */
+/** Ollama's clients print `error` as it is. */
 const ollamaErrors: ErrorFormat = {
   name: "OllamaError",
   schema: T.Object({ error: T.String() }),
   body: (_error, { message }) => ({ error: message }),
 };
 
-/** Clients of MCP print the description. */
+/** MCP clients print the description. */
 const oauthErrors: ErrorFormat = {
   name: "OAuthError",
   schema: T.Object({ error: T.String(), error_description: T.String() }),
@@ -110,6 +110,6 @@ const absent: readonly AbsentApi[] = [
   },
 ];
 
-/** The API that an address would be of; undefined for every other address. */
+/** The missing API that an address belongs to, if any. */
 export const absentApi = (pathname: string): AbsentApi | undefined =>
   absent.find(({ addresses }) => addresses.test(pathname));

@@ -35,11 +35,11 @@ export function createApp(services: Services) {
   };
   for (const operation of operations) {
     const { method, path } = operation.facts;
-    // Bodies are read by the pipeline, which bounds them first.
+    // The pipeline reads the body, since it checks the size first.
     app.route(
       method,
       path,
-      // Elysia prepares for a handler only what its parameters name.
+      // Elysia prepares only what a handler's parameters name.
       ({ request, params, set }) => pipeline.serve(operation, services, { request, params, set }),
       { parse: "none", detail: describe(operation.facts) },
     );

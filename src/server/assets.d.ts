@@ -1,4 +1,4 @@
-/** Files that are imported for their path: `import path from "…" with { type: "file" }`. */
+/** Files imported for their path: `import path from "…" with { type: "file" }`. */
 
 declare module "swagger-ui-dist/swagger-ui-bundle.js" {
   const path: string;

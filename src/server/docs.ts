@@ -1,4 +1,4 @@
-/** The description that the node serves of itself: /openapi.json, and a page at /docs that needs no network. */
+/** The API docs: /openapi.json, and Swagger UI at /docs, which works without a network. */
 import { swagger } from "@elysiajs/swagger";
 import type { TSchema } from "@sinclair/typebox";
 import { Elysia } from "elysia";
@@ -10,7 +10,7 @@ import { pageHeaders, type ServedText, serveText, toServed } from "./page.ts";
 
 interface DocsOptions {
   version: string;
-  /** The named schemas that operations refer to. */
+  /** The schemas that operations refer to, by name. */
   schemas: Readonly<Record<string, TSchema>>;
 }
 
@@ -42,7 +42,7 @@ const page = `<!doctype html>
 
 const start = `SwaggerUIBundle({ url: "${documentPath}", dom_id: "#swagger-ui", deepLinking: true });\n`;
 
-/** swagger-ui's pictures are data in its style, which the strict policy allows. */
+/** Swagger UI's images are data URLs in its stylesheet, which the strict policy allows. */
 const headers = pageHeaders();
 
 const hidden = { detail: { hide: true } };
@@ -56,7 +56,7 @@ export function docs({ version, schemas }: DocsOptions) {
     new Response(body, { headers: { "content-type": type, ...headers } });
   return (
     new Elysia({ name: "docs" })
-      // The plugin makes the document of objects, a quarter of a megabyte, for every request.
+      // Cached: the plugin rebuilds the document, a quarter of a megabyte, for every request.
       .onBeforeHandle(({ request }) => {
         if (document !== undefined && isDocument(request)) return serveDocument(request, document);
       })
@@ -96,7 +96,7 @@ export function docs({ version, schemas }: DocsOptions) {
           },
         }),
       )
-      // After the plugin, whose own page at this path loads its scripts from a CDN.
+      // After the plugin: its own page at this path loads scripts from a CDN.
       .get(docsPath, text(page, "text/html; charset=utf-8"), hidden)
       .get(`${docsPath}/start.js`, text(start, "text/javascript; charset=utf-8"), hidden)
       .get(

@@ -1,4 +1,4 @@
-/** The server that listens, Bun's, and what it knows of each connection. */
+/** Starts Bun's HTTP server, and tracks the connection of each request. */
 import { isAddress, parseRange } from "../core/address-range.ts";
 import { given } from "../core/given.ts";
 import type { Log } from "../core/log.ts";
@@ -8,32 +8,32 @@ import { isEventStream } from "./sse.ts";
 
 interface ListenOptions {
   hostname: string;
-  /** 0: any free one. */
+  /** 0: any free port. */
   port: number;
   app: { fetch(request: Request): Response | Promise<Response> };
   connections: Connections;
-  /** Seconds that a connection may be idle after an answer. */
+  /** Seconds that a connection may stay idle after an answer. */
   keepAlive: number;
   log: Log;
 }
 
-/** Seconds that a client has to send its first request's headers. */
+/** Seconds that a client has to send the headers of its first request. */
 const headersTimeout = 10;
 
-/** Whatever it is sent, it says nothing of the node's inside. */
+/** Starts the server. No answer, whatever the request, exposes the node's internals. */
 export function listen({ hostname, port, app, connections, keepAlive, log }: ListenOptions) {
   return Bun.serve({
     hostname,
     port,
-    // Else Bun answers what fails with a page that shows paths, source and the stack.
+    // Otherwise Bun answers errors with a page that shows paths, source and the stack.
     development: false,
-    // Which else lets a second node listen on the same port.
+    // Otherwise a second node could listen on the same port.
     reusePort: false,
-    // Sizes are rejected with a body that says so; see middleware/read-request.ts.
+    // A large body gets an error that explains it; see middleware/read-request.ts.
     maxRequestBodySize: Number.MAX_SAFE_INTEGER,
     idleTimeout: headersTimeout,
     async fetch(received, server) {
-      // A long prompt, or a reader that pauses, is not an idle connection.
+      // A connection with a long prompt, or a client that pauses, is not idle.
       server.timeout(received, 0);
       const request = withHost(received, server.url.origin);
       const address = server.requestIP(received)?.address;
@@ -46,7 +46,7 @@ export function listen({ hostname, port, app, connections, keepAlive, log }: Lis
       if (!isEventStream(response)) connections.ended(request);
       return response;
     },
-    /** What fails outside of the app, which answers for its own. */
+    /** Errors outside of the app; the app handles its own. */
     error(error) {
       log.error("a request failed", { error });
       return errorResponse(toNodeError(error));
@@ -54,11 +54,11 @@ export function listen({ hostname, port, app, connections, keepAlive, log }: Lis
   });
 }
 
-/** What the server knows of a request's connection, which the request itself does not say. */
+/** The part of a request's connection that the request itself does not carry. */
 export interface Connection {
-  /** The client's address; absent where the server cannot tell it. */
+  /** The client's address, if the server knows it. */
   address?: string;
-  /** Called when the answer has ended: from then on the connection is idle. */
+  /** Called when the answer has ended and the connection becomes idle. */
   onIdle: () => void;
 }
 
@@ -66,7 +66,7 @@ export class Connections {
   readonly #of = new WeakMap<Request, Connection>();
   readonly #isProxy: (address: string) => boolean;
 
-  /** `proxies`: addresses and ranges whose word is taken for whom they ask. */
+  /** `proxies`: addresses and ranges whose `X-Forwarded-For` header is trusted. */
   constructor(proxies: readonly string[] = []) {
     const ranges = proxies.flatMap((text) => parseRange(text) ?? []);
     this.#isProxy = (address) => ranges.some((includes) => includes(address));
@@ -76,19 +76,19 @@ export class Connections {
     this.#of.set(request, connection);
   }
 
-  /** The client's address, or of an IPv6 address the network: a client has all of it to choose from. */
+  /** The client's IPv4 address or IPv6 network: an IPv6 client can use any address in its /64. */
   clientOf(request: Request): string | undefined {
     const address = this.#of.get(request)?.address;
     return address === undefined ? undefined : toClient(this.#behind(address, request));
   }
 
-  /** The same for a client on another machine; undefined for this machine, where a proxy asks for many. */
+  /** `clientOf` for other machines; undefined for this one: a local proxy may have many clients. */
   remoteClientOf(request: Request): string | undefined {
     const client = this.clientOf(request);
     return client === undefined || loopback.test(client) ? undefined : client;
   }
 
-  /** Whom a trusted proxy asks for: the last in its list that is no such proxy itself. */
+  /** The client of a trusted proxy: the last address in its list that is not a trusted proxy. */
   #behind(address: string, { headers }: Request): string {
     const forwarded = headers.get("x-forwarded-for")?.split(",").slice(-mostProxies) ?? [];
     let client = address;
@@ -100,7 +100,7 @@ export class Connections {
     return client;
   }
 
-  /** Says so once: what comes later may be of the next request on the same connection. */
+  /** Reported once: a later call could be about the next request on the same connection. */
   ended(request: Request): void {
     const connection = this.#of.get(request);
     this.#of.delete(request);
@@ -110,7 +110,7 @@ export class Connections {
 
 const loopback = /^(127\.|0:0:0:0::\/64$)/;
 
-/** Most proxies that a request passes. */
+/** The most proxies that a request may pass. */
 const mostProxies = 32;
 
 /** Some proxies write `203.0.113.7:4711` or `[2001:db8::1]:4711`. */

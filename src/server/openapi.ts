@@ -1,4 +1,4 @@
-/** Operations as the OpenAPI document describes them. */
+/** Describes operations for the OpenAPI document. */
 import type { TSchema } from "@sinclair/typebox";
 import { given } from "../core/given.ts";
 import type { NamedSchema, OperationFacts } from "./operation.ts";
@@ -17,7 +17,7 @@ export const modelErrors: Readonly<Record<number, string>> = {
   504: "The answer took longer than the node allows.",
 };
 
-/** The same for the specification's operations, which have a status of their own for an unknown model. */
+/** `modelErrors` for the specification's operations, whose status for an unknown model is 500. */
 export const specifiedModelErrors: Readonly<Record<number, string>> = (() => {
   const { 404: unknownModel = "", ...others } = modelErrors;
   return { ...others, 500: unknownModel };
@@ -32,7 +32,7 @@ export const documentErrors: Readonly<Record<number, string>> = {
   503: "The store is away, the disk full, or another node has the data dir.",
 };
 
-/** Those of every operation that takes a JSON body, beside its own. */
+/** Errors of every operation with a JSON body, in addition to its own. */
 const bodyErrors: Readonly<Record<number, string>> = {
   408: "The body did not arrive in time.",
   413: "The body is too large.",
@@ -59,7 +59,7 @@ export function describe(facts: OperationFacts) {
     summary,
     ...given({ description }),
     tags: [tag],
-    // An empty requirement beside the schemes: a node without keys takes none.
+    // The empty requirement stands for a node without keys.
     security: isSecured ? [{ bearer: [] }, { apiKey: [] }, {}] : [],
     ...describeBody(facts),
     responses: { 200: describeAnswer(facts), ...describeErrors(facts) },
@@ -129,7 +129,7 @@ function describeErrors({ body, errors, errorFormat }: OperationFacts) {
   return Object.fromEntries(described);
 }
 
-/** Every schema that the operations name, each once. */
+/** Every schema that the operations name, without duplicates. */
 export function schemasOf(all: readonly OperationFacts[]): Record<string, TSchema> {
   const named = all.flatMap(({ body, form, answer, stream, errors, errorFormat }) => [
     ...[body, form, answer, stream, errorFormat].filter((schema) => schema !== undefined),

@@ -1,4 +1,4 @@
-/** What an operation is to the pipeline, the OpenAPI document, metrics and logs; and how one is declared. */
+/** Declares an operation of the API, for the pipeline, the OpenAPI document, metrics and logs. */
 import type { Static, TObject, TSchema } from "@sinclair/typebox";
 import { TypeCompiler } from "@sinclair/typebox/compiler";
 import type { Scope } from "../core/limits/api-key.ts";
@@ -20,7 +20,7 @@ export const tags = {
   node: "Node",
 } as const;
 
-/** A schema under its name in the OpenAPI document. */
+/** A schema and its name in the OpenAPI document. */
 export interface NamedSchema<Schema extends TSchema = TSchema> {
   name: string;
   schema: Schema;
@@ -34,7 +34,7 @@ export function namedSchema<Schema extends TSchema>(
   throw new Error("A schema in the OpenAPI document needs a name");
 }
 
-/** A file that is sent as it is, and never shown by a browser: who wrote it is not known. */
+/** A file sent as it is. A browser never shows it, since its author may not be trusted. */
 export interface Download {
   content: Blob;
   filename: string;
@@ -46,61 +46,61 @@ export type Answer = {
 } & (
   | {
       json: object;
-      /** What continues for the request when this is answered; the request ends with it. */
+      /** Work that continues after the answer; the request ends when it does. */
       background?: Promise<void>;
     }
-  /** Text of a type of its own, or JSON that is written already. */
+  /** Text with its content type, or JSON that is already serialized. */
   | { text: string; contentType: string }
-  /** Server-sent events in their order; default format: data alone. */
+  /** Server-sent events in order; default format: `dataEvents`. */
   | { events: AsyncIterable<string>; format?: EventFormat }
   | { download: Download }
 );
 
-/** What the OpenAPI document, the log, metrics, traces and the pipeline know of an operation. */
+/** Facts about an operation for the OpenAPI document, logs, metrics, traces and the pipeline. */
 export interface OperationFacts {
   method: "GET" | "POST" | "DELETE";
-  /** As Elysia writes it: `/v1/models/:id`. */
+  /** In Elysia's syntax: `/v1/models/:id`. */
   path: string;
-  /** In metrics, traces and logs; operations of one resource share it. */
+  /** The name in metrics, traces and logs; operations of one resource share it. */
   name: string;
-  /** What OpenTelemetry's conventions for generative AI call it, where a model works for it. */
+  /** The name in OpenTelemetry's conventions for generative AI, if the operation runs a model. */
   genAiName?: "chat" | "text_completion" | "embeddings" | "retrieval";
   operationId: string;
   summary: string;
   description?: string;
   tag: (typeof tags)[keyof typeof tags];
-  /** What the key must open, where keys are wanted; such an operation is rate limited. */
+  /** The scope that a key needs, on a node with keys. An operation with a scope is rate limited. */
   scope?: Scope;
   /**
-   * Whether a request takes a place of the caller's `concurrency`; default: it does. One that asks for
-   * what holds such a place, or ends it, takes one of as many others. It counts as a request all the same.
+   * Whether a request counts towards the caller's `concurrency`; default: true. One that polls or
+   * ends work that already counts has a separate limit of the same size. Both count as requests.
    */
   takesPlace?: boolean;
   /**
-   * Whether a key is asked for where there is no scope. `optional`: everyone is answered, and callers
-   * with a key may be told more. Default: `none`.
+   * Whether an operation without a scope needs a key. `optional`: everyone gets an answer, and a
+   * caller with a key may get more. Default: `none`.
    */
   key?: "none" | "optional" | "required";
-  /** Whether load balancers ask it: it tells nothing and costs nothing, so a proxy may pass it on. */
+  /** Whether load balancers probe it. It reveals and costs nothing, so proxies may forward it. */
   isProbe?: boolean;
-  /** Whether it is answered while the node stops. */
+  /** Whether it is still served while the node stops. */
   whileDraining?: boolean;
-  /** Path parameters, by name, with what each is. */
+  /** Descriptions of the path parameters, by name. */
   parameters?: Readonly<Record<string, string>>;
-  /** What may stand behind the `?`. */
+  /** The query parameters. */
   query?: TObject;
-  /** The request body's schema, with a body that works as it stands. */
+  /** The request body's schema, with an example that works as it is. */
   body?: NamedSchema & { example: unknown };
-  /** The same for a body of `multipart/form-data`, which is read as it comes. */
+  /** The schema of a `multipart/form-data` body, which is read as a stream. */
   form?: NamedSchema;
   answer: NamedSchema & { description: string; contentType?: string; example?: unknown };
   /** The streamed form of the answer. */
   stream?: NamedSchema & { description: string; example: unknown };
-  /** How its errors are written; default: as the OpenAI API has them. */
+  /** The format of its errors; default: the OpenAI API's. */
   errorFormat?: ErrorFormat;
-  /** Headers that its clients look for, beside those of the OpenAI API. */
+  /** Headers that its clients expect, in addition to the OpenAI API's. */
   headerFormat?: HeaderFormat;
-  /** Further statuses, each with when it comes; a body other than the error's is named. */
+  /** Error statuses and their descriptions; with a schema if the body is not the usual error. */
   errors: Readonly<Record<number, string | (NamedSchema & { description: string })>>;
 }
 
@@ -108,60 +108,60 @@ interface ValidRequest<Body, Query> {
   body: Body;
   query: Query;
   parameters: Readonly<Record<string, string>>;
-  /** Reads the body of an operation that declares a form, as it comes: it may be larger than the memory. */
+  /** Streams the body of an operation that declares a form: it may be larger than memory. */
   form: UploadForm;
 }
 
-/** A plain function from a valid request and its context to an answer. */
+/** Turns a valid request and its context into an answer. */
 export type Handler<Body, Services, Query = object> = (
   request: ValidRequest<Body, Query>,
   context: RequestContext,
   services: Services,
 ) => Answer | Promise<Answer>;
 
-/** A declared operation. The type of its body is its own affair: the pipeline sees what follows from it. */
+/** A declared operation. The type of its body is private; the pipeline sees only `ReadRequest`. */
 export interface Operation<Services> {
   readonly facts: OperationFacts;
   readonly lists: readonly ListBound[];
-  /** Reads a parsed body, or nothing where it takes none; undefined where the body breaks the schema. */
+  /** Reads a parsed body, if it takes one; returns undefined if the body breaks the schema. */
   read(body: unknown, asked: AskedFor): ReadRequest<Services> | undefined;
 }
 
-/** What of a request is not in its JSON body. */
+/** The parts of a request outside of its JSON body. */
 export type AskedFor = Omit<ValidRequest<never, URLSearchParams>, "body">;
 
 export interface ReadRequest<Services> {
   readonly model: string | undefined;
-  /** What the key must open besides the operation's own scope. */
+  /** Scopes that the key needs in addition to the operation's own. */
   readonly scopes: readonly Scope[];
   readonly answers: number;
-  /** As how many requests it counts. */
+  /** How many requests it counts as. */
   readonly requests: number;
-  /** What the prompt log says of it; undefined: nothing. */
+  /** Fields for the prompt log; undefined: nothing is logged. */
   logged(): object | undefined;
-  /** Names of the fields that are not acted on; throws where one of them must be refused. */
+  /** Names of the fields that are ignored; throws if one of them must be rejected. */
   ignored(): readonly string[];
   answer(context: RequestContext, services: Services): Answer | Promise<Answer>;
 }
 
-/** Headers that an API has beside those of the OpenAI API, which are sent too. */
+/** Headers that an API sends in addition to the OpenAI API's. */
 export interface HeaderFormat {
-  /** The name of the one with the request's id. */
+  /** The name of the header with the request's id. */
   requestId: string;
-  /** What a caller has left. */
+  /** Headers with the rest of the caller's limits. */
   rateLimit(status: RateLimitStatus): Record<string, string>;
 }
 
 interface BodyRules<Body> {
-  /** How long lists of the body may be, which is looked at before anything in them. */
+  /** The longest lists that the body may have, checked before their items. */
   lists?: readonly ListBound[];
-  /** What the key must open besides, for what the body asks. */
+  /** Further scopes that the key needs for this body. */
   scopes?: (body: Body) => readonly Scope[];
-  /** How many answers it is for, each of which takes a place of the caller's `concurrency`; default: 1. */
+  /** How many answers it asks for; each counts towards the caller's `concurrency`. Default: 1. */
   answers?: (body: Body) => number;
-  /** As how many requests a minute it counts; default: 1. */
+  /** How many requests it counts as in the caller's limit per minute; default: 1. */
   requests?: (body: Body) => number;
-  /** What the prompt log says of the request. */
+  /** The request's fields in the prompt log. */
   logged: (body: Body) => object;
 }
 

@@ -1,4 +1,4 @@
-/** The one list of operations: what is in it is served, described, measured and limited. */
+/** The list of all operations: each is served, documented, measured and rate limited. */
 import { given } from "../core/given.ts";
 import { absentApi, isAddressOf } from "./address.ts";
 import { docsPath, documentPath } from "./docs.ts";
@@ -46,7 +46,7 @@ const all = [
   metrics,
 ] as const;
 
-/** What the handlers need, all of them together. */
+/** The services of all handlers together. */
 export type OperationServices = UnionToIntersection<ServicesOf<(typeof all)[number]>>;
 
 type ServicesOf<Declared> = Declared extends Operation<infer Services> ? Services : never;
@@ -61,7 +61,7 @@ type UnionToIntersection<Union> = (
 
 export const operations: readonly Operation<OperationServices>[] = all;
 
-/** What is served besides operations, by its addresses. */
+/** Addresses that are served in addition to the operations, by name. */
 export const pageAddresses = {
   page: [pagePath, pageFolder],
   docs: [docsPath, documentPath],
@@ -75,8 +75,8 @@ const names = [
 ];
 
 /**
- * What an address without a route for the request's method belongs to, so that it is counted and its
- * error is written as its neighbours' are. Elysia has routed all other requests.
+ * The target of a request without a route, so that it is counted under a name and its error has the
+ * format of the API around it. All other requests are routed by Elysia.
  */
 export function targetOf(pathname: string): Target {
   const operation = operations.find(({ facts }) => isAddressOf(facts.path, pathname))?.facts;

@@ -1,4 +1,4 @@
-/** The files of the page for people, bundled from src/web; the executable carries them made already. */
+/** Bundles the files of the web page from src/web; the executable embeds them prebuilt. */
 import { basename, join } from "node:path";
 
 export interface PageFile {
@@ -8,7 +8,7 @@ export interface PageFile {
   text: string;
 }
 
-/** The folder of addresses that the page's files have, beside the page itself. */
+/** The path prefix of the page's files. */
 export const pageFolder = "/page";
 
 export async function pageFiles(): Promise<PageFile[]> {

@@ -1,11 +1,11 @@
-/** The page for people at /, and how every page for a browser is sent: strict headers, and texts that are compressed once. */
+/** Serves the web page at /. Pages get strict headers, and texts are compressed once. */
 import { Elysia } from "elysia";
 import { missingRoute } from "./address.ts";
 import { pageFiles, pageFolder } from "./page-files.ts";
 
 type Policy = Readonly<Record<string, string>>;
 
-/** Everything that a page loads comes from the node itself; nothing may frame it. */
+/** A page loads everything from the node itself, and no site may frame it. */
 const strict: Policy = {
   "default-src": "'none'",
   "script-src": "'self'",
@@ -17,7 +17,7 @@ const strict: Policy = {
   "frame-ancestors": "'none'",
 };
 
-/** `policy`: directives of the content security policy that the page has beside the strict ones, or instead of them. */
+/** `policy`: directives of the content security policy that extend or replace the strict ones. */
 export function pageHeaders(policy: Policy = {}): Record<string, string> {
   const directives = Object.entries({ ...strict, ...policy });
   return {
@@ -32,7 +32,7 @@ export const pagePath = "/";
 const entry = "index.html";
 
 const headers = pageHeaders({
-  // The page never makes markup from text; so no script can either.
+  // The page never turns text into markup, so no injected script may either.
   "require-trusted-types-for": "'script'",
   "trusted-types": "'none'",
 });
@@ -48,7 +48,7 @@ export function page() {
 async function serve(request: Request, name: string): Promise<Response> {
   const file = (await files()).get(name);
   if (file === undefined) throw missingRoute(request, []);
-  // Every other file has a name that changes with its content.
+  // All other names change with their content.
   const caching = name === entry ? "no-cache" : "public, max-age=31536000, immutable";
   return serveText(request, file, { ...headers, "cache-control": caching });
 }
@@ -68,7 +68,7 @@ async function make(): Promise<ReadonlyMap<string, ServedText>> {
   return new Map(all.map((file) => [file.name, toServed(file.text, file.type)]));
 }
 
-/** A text that is the same for everyone: compressed once, and sent so where the client accepts it. */
+/** A text that is the same for everyone: compressed once, for clients that accept gzip. */
 export interface ServedText {
   text: string;
   type: string;
@@ -78,14 +78,14 @@ export interface ServedText {
 
 export function toServed(text: string, type: string): ServedText {
   const compressed = Bun.gzipSync(text, { level: 9 });
-  // Weak: the bytes differ with the encoding.
+  // A weak tag, since the bytes differ by encoding.
   return { text, type, compressed, tag: `W/"${Bun.hash(text).toString(36)}"` };
 }
 
-/** Named, and not by a weight of 0, which is a refusal. */
+/** `gzip`, unless its weight is 0, which means that it is not accepted. */
 const takesGzip = /\bgzip\b(?!\s*;\s*q=0(?:\.0*)?\s*(?:,|$))/i;
 
-/** `headers`: those beside its type and its caching. */
+/** `headers`: sent in addition to the content type, ETag and Vary. */
 export function serveText(
   request: Request,
   { text, type, compressed, tag }: ServedText,

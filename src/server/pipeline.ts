@@ -1,9 +1,9 @@
 /**
- * The way of every request, in one order; each step is a file of middleware/.
+ * The steps that every request goes through, in order; each step is a file in middleware/.
  *
- * Elysia routes a request once, and then calls `serve`, or `receive` for a page, or `missing`. What
- * happens around a handler is plain functions: a lease, a timeout and a prompt log end with the
- * stream, long after the handler has returned, and Elysia has no hook for that.
+ * Elysia routes a request and then calls `serve`, `receive` (for a page) or `missing`. The steps
+ * around a handler are plain functions, not Elysia hooks: a lease, a timeout and a prompt log end
+ * with the stream, long after the handler has returned, and Elysia has no hook for that.
  */
 import { NodeError } from "../core/errors.ts";
 import type { Log } from "../core/log.ts";
@@ -53,17 +53,17 @@ export interface PipelineSettings extends Observers {
   access: Access;
   rateLimit: RateLimitSettings;
   promptLog: PromptLog;
-  /** Origins, besides the node's own, whose pages may ask. */
+  /** Origins, in addition to the node's own, whose pages may send requests. */
   corsOrigins: readonly string[];
-  /** Names besides this machine's own that requests may be for; absent: any. */
+  /** Host names, in addition to this machine's own, that requests may be for; absent: any. */
   allowedHosts?: readonly string[];
-  /** Whether everyone is served without keys, also through a proxy. */
+  /** Whether everyone is served without a key, even through a proxy. */
   isOpen: boolean;
-  /** Names of operations that want a key and are open to everyone on this node. */
+  /** Names of operations that usually need a key and are open to everyone on this node. */
   openOperations: readonly string[];
-  /** Whether the node was asked to stop, and takes no new requests. */
+  /** Whether the node is stopping and accepts no new requests. */
   isDraining: () => boolean;
-  /** Aborts when the node stops, with an error for those who are being answered. */
+  /** Aborts when the node stops; its reason is the error for requests in progress. */
   stopping: AbortSignal;
   limits: BodyLimits &
     ListLimits &
@@ -71,7 +71,7 @@ export interface PipelineSettings extends Observers {
   log: Log;
 }
 
-/** A request as Elysia hands it to a route, with the response that is being made. */
+/** A request as Elysia passes it to a route, with the response's status and headers. */
 interface RoutedRequest {
   request: Request;
   params: Readonly<Record<string, string>>;
@@ -86,7 +86,7 @@ export class Pipeline {
     this.#settings = settings;
   }
 
-  /** Opens the context of a request and rejects what may not be asked, whatever is at its address. */
+  /** Opens the request's context, and runs the checks that apply to every address. */
   receive(request: Request, target: Target, headers: ResponseHeaders): void {
     const context = this.#open(request, target, headers);
     this.#check(request, target);
@@ -141,7 +141,7 @@ export class Pipeline {
       continueInBackground(answer.background, context, ending.move());
       return answer.json;
     }
-    // What the caller has left is known before the headers go.
+    // Metered before the headers are sent: they report the rest of the caller's limits.
     const metered = operation.facts.scope === undefined ? undefined : meter(context);
     if (metered !== undefined) await metered;
     if (answer.status !== undefined) set.status = answer.status;
@@ -150,7 +150,7 @@ export class Pipeline {
     return new Response(answer.text, { headers: { "content-type": answer.contentType } });
   }
 
-  /** The answer where Elysia found no route; `allowed` are the methods that the address has. */
+  /** The answer if Elysia found no route; `allowed`: the methods of the address. */
   missing(
     request: Request,
     target: Target,
@@ -200,7 +200,7 @@ export class Pipeline {
     checkForwarded(request, isHarmless, { wantsKeys: () => access.wantsKeys(), isOpen });
   }
 
-  /** The operations that tell how the node is are still answered. */
+  /** Operations that report the node's state are still served. */
   #rejectWhileDraining({ headers }: RequestContext, { operation }: Target): void {
     if (!this.#settings.isDraining() || operation?.whileDraining === true) return;
     headers.connection = "close";

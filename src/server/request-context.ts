@@ -1,4 +1,4 @@
-/** One request from its arrival to its real end: its caller, what is done for it, and until when. */
+/** The context of a request until all its work has ended: its caller, lease, signal and record. */
 import { NodeError } from "../core/errors.ts";
 import { given } from "../core/given.ts";
 import type { Scope } from "../core/limits/api-key.ts";
@@ -17,22 +17,22 @@ import type { RateLimitLease } from "./middleware/rate-limit.ts";
 import type { HeaderFormat, OperationFacts } from "./operation.ts";
 import { chatNames, type FieldNames } from "./wire/field-names.ts";
 
-/** The status that proxies log for a request whose client went away. */
+/** The status that proxies log if the client disconnected. */
 export const clientGone = 499;
 
-/** The status that a stream counts as whose client was there and did not read. */
+/** The status of a stream whose client stayed connected but did not read. */
 export const clientStalled = 408;
 
-/** A model's name is whatever the caller wrote, and may be as long as a body. */
+/** The caller writes the model's name, so it may be as long as a body. */
 const longestName = 128;
 
 export type ResponseHeaders = Record<string, string | number>;
 
-/** What is asked for: an operation, or something else that has a name. */
+/** What a request is for: an operation, or another address with a name. */
 export interface Target {
   name: string;
   operation?: OperationFacts;
-  /** How errors are written where no operation is; default: as the OpenAI API has them. */
+  /** The format of errors without an operation; default: the OpenAI API's. */
   errorFormat?: ErrorFormat;
 }
 
@@ -40,11 +40,11 @@ interface ContextOptions {
   request: Request;
   id: string;
   target: Target;
-  /** Headers of the response, whatever it becomes. */
+  /** Headers of the response, whether it succeeds or fails. */
   headers: ResponseHeaders;
   access: Access;
   logsPrompts: boolean;
-  /** Hears what is done for the request, with how long ago it came. */
+  /** Called with the work that is done for the request, and the time since it arrived. */
   onWork: (...event: [...Parameters<Report>, sinceReceivedMs: number]) => void;
 }
 
@@ -52,22 +52,22 @@ export class RequestContext {
   readonly id: string;
   readonly headers: ResponseHeaders;
   readonly requestHeaders: Headers;
-  /** Ends the work for the request: its client left, its time is up, or the node stops. */
+  /** Aborts the work for the request: the client left, its time is up, or the node stops. */
   signal: AbortSignal;
   model: string | undefined;
-  /** What the API calls the parts of the request that an error may be about. */
+  /** The API's field names for the parts of the request that an error may be about. */
   fieldNames: FieldNames = chatNames;
   isAnswered = false;
   isMetered = false;
   readonly logsPrompts: boolean;
   readonly errorFormat: ErrorFormat | undefined;
   readonly headerFormat: HeaderFormat | undefined;
-  /** What the prompt log says of the answer, asked for when it has ended, however it ends. */
+  /** The answer's fields in the prompt log; called when it has ended, complete or not. */
   loggedAnswer: (() => object) | undefined;
   readonly #target: Target;
   readonly #authenticate: (scopes: readonly Scope[]) => Caller;
   readonly #onWork: ContextOptions["onWork"];
-  /** Taken at once: a request whose answer is sent may be gone. */
+  /** Copied at once: the request may be gone after its answer is sent. */
   readonly #asked: Pick<RequestRecord, "method" | "path" | "traceparent">;
   readonly #from = performance.now();
   readonly #work: FinishedWork[] = [];
@@ -100,7 +100,7 @@ export class RequestContext {
     };
   }
 
-  /** Refuses a caller without a key for what is asked, and remembers who it is. */
+  /** Rejects a caller whose key lacks the scopes; remembers the caller otherwise. */
   authenticate(...scopes: readonly Scope[]): Caller {
     this.#caller = this.#authenticate(scopes);
     return this.#caller;
@@ -111,7 +111,7 @@ export class RequestContext {
     return this.#caller;
   }
 
-  /** Whether the caller is nobody that the node knows; without keys there are no strangers. */
+  /** Whether the caller is unknown; on a node without keys, no caller is. */
   get isStranger(): boolean {
     return this.#caller === undefined;
   }
@@ -127,17 +127,17 @@ export class RequestContext {
     this.#lease = lease;
   }
 
-  /** Has the work for the request end with these signals too, or when it is cancelled. */
+  /** Ends the work on these signals too, and when it is cancelled. */
   endWith(...signals: readonly AbortSignal[]): void {
     this.signal = AbortSignal.any([this.signal, this.#cancelled.signal, ...signals]);
   }
 
-  /** Has the work continue in the background, and end with this signal alone: the caller may leave. */
+  /** Continues the work in the background until this signal alone ends it: the caller may leave. */
   continueWith(signal: AbortSignal): void {
     this.signal = signal;
   }
 
-  /** Ends the work for a request whose answer nobody takes. */
+  /** Ends the work for a request whose answer nobody reads. */
   cancel(reason: unknown): void {
     this.#cancelled.abort(reason);
   }
@@ -167,33 +167,33 @@ export class RequestContext {
     this.#onWork(event, since);
   };
 
-  /** Settles when the request has ended, with all that is known of it; it never fails. */
+  /** Resolves to the request's record when it has ended; never rejects. */
   get ended(): Promise<RequestRecord> {
     return this.#ended.promise;
   }
 
-  /** Says that the work goes on when the handler has answered: a stream, or what continues in the background. */
+  /** Marks work that continues after the handler returns: a stream, or a background answer. */
   outlivesHandler(): void {
     this.#outlivesHandler = true;
   }
 
-  /** Says that a stream that had begun broke off, with the status that it would have had. */
+  /** Marks a started stream as broken off, with the status that it would have had. */
   broke(status: number): void {
     this.#brokenStatus ??= status;
   }
 
-  /** The headers are sent, and with them the request has ended, unless work for it goes on. */
+  /** Called when the headers are sent. The request ends here, unless its work goes on. */
   responded(status: number): void {
     this.#status = status;
     if (!this.#outlivesHandler) this.#end();
   }
 
-  /** What went on has ended, whole or not; says nothing of a request that ended with its handler. */
+  /** Ends a request that outlived its handler, complete or not; otherwise does nothing. */
   workEnded(): void {
     if (this.#outlivesHandler) this.#end();
   }
 
-  /** How long what is known by now took, as a `Server-Timing` header; empty where nothing is. */
+  /** The times known so far, as a `Server-Timing` header; empty if there are none. */
   serverTiming(): string {
     const times = {
       queue: this.#waitedMs,
@@ -206,7 +206,7 @@ export class RequestContext {
       .join(", ");
   }
 
-  /** A chat's wait is that for its own model; the wait inside its retrieval is part of that. */
+  /** For a chat, the wait for its own model; waits inside its retrieval count as retrieval. */
   get #waitedMs(): number | undefined {
     return this.#queueMs.chat ?? this.#queueMs.embedding ?? this.#queueMs.reranker;
   }
@@ -259,11 +259,11 @@ export function contextOf(request: Request): RequestContext {
   return context;
 }
 
-/** What all the work for one request used, as its answer counts it; undefined where no model worked. */
+/** The tokens used by all work for a request, as its answer counts them, if a model ran. */
 export function usedTokens(work: readonly FinishedWork[]): UsedTokens | undefined {
   const answers = work.filter((done) => done.type === "answered");
   if (answers.length > 0) {
-    // Of several answers to one prompt the prompt counts once; what one had to evaluate was not cached.
+    // Several answers to one prompt count it once. A token that one had to evaluate is not cached.
     const prompts = [...Map.groupBy(answers, ({ prompt }) => prompt).values()];
     const prompt = sumOf(prompts, (of) => of.flatMap(({ promptTokens }) => promptTokens ?? [])[0]);
     const cached = sumOf(prompts, (of) => {
@@ -278,13 +278,13 @@ export function usedTokens(work: readonly FinishedWork[]): UsedTokens | undefine
     };
   }
   const embedded = work.filter((done) => done.type === "embedded");
-  // What a search reads of the node's own passages is not the caller's: its question was embedded.
+  // Reranked passages of a search are the node's own; the caller pays for the embedded query.
   const read = embedded.length > 0 ? embedded : work.filter((done) => done.type === "reranked");
   if (read.length === 0) return undefined;
   return { prompt: read.reduce((sum, { tokens }) => sum + tokens, 0), completion: 0 };
 }
 
-/** Undefined where nothing is known of any. */
+/** Undefined if no item has a value. */
 function sumOf<Item>(
   items: readonly Item[],
   of: (item: Item) => number | undefined,

@@ -1,4 +1,4 @@
-/** Server-sent events: made ahead of a reader that is behind, up to a bound; beyond it a slow reader slows generation. */
+/** Server-sent events, buffered for slow readers up to a limit; beyond it, generation waits. */
 import { NodeError } from "../core/errors.ts";
 import { errorBody, toNodeError } from "./middleware/errors.ts";
 
@@ -7,42 +7,42 @@ const type = "text/event-stream";
 const headers = {
   "content-type": `${type}; charset=utf-8`,
   "cache-control": "no-cache",
-  // Proxies that buffer would hold every token back until the end.
+  // A proxy that buffers would hold back every token until the end.
   "x-accel-buffering": "no",
 };
 
-/** A line that clients skip: the connection is alive, the first token is not there yet. */
+/** A line that clients skip. It keeps the connection alive until the next token. */
 const comment = ": waiting\n\n";
 
-/** Whether an answer goes on after its headers. */
+/** Whether the response continues after its headers. */
 export const isEventStream = (response: Response): boolean =>
   response.headers.get("content-type")?.startsWith(type) === true;
 
 interface EventStreamOptions {
-  /** Called when the reader is gone; what makes the frames must stop. */
+  /** Called when the reader is gone; the source of the frames must stop. */
   onCancel: (reason: unknown) => void;
-  /** Hears of a failure after the first frame, which can no longer be a status. */
+  /** Called with a failure after the first frame, when it can no longer set the status. */
   onError: (error: unknown) => void;
-  /** Called when the reader has not asked for the next frame in time; what makes them must stop. */
+  /** Called when the reader has not read the next frame in time; the source must stop. */
   onStall?: (error: NodeError) => void;
-  /** Called once, however the stream ends, when what makes the frames has ended too. */
+  /** Called once, however the stream ends, when the source of the frames has ended too. */
   onEnd?: () => void;
-  /** Ends the stream with its reason, also where nobody reads. */
+  /** Ends the stream with its reason, even if nobody reads. */
   signal?: AbortSignal;
-  /** How long nothing may be sent before a comment is; default: 5 s. */
+  /** How long the stream may be silent before a comment is sent; default: 5 s. */
   keepAliveMs?: number;
-  /** How long the reader may take nothing while there is something for it, a sixth of it where it keeps a slot; default: 60 s. */
+  /** How long the reader may leave frames unread (a sixth if it holds a slot); default: 60 s. */
   stallMs?: number;
-  /** Counts what is held for readers; default: for this one alone. */
+  /** Limits what is buffered for all readers; default: counts this one alone. */
   buffers?: StreamBuffers;
-  /** Default: data alone. */
+  /** Default: `dataEvents`. */
   format?: EventFormat;
 }
 
 /**
- * Sends each frame as the format writes it, by default as `data: <frame>` with `data: [DONE]` at the
- * end. Waits a while for the first frame, so that a failure before it is thrown and keeps a real HTTP
- * status; a later one becomes an error frame, and the stream then ends without `[DONE]`.
+ * Sends each frame in the given format, by default as `data: <frame>` with `data: [DONE]` at the
+ * end. Waits a while for the first frame: a failure before it is thrown and gets a real HTTP
+ * status. A later failure becomes an error frame, and the stream ends without `[DONE]`.
  */
 export async function eventStream(
   frames: AsyncIterable<string>,
@@ -60,18 +60,18 @@ class FrameSource {
   readonly #stallMs: number;
   readonly #format: EventFormat;
   readonly #buffers: StreamBuffers;
-  /** `awaited`: the reader waits for a frame; `idle`: it takes none; `over`: there is none any more. */
+  /** `awaited`: the reader waits for a frame; `idle`: it is not reading; `over`: the end. */
   #state: "idle" | "awaited" | "over" = "idle";
-  /** What is written, and not taken by the reader yet. */
+  /** Text that the reader has not read yet. */
   #unread = "";
-  /** How what makes the frames has ended. */
+  /** How the source of the frames ended. */
   #outcome: { error?: unknown } | undefined;
   #isMaking = false;
   #patienceMs = 0;
   #controller: ReadableStreamDefaultController<Uint8Array> | undefined;
-  /** For what is waited for: the frames, or the reader. */
+  /** Bounds the current wait: for a frame, or for the reader. */
   readonly #timer = new LazyTimer(() => (this.#state === "awaited" ? this.#wake() : this.#stall()));
-  /** Ends the wait for a frame: one is there, or it takes long. */
+  /** Ends the wait for a frame: one has arrived, or a comment is due. */
   #wake = (): void => {};
 
   constructor(frames: AsyncIterable<string>, options: EventStreamOptions) {
@@ -83,7 +83,7 @@ class FrameSource {
     this.#buffers = options.buffers ?? new StreamBuffers();
   }
 
-  /** Waits a while for the first frame; throws what fails before it. */
+  /** Waits a while for the first frame; throws an error that comes before it. */
   async waitForFirst(): Promise<void> {
     await this.#something();
     this.#state = "idle";
@@ -100,7 +100,7 @@ class FrameSource {
     if (signal?.aborted === true) this.#expire();
   }
 
-  /** Hands over all that is there, and waits for something where there is nothing. */
+  /** Sends everything that is buffered; if nothing is, waits first. */
   async pull(controller: ReadableStreamDefaultController<Uint8Array>): Promise<void> {
     await this.#something();
     if (this.#isOver()) return;
@@ -138,7 +138,7 @@ class FrameSource {
     return this.#state === "over";
   }
 
-  /** Settles when there is something to hand over, or when that takes long. */
+  /** Resolves when there is something to send, or when a comment is due. */
   async #something(): Promise<void> {
     this.#state = "awaited";
     this.#timer.dueIn(this.#keepAliveMs);
@@ -150,8 +150,8 @@ class FrameSource {
   }
 
   /**
-   * Has frames made: one for a reader that waits, and ahead of one that does not as long as there is
-   * room for them. So what makes them comes to its end, and its slot is free, though nobody reads.
+   * Pulls frames from the source: one for a reader that waits, and ahead of a slow reader while
+   * there is room. So generation can end and free its slot even if nobody reads.
    */
   async #make(): Promise<void> {
     if (this.#isMaking) return;
@@ -159,7 +159,7 @@ class FrameSource {
     await this.#makeWanted();
     this.#isMaking = false;
     if (this.#isOver() || this.#outcome !== undefined) return;
-    // The reader may have come back just then.
+    // The reader may have resumed in the meantime.
     if (this.#isWanted) void this.#make();
     else if (this.#state === "idle") this.#watchReader();
   }
@@ -190,7 +190,7 @@ class FrameSource {
     this.#buffers.add(text.length);
   }
 
-  /** What is unread, which is the reader's now. */
+  /** Removes the unread text from the buffer and returns it. */
   #taken(): string {
     const text = this.#unread;
     this.#unread = "";
@@ -198,7 +198,7 @@ class FrameSource {
     return text;
   }
 
-  /** From when something was handed over to when the next is asked for; a slow model does not count. */
+  /** Times the reader from one send to its next read; the time of a slow model does not count. */
   #watchReader(): void {
     const isPaused = !this.#isMaking && this.#outcome === undefined;
     this.#patienceMs = this.#stallMs * (isPaused ? pausedShare : 1);
@@ -206,21 +206,21 @@ class FrameSource {
   }
 
   #stall(): void {
-    // It took nothing of what came before; memory is not to be held for it.
+    // It did not read what came before, so its buffer is dropped.
     this.#taken();
     const error = stalled(Math.round(this.#patienceMs / 1000));
     this.#abandon(error, () => this.#options.onStall?.(error));
   }
 
-  /** The time is up, or the node stops; a reader that waits hears it from the frames. */
+  /** The time is up, or the node stops. A waiting reader learns of it through the frames. */
   readonly #expire = (): void => {
-    // All is made, and the reader has it in its own time.
+    // Generation is complete; the reader may read the rest at its own pace.
     if (this.#outcome !== undefined) return;
     const reason: unknown = this.#options.signal?.reason;
     this.#abandon(reason, () => this.#options.onError(reason));
   };
 
-  /** Ends the stream while the reader takes nothing, which must not keep the frames from ending. */
+  /** Ends the stream while nobody reads, and makes sure that the source ends too. */
   #abandon(error: unknown, tell: () => void): void {
     if (this.#state !== "idle") return;
     this.#state = "over";
@@ -231,7 +231,7 @@ class FrameSource {
       .finally(() => this.#end());
   }
 
-  /** Ends the stream from this side, with the reason for who reads on. */
+  /** Ends the stream from this side, with an error frame for a client that still reads. */
   #close(error: unknown): void {
     this.#send(this.#taken() + this.#format.writeError(toNodeError(error)));
     this.#controller?.close();
@@ -250,17 +250,17 @@ class FrameSource {
   }
 }
 
-/** Characters that streams hold for readers that are behind: of one, and of all together. */
+/** Most characters buffered for slow readers: per stream, and for all streams. */
 const most = { stream: 1 << 20, all: 32 << 20 };
 
-/** A reader that keeps a slot, since there is no room for more, has only this part of its time. */
+/** The share of the stall timeout for a reader whose full buffer holds a slot. */
 const pausedShare = 1 / 6;
 
-/** Counts what all streams of a node hold for readers that are behind. */
+/** Counts the characters that all streams of a node buffer for slow readers. */
 export class StreamBuffers {
   #length = 0;
 
-  /** Whether a stream that holds so much may have more made. */
+  /** Whether a stream that buffers `length` characters may buffer more. */
   hasRoom(length: number): boolean {
     return length < most.stream && this.#length < most.all;
   }
@@ -278,24 +278,24 @@ const stalled = (seconds: number): NodeError =>
     `The client took nothing of its answer for ${seconds} s, and the answer was ended (http.stall_timeout).`,
   );
 
-/** How the events of a stream are written: as data alone, or each under its name. */
+/** The format of a stream's events: data only, or named events. */
 export interface EventFormat {
-  /** One event that an operation yields, as it goes over the wire. */
+  /** Formats one event that an operation yields. */
   write(event: string): string;
-  /** What follows the last event of a stream that came to its end. */
+  /** The text after the last event of a complete stream. */
   readonly end: string;
-  /** What tells the reader of a failure, after which the stream ends. */
+  /** Formats a failure, after which the stream ends. */
   writeError(error: NodeError): string;
 }
 
-/** As chat completions have them: `data: <event>`, and `data: [DONE]` at the end. */
+/** The format of chat completions: `data: <event>`, and `data: [DONE]` at the end. */
 export const dataEvents: EventFormat = {
   write: (event) => `data: ${event}\n\n`,
   end: "data: [DONE]\n\n",
   writeError: (error) => dataEvents.write(JSON.stringify(errorBody(error))),
 };
 
-/** For operations that yield what `namedEvent` makes; the last event is the end. */
+/** The format of operations that yield `namedEvent` texts; the last event marks the end. */
 export const namedEvents = (writeError: EventFormat["writeError"]): EventFormat => ({
   write: (event) => event,
   end: "",
@@ -305,11 +305,11 @@ export const namedEvents = (writeError: EventFormat["writeError"]): EventFormat 
 export const namedEvent = (name: string, data: object): string =>
   `event: ${name}\ndata: ${JSON.stringify(data)}\n\n`;
 
-/** A time-out that is moved with every piece of a stream, and costs a timer only now and then. */
+/** A timeout that is cheap to move with every chunk of a stream: it rarely sets a new timer. */
 export class LazyTimer implements Disposable {
   readonly #onDue: () => void;
   #timer: ReturnType<typeof setTimeout> | undefined;
-  /** When the timer that runs goes off. */
+  /** When the current timer fires. */
   #firesAt = Number.POSITIVE_INFINITY;
   #dueAt = Number.POSITIVE_INFINITY;
 
@@ -317,10 +317,10 @@ export class LazyTimer implements Disposable {
     this.#onDue = onDue;
   }
 
-  /** Calls back in so many milliseconds, and no longer when it was to before. */
+  /** Moves the deadline to `ms` milliseconds from now. */
   dueIn(ms: number): void {
     this.#dueAt = performance.now() + ms;
-    // One that goes off too early looks again; only one that would be late is replaced.
+    // A timer that fires too early is set again; only one that would fire too late is replaced.
     if (this.#dueAt < this.#firesAt) this.#run(ms);
   }
 
