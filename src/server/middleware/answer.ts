@@ -1,4 +1,4 @@
-/** How an answer is sent: as a stream, as a download, in the background, and until when. */
+/** Sends answers: streams, downloads, background work, and the request timeout. */
 import { NodeError } from "../../core/errors.ts";
 import type { Log } from "../../core/log.ts";
 import type { Download } from "../operation.ts";
@@ -8,7 +8,7 @@ import { named } from "../wire/field-names.ts";
 import { errorResponse, toNodeError } from "./errors.ts";
 
 interface StreamSettings {
-  /** How long a client may take nothing of a stream. */
+  /** How long a client may read nothing from a stream. */
   stallTimeoutMs: number;
   buffers: StreamBuffers;
   log: Log;
@@ -19,7 +19,7 @@ interface StreamedAnswer {
   format?: EventFormat;
 }
 
-/** Sends server-sent events; `ending` is disposed of when the stream has ended, whole or not. */
+/** Sends server-sent events; `ending` is disposed when the stream has ended, complete or not. */
 export async function streamResponse(
   { events, format = dataEvents }: StreamedAnswer,
   request: Request,
@@ -63,8 +63,8 @@ export async function streamResponse(
 }
 
 /**
- * A stored file: always bytes to be saved, whatever the file is: a page that somebody uploaded would else run in the
- * browser with the rights of the node's own page.
+ * Sends a stored file as bytes to save, whatever its type. Otherwise an uploaded HTML page would
+ * run in the browser with the rights of the node's own page.
  */
 export function downloadResponse({ content, filename }: Download): Response {
   return new Response(content, {
@@ -77,7 +77,7 @@ export function downloadResponse({ content, filename }: Download): Response {
   });
 }
 
-/** What `encodeURIComponent` leaves and a header may not have. */
+/** Also encodes the characters that `encodeURIComponent` leaves and a header may not have. */
 const encoded = (name: string): string =>
   encodeURIComponent(name.toWellFormed()).replace(
     /['()*]/g,
@@ -85,8 +85,8 @@ const encoded = (name: string): string =>
   );
 
 /**
- * Goes on for a request that is answered, which ends only when this has: its caller's place is held, what it used is
- * charged, and its record is written, when nothing is left to do for it. `ending`: what ends with the request.
+ * Continues work for an answered request. The request ends only when the work does: its place is
+ * freed, its tokens are charged and its record is written. `ending`: disposed with the request.
  */
 export function continueInBackground(
   background: Promise<void>,
@@ -104,11 +104,11 @@ export function continueInBackground(
 interface TimeoutSettings {
   /** 0: no bound. */
   requestTimeoutMs: number;
-  /** Aborts when the node stops, with an error for those who are being answered. */
+  /** Aborts when the node stops; its reason is the error for requests in progress. */
   stopping: AbortSignal;
 }
 
-/** From here on the request's signal hears of its time too; dispose of it when the request has ended. */
+/** From now on the request's signal aborts on timeout too; dispose when the request has ended. */
 export function startTimeout(
   context: Pick<RequestContext, "endWith">,
   { requestTimeoutMs: ms, stopping }: TimeoutSettings,

@@ -1,4 +1,4 @@
-/** Authentication: keys in a header, compared in constant time, and not guessed. */
+/** Authentication by API key: constant-time comparison, and protection against guessing. */
 import { createHash, timingSafeEqual } from "node:crypto";
 import { boundStores, type DocumentCaller } from "../../core/documents/document-caller.ts";
 import { type ErrorKind, NodeError } from "../../core/errors.ts";
@@ -11,7 +11,7 @@ import type { OperationFacts } from "../operation.ts";
 import type { RequestContext } from "../request-context.ts";
 
 export interface Caller extends DocumentCaller {
-  /** In logs. */
+  /** The name in logs. */
   name: string;
   limits: Readonly<Partial<CallerLimits>>;
 }
@@ -19,13 +19,13 @@ export interface Caller extends DocumentCaller {
 export interface Access {
   wantsKeys(): boolean;
   /**
-   * Refuses a request that carries no key for what it asks; without keys everyone may come in.
-   * Says who the caller is.
+   * Returns the caller of a request. Rejects a request without a key that opens what it asks for;
+   * on a node without keys, everyone has access.
    */
   check(request: Request, ...wanted: readonly Scope[]): Caller;
 }
 
-/** The caller, as far as the operation needs to know; rejects one that has no access. */
+/** Authenticates the caller as far as the operation requires it; rejects one without access. */
 export function authenticate(
   context: RequestContext,
   { scope, key = "none" }: OperationFacts,
@@ -44,10 +44,10 @@ export function authorize(
   if (scope !== undefined && more.length > 0) context.authenticate(scope, ...more);
 }
 
-/** Kinds of error of a caller who is nobody that the node knows. */
+/** Kinds of error that mean an unknown caller. */
 const unknown: readonly ErrorKind[] = ["unauthenticated", "too_many_requests"];
 
-/** A caller without a key of this node's stays a stranger, and is answered all the same. */
+/** A caller without a valid key stays a stranger, and still gets an answer. */
 function recognize(context: RequestContext): void {
   try {
     context.authenticate();
@@ -56,7 +56,7 @@ function recognize(context: RequestContext): void {
   }
 }
 
-/** `fixed`: keys of the configuration, which open everything; `ring`: keys that were given out. */
+/** `fixed`: keys from the configuration, which open everything; `ring`: keys of `paddock keys`. */
 export function keyAccess(fixed: readonly string[], ring?: KeyRing): Access {
   const known = fixed.map(digest);
   const wantsKeys = (): boolean => known.length > 0 || ring?.hasKeys() === true;
@@ -87,7 +87,7 @@ export function keyAccess(fixed: readonly string[], ring?: KeyRing): Access {
 
 const anyone: Caller = { name: "anyone", called: "A caller without a key", limits: {} };
 
-/** Of what the key is, not of its place: another key at that place must not have what is this one's. */
+/** Derived from the key, not from its position: a key that replaces it must not get its data. */
 export const configuredKeyId = (key: string): string =>
   `configured ${digest(`id of ${key}`).toString("hex").slice(0, 24)}`;
 
@@ -117,42 +117,42 @@ function accept(key: ApiKey, wanted: readonly Scope[]): Caller {
   return { id, name, called: `The key '${name}'`, limits, quota, ...boundStores(vectorStores) };
 }
 
-/** Every key is compared, so that the time taken tells nothing of which one came close. */
+/** Compares every key, so that the time reveals nothing about which one came close. */
 function indexOf(known: readonly Buffer[], offered: Buffer): number {
   const [match = -1] = known.flatMap((key, at) => (timingSafeEqual(key, offered) ? [at] : []));
   return match;
 }
 
-/** As clients of the OpenAI API send it, or as those of Anthropic's do. */
+/** The key in the header of OpenAI's clients, or of Anthropic's. */
 function offeredKey({ headers }: Request): string | undefined {
   const bearer = /^Bearer\s+(\S+)\s*$/i.exec(headers.get("authorization") ?? "")?.[1];
   return bearer ?? (headers.get("x-api-key")?.trim() || undefined);
 }
 
-/** Digests have one length, which a comparison in constant time needs. */
+/** All digests have the same length, which a constant-time comparison needs. */
 const digest = (key: string): Buffer => createHash("sha256").update(key).digest();
 
 interface FailedKeyOptions {
   connections: Connections;
   log: Log;
-  /** Milliseconds of a clock that never jumps. */
+  /** Milliseconds of a monotonic clock. */
   now: () => number;
 }
 
-/** Wrong keys a minute of one address; addresses, and keys of each, that are remembered. */
+/** Wrong keys per minute and address; remembered addresses, and remembered keys of each. */
 const most = { failures: 30, clients: 10_000, keys: 1000 };
 
 interface Client {
   failures: TokenBucket;
-  /** Digests of keys that were right from there: a neighbour who guesses must not lock them out. */
+  /** Digests of valid keys from this address: a neighbour who guesses must not lock them out. */
   accepted: Set<string>;
-  /** Digests of those that were wrong: a program that sends its old key again and again does not guess. */
+  /** Digests of wrong keys: a program that repeats its old key is not guessing. */
   rejected: Set<string>;
-  /** Whether the log has it, since it last sent none. */
+  /** Whether a warning was logged; reset when it has sent no wrong keys for a while. */
   isTold: boolean;
 }
 
-/** The same access, where no more keys of an address are looked at for a while after many wrong ones. */
+/** Wraps an access: after many wrong keys, an address's new keys are not checked for a while. */
 export function withoutGuessing(access: Access, options: FailedKeyOptions): Access {
   const { connections, log, now } = options;
   const clients = new Map<string, Client>();

@@ -1,4 +1,4 @@
-/** The one table from kinds of error to what a client of the OpenAI API sees. */
+/** Maps kinds of error to HTTP statuses and error bodies of the OpenAI API. */
 import type { TSchema } from "@sinclair/typebox";
 import { type ErrorKind, NodeError } from "../../core/errors.ts";
 import type { Log } from "../../core/log.ts";
@@ -13,14 +13,14 @@ interface WireError {
   headers: Readonly<Record<string, string>>;
 }
 
-/** What the caller can change. */
+/** An error that the caller can fix. */
 const refused = (
   status: number,
   code: string | null,
   headers: WireError["headers"] = {},
 ): WireError => ({ status, type: "invalid_request_error", code, headers });
 
-/** What the node, or what it depends on, did not do. */
+/** A failure of the node, or of a service that it depends on. */
 const failed = (status: number, code: string, headers: WireError["headers"] = {}): WireError => ({
   status,
   type: "server_error",
@@ -33,7 +33,7 @@ const limited = (type: WireError["type"], code: string): WireError => ({
   type,
 });
 
-/** Clients retry after some statuses, for a minute and without a word; for these that does not help. */
+/** Clients silently retry some statuses for a minute; for these errors that does not help. */
 const final = { "x-should-retry": "false" };
 
 const retryIn = (seconds: number) => ({ "retry-after": String(seconds) });
@@ -49,19 +49,19 @@ const table: Record<ErrorKind, WireError> = {
   no_such_object: refused(404, null),
   model_not_found: refused(404, "model_not_found", final),
   method_not_allowed: refused(405, "method_not_allowed"),
-  // What is still on its way would be taken for the next request.
+  // The rest of the body would be read as the next request.
   body_timeout: refused(408, "body_timeout", { connection: "close" }),
   client_stalled: refused(408, "client_stalled"),
   payload_too_large: refused(413, "payload_too_large"),
   unsupported_media_type: refused(415, "unsupported_media_type"),
   too_many_requests: limited("requests", "rate_limit_exceeded"),
   too_many_tokens: limited("tokens", "rate_limit_exceeded"),
-  // Clients retry after a 429; this one stays until something is deleted.
+  // Clients retry after a 429, but this error stays until something is deleted.
   quota_exceeded: { ...limited("insufficient_quota", "insufficient_quota"), headers: final },
   internal: failed(500, "internal_error"),
   // The remote server of a model broke off, or its answer cannot be read.
   upstream_failed: failed(502, "upstream_failed"),
-  // It does not take what this node sends it: a matter of the node's configuration, or of its own.
+  // It rejects what this node sends it: the configuration of either is wrong.
   upstream_refused: failed(502, "upstream_refused", final),
   model_not_ready: failed(503, "model_not_ready", retryIn(2)),
   overloaded: failed(503, "queue_full", retryIn(5)),
@@ -74,13 +74,13 @@ export interface ErrorFormat {
   /** The body's schema, under its name in the OpenAPI document. */
   name: string;
   schema: TSchema;
-  /** The message is fit for a caller. */
+  /** `told.message` is safe to show to a caller. */
   body(error: NodeError, told: { message: string; requestId: string }): object;
-  /** Other statuses than the OpenAI API's, by kind. */
+  /** Statuses that differ from the OpenAI API's, by kind. */
   statuses?: Readonly<Partial<Record<ErrorKind, number>>>;
 }
 
-/** Any thrown value as the domain's error; what was not foreseen says nothing of its inside. */
+/** Any thrown value as a `NodeError`; an unexpected one reveals no internals. */
 export function toNodeError(error: unknown): NodeError {
   if (error instanceof NodeError) return error;
   return new NodeError(
@@ -90,14 +90,14 @@ export function toNodeError(error: unknown): NodeError {
   );
 }
 
-/** What a request that failed is answered; what was not foreseen is logged under its id. */
+/** The response to a failed request; an unexpected error is logged under the request's id. */
 export function toErrorResponse(
   error: unknown,
   request: Request,
   context: Answered,
   log: Log,
 ): Response {
-  // Nobody is left to read it; the log must not count it as a failure of the node.
+  // The client is gone; the log must not count this as a failure of the node.
   if (request.signal.aborted) return new Response(null, { status: clientGone });
   const known = toNodeError(error);
   if (known.kind === "internal") log.error("a request failed", { id: context.id, error });
@@ -120,11 +120,11 @@ export function answerError(
   });
 }
 
-/** The same outside of a request that the node knows. */
+/** `answerError` without a request context. */
 export const errorResponse = (error: NodeError): Response =>
   answerError(error, { id: "", errorFormat: undefined, fieldNames: chatNames });
 
-/** Both may repeat what the caller wrote, which may be as long as a body. */
+/** Both may quote the caller's text, which may be as long as a body. */
 const longest = { message: 2000, param: 200 };
 
 export function errorBody(error: NodeError): ErrorAnswer {
@@ -133,7 +133,7 @@ export function errorBody(error: NodeError): ErrorAnswer {
   return { error: { message: toldMessage(error), type, param, code } };
 }
 
-/** What a caller is told: as much as it needs, and nothing of the node's inside. */
+/** The message for a caller, without the node's internals. */
 function toldMessage(error: NodeError): string {
   const message = shorten(error.message, longest.message);
   return table[error.kind].status < 500 ? message : redactPaths(message);
@@ -145,8 +145,8 @@ const shorten = (text: string, most: number): string =>
 const openaiErrors: ErrorFormat = { name: "Error", schema: ErrorAnswer, body: errorBody };
 
 /**
- * The errors of the specification's five operations, where a model that is not found is a 500. Clients
- * repeat that status, and not all of them can be told that it does not help.
+ * The errors of the specification's five operations, where an unknown model is a 500. Clients retry
+ * that status, and not all of them heed `x-should-retry`.
  */
 export const specifiedErrors: ErrorFormat = { ...openaiErrors, statuses: { model_not_found: 500 } };
 
@@ -159,6 +159,6 @@ const credentials = /\/\/[^\s/@]+@/g;
 
 const hidden = "(a path on the node)";
 
-/** Hides paths and credentials in messages about the node's own trouble before a client sees them. */
+/** Hides paths and credentials in messages about the node's own failures. */
 export const redactPaths = (message: string): string =>
   message.replace(credentials, "//").replace(absolute, hidden).replace(relative, hidden);

@@ -1,4 +1,4 @@
-/** Which fields of a request the node does not act on: found by its schema, named in the answer's header and in the log. */
+/** Finds the fields of a request that the node ignores, and names them in a header and the log. */
 import { KindGuard, type TObject, type TSchema } from "@sinclair/typebox";
 import type { Log } from "../../core/log.ts";
 import type { RequestContext } from "../request-context.ts";
@@ -6,12 +6,12 @@ import { type FieldUse, isUnexamined, readingOf, refuse, useOf } from "../wire/f
 
 export const ignoredHeader = "x-paddock-ignored";
 
-/** A value that fits the schema, where it stands, the object it is in, and the places found so far. */
+/** `at`: the path of a valid value; `parent`: the object it is in; `found`: the paths so far. */
 type Examine = (value: unknown, at: string, parent: object, found: string[]) => void;
 
 /**
- * The places of fields that a schema does not know or says to be ignored: `ranking_options.speed`.
- * Throws where one is rejected. A field that is null counts as absent.
+ * Finds fields that a schema does not know or ignores, by path: `ranking_options.speed`.
+ * Throws if a field is rejected. A field that is null counts as absent.
  */
 export function fieldExaminer(schema: TSchema): (body: unknown) => string[] {
   const examine = examinerOf(schema);
@@ -22,7 +22,7 @@ export function fieldExaminer(schema: TSchema): (body: unknown) => string[] {
   };
 }
 
-/** Made once for a schema, since lists may be as long as a body; undefined where there is nothing to find. */
+/** Built once per schema, since lists may be as long as a body; undefined: nothing to find. */
 function examinerOf(schema: TSchema): Examine | undefined {
   const use = useOf(schema);
   if (use !== undefined) return byUse(use);
@@ -50,13 +50,13 @@ const byUse =
     found.push(at);
   };
 
-/** What a value may be, as far as there is something to find in it. */
+/** The forms of a value that may contain ignored or rejected fields. */
 interface Forms {
   objects: ExaminedObject[];
-  /** Of a list. */
+  /** For the items of a list. */
   items: Examine | undefined;
   values: Map<unknown, Examine>;
-  /** What becomes of an object that is none of these. */
+  /** What happens to an object that matches none of these. */
   others: "unsaid" | "ignored";
 }
 
@@ -85,7 +85,7 @@ function collectForms(schema: TSchema, forms: Forms): void {
 }
 
 interface ExaminedObject {
-  /** Whether a value has what tells the variant from others: what it must have, literals, what it must not. */
+  /** Whether a value is of this variant, by its required, literal and forbidden properties. */
   isMeant(value: object): boolean;
   examine: Examine;
 }
@@ -122,7 +122,7 @@ function objectOf({ properties, required = [] }: TObject): ExaminedObject {
   };
 }
 
-/** Says it beside what was said of the request before. */
+/** Adds the names to those already in the header, and logs them. */
 export function announceIgnored(
   names: readonly string[],
   { id, headers }: Pick<RequestContext, "id" | "headers">,
@@ -136,7 +136,7 @@ export function announceIgnored(
   log[level]("a request has fields that are not acted on", { id, ignored });
 }
 
-/** What each log was told already: an agent sends the same fields in every turn. */
+/** What each log already has: an agent sends the same fields in every turn. */
 const told = new WeakMap<Log, Set<string>>();
 const mostRemembered = 256;
 
@@ -150,7 +150,7 @@ function isNew(ignored: string, log: Log): boolean {
 
 const mostNamed = 32;
 
-/** The names as a header value, whatever characters the caller put into them. */
+/** The names as a valid header value, whatever characters they contain. */
 function toHeaderValue(names: readonly string[]): string {
   const safe = names
     .slice(0, mostNamed)

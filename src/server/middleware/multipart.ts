@@ -1,4 +1,4 @@
-/** Reads `multipart/form-data` as it comes: its fields are few and short, and its one file is handed on piece by piece. */
+/** Reads `multipart/form-data` as a stream: a few short fields, and one file, chunk by chunk. */
 import { Busboy, type BusboyInstance } from "@fastify/busboy";
 import { onAbort, untilAborted } from "../../core/abort.ts";
 import { byteSize } from "../../core/byte-size.ts";
@@ -7,24 +7,24 @@ import { quoted } from "../../core/quoted.ts";
 
 export interface UploadLimits {
   maxFileBytes: number;
-  /** How long nothing may come. */
+  /** The longest pause in an upload. */
   bodyTimeoutMs: number;
 }
 
 interface UploadedPart {
-  /** As the client calls it, without a path; empty where it says nothing. */
+  /** The client's name for it, without a path; empty if it sent none. */
   filename: string;
   bytes: AsyncIterable<Uint8Array>;
 }
 
 interface ReadForm<Received> {
   fields: ReadonlyMap<string, string>;
-  /** What became of the file; absent where there was none. */
+  /** The result for the file, if there was one. */
   received?: Received;
 }
 
 const most = { fields: 16, parts: 24, fieldSize: 16_384, headerPairs: 32, headerSize: 8192 };
-/** What may be around the file. */
+/** Bytes allowed around the file. */
 const envelope = 1 << 20;
 
 export class UploadForm implements Disposable {
@@ -40,8 +40,8 @@ export class UploadForm implements Disposable {
   }
 
   /**
-   * Reads the form to its end. `receive` hears of the file in the field `name`, which may come before
-   * the fields that say what it is for. Where the form is refused, what `receive` reads fails too.
+   * Reads the form to its end. `receive` gets the file in the field `name`, which may come before
+   * the fields that describe it. If the form is rejected, the stream that `receive` reads fails too.
    */
   async read<Received>(
     name: string,
@@ -70,7 +70,7 @@ export class UploadForm implements Disposable {
         return;
       }
       cut = (reason) => stream.destroy(toError(reason));
-      // Heard by who reads it; without a listener it would end the process.
+      // The consumer gets the error; without a listener it would end the process.
       stream.on("error", () => {});
       receiving = receive({ filename: filename ?? "", bytes: this.#bounded(stream, name) });
       receiving.catch(fail);
@@ -90,13 +90,13 @@ export class UploadForm implements Disposable {
         : { fields, received: await untilAborted(receiving, failure.signal) };
     } catch (error) {
       fail(error);
-      // Nobody is told before what came of the file is gone again.
+      // Fails only after the partial file has been removed.
       await receiving?.catch(() => {});
       throw error;
     }
   }
 
-  /** Nobody reads what is still to come. */
+  /** Stops reading the body. */
   [Symbol.dispose](): void {
     this.#stop();
   }
@@ -123,7 +123,7 @@ export class UploadForm implements Disposable {
     }
   }
 
-  /** Feeds the parser for as long as it keeps up: the sender waits while the disk is behind. */
+  /** Feeds the parser with backpressure: the sender waits while the disk is slow. */
   async #pump(form: BusboyInstance, failure: AbortSignal): Promise<void> {
     const { body } = this.#request;
     const { maxFileBytes, bodyTimeoutMs } = this.#limits;
@@ -153,12 +153,12 @@ export class UploadForm implements Disposable {
   }
 }
 
-/** Turns of the loop in which the parser finishes; it needs two or three. */
+/** Turns of the event loop that the parser has to finish; it needs two or three. */
 const turns = 100;
 
 /**
- * Fails where the parser has everything, the file is received, and it does not finish: it waits for
- * ever for the rest of a part whose header does not end.
+ * Fails if the parser has all input and the file is received, but it does not finish: it waits
+ * forever for the rest of a part whose header does not end.
  */
 async function stuck(receiving: Promise<unknown> | undefined): Promise<never> {
   await receiving;
@@ -166,7 +166,7 @@ async function stuck(receiving: Promise<unknown> | undefined): Promise<never> {
   throw malformed("has a part whose header does not end with an empty line");
 }
 
-/** The next piece; late where none comes for so long. */
+/** The next chunk; fails if none comes within `ms`. */
 async function inTime<Value>(
   next: Promise<Value>,
   failure: AbortSignal,

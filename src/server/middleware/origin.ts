@@ -1,14 +1,14 @@
-/** Which way a request came: for another host, from another site's page, through a proxy. And CORS. */
+/** Checks a request's host, origin and proxy headers; and CORS. */
 import { NodeError } from "../../core/errors.ts";
 import { quoted } from "../../core/quoted.ts";
 
-/** What this machine calls itself. */
+/** This machine's own names. */
 const own = /^(localhost|[a-z0-9.-]+\.localhost|127(\.\d{1,3}){3}|\[::1\])$/;
 
 /**
- * Rejects a request for a host that is neither this machine nor among those allowed. Against DNS
- * rebinding: a stranger's page can have its own name point to 127.0.0.1 and then ask what listens
- * there, but its requests still name the stranger's host.
+ * Rejects a request for a host that is neither this machine nor allowed. Against DNS rebinding: an
+ * attacker's page can point its own name at 127.0.0.1 and send requests to what listens there, but
+ * those requests still name the attacker's host.
  */
 export function checkHost(request: Request, allowed: readonly string[]): void {
   const host = request.headers.get("host") ?? new URL(request.url).host;
@@ -25,7 +25,7 @@ const longest = 80;
 const shorten = (host: string): string =>
   host.length > longest ? `${host.slice(0, longest)}…` : host;
 
-/** What changes nothing; without CORS no page reads the answer. */
+/** Methods that change nothing; without CORS, no page can read the answer. */
 const safe: readonly string[] = ["GET", "HEAD", "OPTIONS"];
 
 /**
@@ -46,17 +46,17 @@ export function checkOrigin({ method, headers }: Request, allowed: readonly stri
   );
 }
 
-/** As browsers call a page of the same origin, and a person who typed the address. */
+/** `Sec-Fetch-Site` of a page of the same origin, and of an address that the user typed. */
 const ownSites: readonly string[] = ["same-origin", "none"];
 
-/** Browsers say nothing of the site to plain HTTP on a network. A proxy may have changed the host. */
+/** Browsers send no `Sec-Fetch-Site` over a network's plain HTTP. A proxy may change the host. */
 function isOwn(origin: string, headers: Headers): boolean {
   const host = URL.parse(origin)?.host;
   const names = [headers.get("host"), headers.get("x-forwarded-host")];
   return host !== undefined && names.some((name) => name?.toLowerCase() === host);
 }
 
-/** What proxies, tunnels and load balancers add. One that adds nothing cannot be told from a program here. */
+/** Headers of proxies, tunnels and load balancers. One without any looks like a local program. */
 const marks = [
   "forwarded",
   "via",
@@ -79,8 +79,8 @@ interface ForwardedRules {
 }
 
 /**
- * Rejects a request that a proxy passed on to a node that asks nobody for a key. Such a node listens on
- * loopback for its own machine; a proxy on that machine would let the whole world in.
+ * Rejects a request that a proxy forwarded to a node without keys. Such a node listens on loopback
+ * for its own machine; a proxy on that machine would let the whole world in.
  */
 export function checkForwarded(
   request: Request,
@@ -114,7 +114,7 @@ const exposed = [
 ].join(", ");
 const preflightSeconds = 600;
 
-/** What every answer carries for CORS; without allowed origins nothing. Never credentials: a key is sent by the page itself, as a header. */
+/** CORS headers, if origins are allowed. Never credentials: pages send keys in a header. */
 export function corsHeaders(request: Request, origins: readonly string[]): Record<string, string> {
   if (origins.length === 0) return {};
   const isOpen = origins.includes("*");
@@ -128,7 +128,7 @@ export function corsHeaders(request: Request, origins: readonly string[]): Recor
   };
 }
 
-/** The answer to a preflight request; undefined for any other request, or for an origin that may not ask. */
+/** The answer to a preflight request of an allowed origin; undefined for any other request. */
 export function answerPreflight(
   request: Request,
   origins: readonly string[],
@@ -141,7 +141,7 @@ export function answerPreflight(
     status: 204,
     headers: {
       "access-control-allow-methods": methods,
-      // Clients send headers of their own beside the known ones, and none is refused without a browser.
+      // Clients send their own headers too, and outside of a browser none is rejected.
       "access-control-allow-headers": requested(headers),
       "access-control-max-age": String(preflightSeconds),
     },

@@ -1,4 +1,4 @@
-/** Rate limits: a lease for every request of an operation that costs something, what its caller has left, and what it is charged. */
+/** Rate limits: leases for requests, headers with the remaining limits, and charged tokens. */
 import {
   type CallerLimits,
   type LimitedCaller,
@@ -14,35 +14,35 @@ import type { OperationFacts } from "../operation.ts";
 import { type RequestContext, usedTokens } from "../request-context.ts";
 import type { Caller } from "./authentication.ts";
 
-/** What a request was granted; disposed of when its answer has ended, which gives its place back. */
+/** A request's place within the limits; disposed when the answer has ended, which frees it. */
 export interface RateLimitLease extends Disposable {
-  /** Whose requests count together, as a name that is no secret. */
+  /** The caller whose requests count together; the name is not a secret. */
   readonly caller: string;
-  /** Whose evaluated prompts this one may share; absent: those of all who have none. */
+  /** Requests with the same scope share evaluated prompts, as do all those without one. */
   readonly prefixScope: string | undefined;
-  /** Takes a place for each of the answers that the request turns out to be for; or refuses it. */
+  /** Reserves a place for each answer that the request asks for, or rejects it. */
   reserve(answers: number): void | Promise<void>;
-  /** Counts it as so many requests; or refuses it. */
+  /** Counts it as several requests, or rejects it. */
   countAs(requests: number): Promise<void>;
   charge(tokens: number): void | Promise<void>;
 }
 
 export interface RateLimitSettings {
   limiter: Limiter;
-  /** Counts what each address, and what beside answers, is in progress here: this node's to bear and no other's. */
+  /** Counts requests of each address, and those without a place: limits of this node alone. */
   addresses: RateLimiter;
   connections: Connections;
-  /** For callers who have none of their own. */
+  /** Limits of callers without their own. */
   callerLimits: CallerLimits;
-  /** Most requests in progress from one address; 0: no bound. */
+  /** Most requests in progress from one address; 0: no limit. */
   connectionsPerClient: number;
-  /** Whether keys share the evaluated beginnings of their prompts. */
+  /** Whether keys share evaluated prompt prefixes. */
   sharePrefixes: boolean;
 }
 
 /**
- * Grants the request a lease, or refuses it; writes into the headers what the caller has left.
- * Only where other nodes are asked is there something to wait for.
+ * Grants the request a lease or rejects it, and sets headers with the caller's remaining limits.
+ * Asynchronous only if limits are shared with other nodes.
  */
 export function acquireLease(
   request: Request,
@@ -57,7 +57,7 @@ export function acquireLease(
   if (client !== undefined) leases.use(addresses.lease(client));
   if (!takesPlace) leases.use(addresses.lease(beside(caller)));
   const decision = limiter.acquire(caller);
-  // Held until the model is done with what was asked, also where the client left before.
+  // Held until the model has finished, even if the client left before.
   const held = leases.move();
   const settle = (decided: Decision): RateLimitLease => {
     const lease = toLease(decided, { caller, context, held, settings });
@@ -71,10 +71,10 @@ export function acquireLease(
   });
 }
 
-/** Most requests in progress of a caller without a limit that take no place of its answers. */
+/** Most requests in progress without a place, for a caller without a limit. */
 const mostBeside = 32;
 
-/** What takes no place of a caller's answers has as many of its own: each may be megabytes. */
+/** The limit of requests without a place, equal to `concurrency`: each may be megabytes. */
 const beside = ({ id, called, limits: { concurrency } }: LimitedCaller): LimitedCaller => ({
   id: `${id} beside`,
   called,
@@ -84,7 +84,7 @@ const beside = ({ id, called, limits: { concurrency } }: LimitedCaller): Limited
 interface LeaseParts {
   caller: LimitedCaller;
   context: RequestContext;
-  /** Whatever else ends with the request. */
+  /** Resources that end with the request. */
   held: DisposableStack;
   settings: RateLimitSettings;
 }
@@ -167,14 +167,14 @@ function headersOf(what: string, rateLimit: RateLimit | undefined): Record<strin
   };
 }
 
-/** `250ms`, `1s`, `6m0s`; rounded up. */
+/** `250ms`, `1s` or `6m0s`, rounded up. */
 export function formatReset(ms: number): string {
   if (ms < 1000) return `${Math.ceil(ms)}ms`;
   const seconds = Math.ceil(ms / 1000);
   return seconds < 60 ? `${seconds}s` : `${Math.floor(seconds / 60)}m${seconds % 60}s`;
 }
 
-/** Charges the tokens that a request used to its caller, also where its answer broke off. What was charged once is not charged again. */
+/** Charges a request's tokens to its caller, once, even if the answer broke off. */
 export function meter(context: RequestContext): void | Promise<void> {
   if (context.isMetered) return;
   context.isMetered = true;
@@ -185,7 +185,7 @@ export function meter(context: RequestContext): void | Promise<void> {
   if (used !== undefined) return context.lease.charge((used.prompt ?? 0) + used.completion);
 }
 
-/** A caller who leaves owes the prompt that the model had begun with, and so does one who wanted no more than it; of one that failed nothing came. */
+/** An answer is owed if it has tokens, is complete, or had begun when the caller left. */
 const owes =
   (hasLeft: boolean) =>
   ({ generatedTokens, startedAt, usage }: Extract<FinishedWork, { type: "answered" }>): boolean =>

@@ -1,4 +1,4 @@
-/** The body and the query of a request as values that are valid for its operation, or an error that names the field. What is too much is never built. */
+/** Reads and validates a request's body and query; an oversized one is rejected before parsing. */
 import type { Static, TObject, TSchema } from "@sinclair/typebox";
 import { TypeCompiler } from "@sinclair/typebox/compiler";
 import { NodeError } from "../../core/errors.ts";
@@ -8,7 +8,7 @@ import type { AskedFor, Operation, ReadRequest } from "../operation.ts";
 import { refuse } from "../wire/fields.ts";
 import { fieldExaminer } from "./ignored-fields.ts";
 
-/** `bytes`: the body; absent where the operation takes none. */
+/** `bytes`: the body, if the operation takes one. */
 export async function readRequest<Services>(
   { facts, lists, read }: Pick<Operation<Services>, "facts" | "lists" | "read">,
   bytes: Uint8Array | undefined,
@@ -22,7 +22,7 @@ export async function readRequest<Services>(
   throw invalid(facts.body?.schema, body);
 }
 
-/** Why a value breaks a schema, as an error that names the field. */
+/** The error for a value that breaks a schema; it names the field. */
 export function invalid(schema: TSchema | undefined, body: unknown): NodeError {
   const violation = schema === undefined ? undefined : findViolation(schema, body);
   if (violation === undefined) return new NodeError("internal", "A body failed without a reason.");
@@ -42,7 +42,7 @@ function messageOf({ path, kind, expected, found, knownKeys }: Violation): strin
   return `${name} must be ${expected}; found ${found}.`;
 }
 
-/** Rejects what is small in bytes and large in everything else, before any of it is built. */
+/** Rejects JSON that is small in bytes but deep or with too many values, before it is parsed. */
 async function checkSize(bytes: Uint8Array): Promise<void> {
   const excess = await new JsonSize().addInSlices(bytes);
   if (excess === undefined) return;
@@ -77,11 +77,11 @@ function decode(bytes: Uint8Array): string {
 
 export interface BodyLimits {
   maxBodyBytes: number;
-  /** How long it may take to arrive. */
+  /** How long the body may take to arrive. */
   bodyTimeoutMs: number;
 }
 
-/** The body's bytes, whole or rejected: JSON by its type, not too large, and in time. */
+/** The complete body; rejects one that is not `application/json`, too large or too late. */
 export async function readBody(request: Request, limits: BodyLimits): Promise<Uint8Array> {
   const { maxBodyBytes: maxBytes } = limits;
   const type = request.headers.get("content-type")?.split(";")[0]?.trim().toLowerCase();
@@ -106,7 +106,7 @@ export async function readBody(request: Request, limits: BodyLimits): Promise<Ui
   return Buffer.concat(chunks);
 }
 
-/** The chunks until the time is up. It is counted for the whole body, so that a trickle is late too. */
+/** The chunks, within a time limit for the whole body, so that a trickle is late too. */
 async function* inTime(
   body: ReadableStream<Uint8Array> | null,
   ms: number,
@@ -115,7 +115,7 @@ async function* inTime(
   const reader = body.getReader();
   const { promise: late, reject } = Promise.withResolvers<never>();
   const timer = setTimeout(() => reject(overdue(ms / 1000)), ms);
-  // Nobody awaits it after a body that came in time.
+  // Nothing awaits it if the body arrived in time.
   late.catch(() => {});
   try {
     for (;;) {
@@ -125,7 +125,7 @@ async function* inTime(
     }
   } finally {
     clearTimeout(timer);
-    // Nobody reads what is still to come; after the end this does nothing.
+    // Drops the rest of the body; does nothing after its end.
     reader.cancel().catch(() => {});
   }
 }
@@ -144,7 +144,7 @@ export interface ListLimits {
 export interface ListBound {
   param: string;
   limit: keyof ListLimits;
-  /** Whether the bound is for such a list, by its first item; default: for every one. */
+  /** Whether the limit applies to a list, by its first item; default: always. */
   isFor?: (first: unknown) => boolean;
 }
 
@@ -153,7 +153,7 @@ const settings: Readonly<Record<keyof ListLimits, string>> = {
   maxInputs: "limits.max_inputs",
 };
 
-/** Rejects lists that are longer than the node accepts. Looks at lengths only: nothing in a list counts before it is known not to be too long. */
+/** Rejects lists that are too long, by their length alone, before any item is validated. */
 function checkLists(body: unknown, bounds: readonly ListBound[], limits: ListLimits): void {
   for (const { param, limit, isFor = () => true } of bounds) {
     const list: unknown = Object(body)[param];
@@ -169,11 +169,11 @@ function checkLists(body: unknown, bounds: readonly ListBound[], limits: ListLim
 
 interface ReadQuery<Query> {
   query: Query;
-  /** Names that the schema does not know, and what it says to be ignored. */
+  /** Names that the schema does not know or ignores. */
   ignored: () => string[];
 }
 
-/** Reads what stands behind the `?` of an address; without a schema it is not looked at. A parameter that is left empty counts as absent; a list may be written `name=a&name=b`, with `[]` behind the name. */
+/** Reads query parameters. An empty one counts as absent; lists: `name=a&name=b` or `name[]=a`. */
 export function queryReader<Query extends TObject>(
   schema: Query | undefined,
 ): (asked: URLSearchParams) => ReadQuery<Static<Query>> {
@@ -182,7 +182,7 @@ export function queryReader<Query extends TObject>(
   const examine = schema === undefined ? () => [] : fieldExaminer(schema);
   const known = new Map(Object.entries(schema?.properties ?? {}));
   const isList = (name: string): boolean => known.get(name)?.type === "array";
-  /** `include` of `include[]` and `include[0]`, where that is a list. */
+  /** `include` for `include[]` and `include[0]`, if it is a list. */
   const nameOf = (written: string): string => {
     const name = written.replace(/\[\d{0,3}\]$/, "");
     return isList(name) ? name : written;
@@ -211,19 +211,19 @@ export function queryReader<Query extends TObject>(
   };
 }
 
-/** Its number; else the text, for the schema to refuse. */
+/** The number, or else the text, which the schema rejects. */
 const toInteger = (text: string): unknown => (/^-?\d{1,15}$/.test(text) ? Number(text) : text);
 
-/** How deep it may nest: what walks it later does so by calling itself. */
+/** The deepest nesting allowed: later code walks the value recursively. */
 export const deepestNesting = 256;
-/** Values of any kind; more than the token ids of a thousand long texts. */
+/** Values of any type; more than the token ids of a thousand long texts. */
 export const mostValues = 1_000_000;
-/** Members of objects, which cost ten times what an item of a list does. */
+/** Properties of objects; each costs ten times as much as a list item. */
 export const mostKeys = 100_000;
 
 interface JsonExcess {
   what: "nesting" | "values" | "keys";
-  /** The field of the outermost object that it lies in, where there is one. */
+  /** The top-level field that it is in, if any. */
   field: string | undefined;
 }
 
@@ -232,32 +232,32 @@ const [openList, openObject, closeList, closeObject] = [0x5b, 0x7b, 0x5d, 0x7d];
 
 const longText = 64;
 
-/** Bytes that are looked at before others get their turn: some milliseconds. */
+/** Bytes scanned before other requests get a turn: a few milliseconds. */
 const sliceBytes = 1 << 20;
 
-/** How far a text was looked at. */
+/** The state of a scan. */
 interface Scan {
   json: Uint8Array;
   at: number;
   depth: number;
-  /** Of the outermost object: where the text that came last begins and ends. */
+  /** Start and end of the last string in the top-level object. */
   from: number;
   to: number;
-  /** The one that was last a field's name. */
+  /** The last string that was a field's name. */
   field: Uint8Array | undefined;
 }
 
-/** How much JSON texts hold, told from their bytes; over any number of texts, so that many small ones are no way around the bounds. */
+/** Counts values in JSON without parsing it; in total, so many small texts cannot evade limits. */
 export class JsonSize {
   #values = 0;
   #keys = 0;
 
-  /** Counts one more text as far as the bounds; text that is not JSON is counted as well as possible. */
+  /** Counts one more text, up to the limits; invalid JSON is counted as well as possible. */
   add(json: Uint8Array): JsonExcess | undefined {
     return this.#advance(begin(json), json.length);
   }
 
-  /** The same for a text that may be long, piece by piece. */
+  /** `add` in slices, for a text that may be long. */
   async addInSlices(json: Uint8Array): Promise<JsonExcess | undefined> {
     const scan = begin(json);
     while (scan.at < json.length) {
@@ -313,13 +313,13 @@ const begin = (json: Uint8Array): Scan => ({
   field: undefined,
 });
 
-/** Where the quote is that ends the text which begins at `from`. */
+/** The position of the quote that ends the string at `from`. */
 function endOfText(json: Uint8Array, from: number): number {
   let at = from + 1;
   while (at < json.length && json[at] !== quote) {
     at += json[at] === backslash ? 2 : 1;
     if (at - from !== longText) continue;
-    // A long text tends to end at the first quote there is, which is found many times as fast.
+    // A long string usually ends at the next quote, and `indexOf` finds it many times faster.
     const first = json.indexOf(quote, at);
     if (first !== -1 && json[first - 1] !== backslash) return first;
   }
@@ -335,7 +335,7 @@ function nameOf(text: Uint8Array | undefined): string | undefined {
   }
 }
 
-/** What is too much, as the end of a sentence. */
+/** The end of a sentence for each excess. */
 export const excessText: Readonly<Record<JsonExcess["what"], string>> = {
   nesting: `is nested too deep: a body may have ${deepestNesting} levels`,
   values: `holds too much: a body may have ${mostValues} values. Split it into several requests`,

@@ -1,4 +1,4 @@
-/** What is logged of a request: its id, its line in the access log, and prompts where the operator wants them. */
+/** Request logging: the request's id, the access log, and the optional prompt log. */
 import type { Log, LogFields } from "../../core/log.ts";
 import type { RequestRecord, Telemetry } from "../../core/ports/telemetry.ts";
 import type { RequestContext } from "../request-context.ts";
@@ -7,7 +7,7 @@ export const requestIdHeader = "x-request-id";
 
 const usable = /^[A-Za-z0-9._-]{1,128}$/;
 
-/** The id that an answer and its log lines share: the caller's own, where it sent a usable one. */
+/** The id of an answer and its log lines: the caller's own, if it sent a valid one. */
 export function requestId(request: Request): string {
   const offered = request.headers.get(requestIdHeader);
   return offered !== null && usable.test(offered) ? offered : `req_${crypto.randomUUID()}`;
@@ -18,7 +18,7 @@ export interface Observers {
   log: Log;
 }
 
-/** Tells metrics, traces and the access log once the request has ended, streams included. */
+/** Reports a request to metrics, traces and the access log when it, or its stream, has ended. */
 export function observe(context: RequestContext, { telemetry, log }: Observers): void {
   void context.ended.then((record) => {
     log.info("request", accessLogFields(record));
@@ -26,7 +26,7 @@ export function observe(context: RequestContext, { telemetry, log }: Observers):
   });
 }
 
-/** One line of the access log; what is not known, or does not apply, is left out. */
+/** One line of the access log, without fields that are unknown or do not apply. */
 function accessLogFields(record: RequestRecord): LogFields {
   const { tokens } = record;
   const fields = {
@@ -53,10 +53,10 @@ const rounded = (ms: number | undefined): number | undefined =>
   ms === undefined ? undefined : Math.round(ms * 10) / 10;
 
 const longestKey = 128;
-/** Characters and values of one line: nothing else is done while it is written. */
+/** Most characters and values of a line: writing it blocks everything else. */
 const most = { characters: 65_536, values: 1024 };
 
-/** What is asked and answered, only where the operator wants it logged. */
+/** Logs prompts and answers, if the operator enabled it. */
 export class PromptLog {
   readonly #log: Log | undefined;
 
@@ -85,7 +85,7 @@ export class PromptLog {
   }
 }
 
-/** The value as far as there is room; what is left out is said in its place. */
+/** The value as far as there is room, with a note in place of what is left out. */
 function shorten(value: unknown, left: { characters: number; values: number }): unknown {
   left.values--;
   if (typeof value === "string") {

@@ -1,4 +1,4 @@
-/** What every API does when an answer begins: the caller's options, what is ignored, the prompt log. */
+/** Begins an answer, for every API: caller options, ignored fields, prompt log. */
 import type { ChatAnswer, ChatRequest, ChatService } from "../../core/chat/chat-service.ts";
 import type { Grounding } from "../../core/chat/rag.ts";
 import { given } from "../../core/given.ts";
@@ -15,7 +15,7 @@ export interface ChatNeeds {
   log: Log;
 }
 
-/** With the caller's place, limits and vector stores; what the model does not act on is announced. */
+/** Begins an answer as the caller, and announces settings that the model ignores. */
 export async function beginAnswer(
   request: ChatRequest,
   context: RequestContext,
@@ -30,7 +30,7 @@ export async function beginAnswer(
   );
 }
 
-/** The same for what `begin` asks, of any service. */
+/** `beginAnswer` for any service that `begin` calls. */
 export async function beginWith(
   begin: (options: Omit<CallOptions, "onStart">) => ChatAnswer | Promise<ChatAnswer>,
   context: RequestContext,
@@ -40,11 +40,11 @@ export async function beginWith(
   const { caller, prefixScope } = lease;
   const begun = await begin({ signal, caller, ...given({ prefixScope }), report });
   announceIgnored(begun.ignored.map(wireName), context, log);
-  // Nothing stands between the model and the reader unless prompts are logged.
+  // Without a prompt log, events go to the client directly.
   return context.logsPrompts ? recorded(begun, context) : begun;
 }
 
-/** The same answer; the prompt log will have the text of each choice, also where it does not come to its end. */
+/** Records the text of each choice for the prompt log, even if the answer is incomplete. */
 function recorded(answer: ChatAnswer, context: Pick<RequestContext, "loggedAnswer">): ChatAnswer {
   const texts = Array.from({ length: answer.choices }, () => "");
   context.loggedAnswer = () => ({ texts });

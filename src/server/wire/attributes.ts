@@ -1,4 +1,4 @@
-/** Attributes of files, metadata, and what is searched by them, on the wire. */
+/** Schemas of file attributes, metadata and search filters. */
 import { Type as T } from "@sinclair/typebox";
 import type { AttributeFilter } from "../../core/documents/records.ts";
 import { NodeError } from "../../core/errors.ts";
@@ -23,7 +23,7 @@ export const Attributes = T.Record(
   },
 );
 
-/** The pairs, none of whose names is too long. */
+/** Returns the pairs; rejects a name that is empty or too long. */
 export function checkedPairs<Pairs extends Readonly<Record<string, unknown>>>(
   pairs: Pairs,
   field: string,
@@ -42,7 +42,7 @@ const lists = ["in", "nin"] as const;
 const compounds = ["and", "or"] as const;
 const types: readonly string[] = [...comparisons, ...lists, ...compounds];
 
-/** As OpenAI's API has them; the rest is checked where they are read. */
+/** OpenAI's filters; `toFilter` checks what the schema does not. */
 export const Filter = unexamined(
   T.Object(
     {
@@ -123,7 +123,7 @@ function scalar(value: unknown, at: string): string | number | boolean {
   throw refuse(at, `must be a text of at most ${most.text} characters, a number, or true or false`);
 }
 
-/** Vector stores that are searched as one; each is searched for itself. */
+/** Vector stores that are searched together; each one is a separate search. */
 export const StoreReferences = T.Array(T.String({ minLength: 1 }), {
   minItems: 1,
   maxItems: most.stores,

@@ -1,9 +1,9 @@
-/** What the parts of one completion share, of chat and of prompts, and how its chunks are written. */
+/** Shared by chat and text completions: schemas of usage and logprobs, and the chunk writer. */
 import { type Static, Type as T } from "@sinclair/typebox";
 import type { TokenLogprob, TokenLogprobs, TokenUsage } from "../../core/ports/chat-engine.ts";
 import { accepted, count, nullable, open } from "./fields.ts";
 
-/** Each API puts its own id and object before these. */
+/** Each API adds its own `id` and `object`. */
 export const headFields = {
   created: T.Integer({ description: "Unix time in seconds." }),
   model: T.String(),
@@ -13,9 +13,9 @@ export const headFields = {
   }),
 };
 
-/** Writes chunks as JSON. With the usage in a last chunk of its own, the others say that theirs is null. */
+/** Writes chunks as JSON. With `includeUsage`, every chunk but the last has `usage: null`. */
 export class ChunkWriter<Choice extends object> {
-  /** Everything but the choices is the same in every chunk: it is serialised once. */
+  /** Everything but the choices is the same in every chunk, and serialized once. */
   readonly #start: string;
   readonly #end: string;
 
@@ -55,7 +55,7 @@ export const Usage = T.Object({
 
 export type Usage = Static<typeof Usage>;
 
-/** Of several answers to one prompt the prompt counts once; what one had to evaluate was not cached. */
+/** Several answers to one prompt count it once. A token that one had to evaluate is not cached. */
 export function toUsage(usages: readonly TokenUsage[]): Usage {
   const sum = (of: (usage: TokenUsage) => number): number =>
     usages.reduce((total, usage) => total + of(usage), 0);
@@ -95,7 +95,7 @@ const toLogprob = ({ token, logprob, bytes }: TokenLogprob): Static<typeof Logpr
   bytes: [...bytes],
 });
 
-/** Options of a stream of completions. */
+/** The field `stream_options`. */
 export const streamOptions = nullable(
   T.Object(
     {

@@ -1,17 +1,17 @@
-/** What an API calls the parts of a request that errors of the domain are about. */
+/** Each API's field names for the parts of a request that domain errors are about. */
 import { NodeError, type Subject } from "../../core/errors.ts";
 import { given } from "../../core/given.ts";
 
-/** The field of each part; `at`: which one, where the error is about one of several. */
+/** The field of each part; `at`: its index, if the error is about one of several. */
 export type FieldNames = Readonly<Record<Subject["part"], (at?: number) => string>>;
 
-/** A list as a whole, or what is at fault of one of it. */
+/** The path of a list, or of a field of one of its items. */
 export const inList =
   (list: string, field = "") =>
   (at?: number): string =>
     at === undefined ? list : `${list}[${at}]${field}`;
 
-/** Those of OpenAI's chat and completions. */
+/** The field names of OpenAI's chat and completions. */
 export const chatNames: FieldNames = {
   messages: inList("messages"),
   call: inList("messages", ".tool_call_id"),
@@ -24,7 +24,7 @@ export const chatNames: FieldNames = {
   "max tokens": () => "max_tokens",
 };
 
-/** The same error with the API's field; the message begins with it where it does not name it. */
+/** The error with the API's field name, which is put before the message unless it has it. */
 export function named(error: NodeError, names: FieldNames): NodeError {
   const { kind, message, subject, retryAfterMs } = error;
   if (subject === undefined) return error;
@@ -35,7 +35,7 @@ export function named(error: NodeError, names: FieldNames): NodeError {
   return new NodeError(kind, told, { param, ...given({ retryAfterMs }), cause: error });
 }
 
-/** Runs a check of the domain; its errors have the API's fields. */
+/** Runs a check of the domain; its errors get the API's field names. */
 export function withNames<Value>(names: FieldNames, check: () => Value): Value {
   try {
     return check();

@@ -1,9 +1,9 @@
-/** Fields of requests: how schemas write them, and what they say of those that the node does not act on. */
+/** Schema helpers for request fields: accepted, ignored or rejected. */
 import { type SchemaOptions, type Static, Type as T, type TSchema } from "@sinclair/typebox";
 import { NodeError } from "../../core/errors.ts";
 import { type Given, given } from "../../core/given.ts";
 
-/** Unknown fields are let in, and the header `x-paddock-ignored` names them. */
+/** Unknown fields are allowed, and named in the header `x-paddock-ignored`. */
 export const open = { additionalProperties: true } as const;
 
 export const orNull = <Schema extends TSchema>(schema: Schema, options: SchemaOptions = {}) =>
@@ -18,7 +18,7 @@ export function optional<Schema extends TSchema>(
   return T.Optional(described);
 }
 
-/** May be null, which means the same as absent. It is described here, or by its schema. */
+/** May be null, which means absent. The description is the argument, or the schema's own. */
 export const nullable = <Schema extends TSchema>(
   schema: Schema,
   description?: string,
@@ -36,20 +36,20 @@ export const oneOf = <const Name extends string>(
 
 export const count = (description?: string) => T.Integer({ minimum: 0, ...given({ description }) });
 
-/** What becomes of a field, or of one of its values, that has no effect. */
+/** How a field, or one of its values, is handled if it has no effect. */
 export interface FieldUse {
   kind: "accepted" | "ignored" | "rejected";
-  /** A sentence; of a rejected field what its error says behind the field's name. */
+  /** A sentence; for a rejected field, the error message after the field's name. */
   why: string;
-  /** Values that are accepted all the same; `parent`: the object that the field is in. */
+  /** Whether a value is accepted nevertheless; `parent`: the object that the field is in. */
   unless?: (value: unknown, parent: object) => boolean;
-  /** The same, for a person. */
+  /** The values of `unless`, for the documentation. */
   except?: string;
 }
 
 type UseOptions = Pick<FieldUse, "unless" | "except">;
 
-/** Keywords of a schema; as symbols, so that the OpenAPI document has their descriptions alone. */
+/** Schema keywords. They are symbols, so that the OpenAPI document has only the descriptions. */
 const useKey = Symbol("use");
 const unexaminedKey = Symbol("unexamined");
 const readAsKey = Symbol("read as");
@@ -60,18 +60,18 @@ export const accepted = (why: string) => T.Optional(acceptedAs(T.Unknown(), why)
 export const acceptedAs = <Schema extends TSchema>(schema: Schema, why: string): Schema =>
   annotated(schema, { kind: "accepted", why }, `Accepted without effect. ${why}`);
 
-/** The node does not act on the field, and the header `x-paddock-ignored` names it. */
+/** The node ignores the field, and the header `x-paddock-ignored` names it. */
 export const ignored = (why: string, options?: UseOptions) =>
   T.Optional(ignoredAs(T.Unknown(), why, options));
 
-/** The same of a field whose values are checked, or of one value among others. */
+/** `ignored` for a field whose values are validated, or for one value among others. */
 export const ignoredAs = <Schema extends TSchema>(
   schema: Schema,
   why: string,
   options: UseOptions = {},
 ): Schema => annotated(schema, { kind: "ignored", why, ...options }, `Ignored. ${why}`);
 
-/** Without the field the answer would be another one: the request is a 400. `why` continues "'field' …". */
+/** Ignoring the field would change the answer: a 400. `why` continues "'field' …". */
 export const rejected = (why: string, options?: UseOptions) =>
   T.Optional(rejectedAs(T.Unknown(), why, options));
 
@@ -86,7 +86,7 @@ function annotated<Schema extends TSchema>(schema: Schema, use: FieldUse, text: 
   return { ...schema, description, [useKey]: use };
 }
 
-/** What is let in without a look at its fields. */
+/** Accepts an object without examining its fields. */
 export const unexamined = <Schema extends TSchema>(schema: Schema): Schema => ({
   ...schema,
   [unexaminedKey]: true,
@@ -94,13 +94,13 @@ export const unexamined = <Schema extends TSchema>(schema: Schema): Schema => ({
 
 interface ReadAs {
   schema: TSchema;
-  /** What becomes of an object that is none of the schema's variants; default: nothing is said of it. */
+  /** How an object that matches no variant is handled; default: it is not reported. */
   others: "unsaid" | "ignored";
 }
 
 /**
- * An object whose fields depend on its type: the schema lets all of them in, and `variants` say which
- * are known and what becomes of them. What is missing is said where the object is read.
+ * An object whose fields depend on its type: the schema allows any, and `variants` say which are
+ * known and how each is handled. Missing fields are reported where the object is read.
  */
 export const readAs = <Schema extends TSchema>(
   schema: Schema,
@@ -111,12 +111,12 @@ export const readAs = <Schema extends TSchema>(
   [readAsKey]: { schema: T.Union([...variants]), others } satisfies ReadAs,
 });
 
-/** What schemas say in these keywords. */
+/** The values of these keywords in a schema. */
 export const useOf = (schema: TSchema): FieldUse | undefined => Reflect.get(schema, useKey);
 export const isUnexamined = (schema: TSchema): boolean => Reflect.has(schema, unexaminedKey);
 export const readingOf = (schema: TSchema): ReadAs | undefined => Reflect.get(schema, readAsKey);
 
-/** The error for a field that cannot be taken as it is. `why` goes on where the field's name ends: "is not JSON". */
+/** The error for an invalid field. `why` continues after the field's name: "is not JSON". */
 export const refuse = (param: string, why: string): NodeError =>
   new NodeError("invalid_request", `'${param}' ${why}.`, { param });
 
@@ -126,14 +126,14 @@ type NonNull<Fields> = {
 
 type NullAsUndefined<Value> = null extends Value ? undefined : never;
 
-/** Fields of a body: one that is null counts as absent, while 0, false and "" count. */
+/** Removes fields that are null or undefined; 0, false and "" stay. */
 export function withoutNulls<Fields extends object>(fields: Fields): Given<NonNull<Fields>>;
 export function withoutNulls(fields: object): object {
   const entries = Object.entries(fields).map(([key, value]) => [key, value ?? undefined]);
   return given(Object.fromEntries(entries));
 }
 
-/** Times as the OpenAI API has them: Unix time in whole seconds. */
+/** Unix time in whole seconds, as in the OpenAI API. */
 export const toSeconds = (date: Date): number => Math.floor(date.getTime() / 1000);
 
 export const secondsNow = (): number => toSeconds(new Date());
@@ -154,7 +154,7 @@ export type ErrorAnswer = Static<typeof ErrorAnswer>;
 
 type Input = string | number[];
 
-/** Texts, or token ids in their place: one of them, or a list. A list of numbers is one input. */
+/** Whether this is a single input, a text or a list of token ids, and not a list of inputs. */
 export const isOneInput = (
   input: Input | readonly (string | number | number[])[],
 ): input is Input => typeof input === "string" || typeof input[0] === "number";

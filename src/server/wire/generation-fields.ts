@@ -1,11 +1,11 @@
-/** How an answer is drawn and when it ends: the fields that APIs share, and what they mean. */
+/** Sampling and generation fields that the APIs share. */
 import { type Static, Type as T, type TObject, type TProperties } from "@sinclair/typebox";
 import type { GenerationSettings, Sampling } from "../../core/ports/chat-engine.ts";
 import { count, nullable, withoutNulls } from "./fields.ts";
 
 type StaticOf<Fields extends TProperties> = Static<TObject<Fields>>;
 
-/** A number whose default is the model's. */
+/** A number that defaults to the model's setting. */
 const tunable = (minimum: number, maximum: number, fallback: number, description: string) =>
   nullable(
     T.Number({ minimum, maximum }),
@@ -77,7 +77,7 @@ export function toSampling(body: SamplingBody): Partial<Sampling> {
   return Object.fromEntries(said);
 }
 
-/** Those of OpenAI's APIs but for sampling. `note`: what is said of each of them besides. */
+/** OpenAI's generation fields except sampling. `note`: appended to each description. */
 const fieldsWith = (note: string) => ({
   stop: nullable(
     T.Union([
@@ -105,7 +105,7 @@ const fieldsWith = (note: string) => ({
 
 export const generationFields = fieldsWith("");
 
-/** For an API that does not have them itself. */
+/** For an API whose specification lacks these fields. */
 export const generationExtensions = fieldsWith(" An extension.");
 
 type GenerationBody = StaticOf<typeof generationFields>;

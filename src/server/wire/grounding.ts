@@ -1,4 +1,4 @@
-/** The field that says how an answer is grounded. */
+/** The request field `rag`, and the retrieval report of a grounded answer. */
 import { type Static, Type as T } from "@sinclair/typebox";
 import { type RagRequest, ragPolicies } from "../../core/chat/rag.ts";
 import type { Scope } from "../../core/limits/api-key.ts";
@@ -77,7 +77,7 @@ export const PointMetadata = T.Object({
   }),
   heading: orNull(T.String(), { description: "The headings above it." }),
   position: count("Its place in the document, from 0."),
-  // Not there in what a page stored before there were any.
+  // Missing in conversations that the page stored before this field existed.
   file_id: nullable(T.String(), "The document as a file of its vector store."),
   vector_store_id: nullable(
     T.String(),

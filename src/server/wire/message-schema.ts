@@ -1,8 +1,8 @@
-/** Messages as chat and retrieval take them; apart from what reads them, since the page knows their types. */
+/** Message schemas of chat and retrieval; a separate file, since the page imports their types. */
 import { type Static, Type as T } from "@sinclair/typebox";
 import { accepted, ignored, nullable, oneOf, open, rejected, unexamined } from "./fields.ts";
 
-/** A content part of any type; only text is read, the rest is rejected. */
+/** A content part of any type; only text is accepted when it is read. */
 const Part = unexamined(
   T.Object(
     { type: T.String(), text: T.Optional(T.String()), refusal: T.Optional(T.String()) },
@@ -15,7 +15,7 @@ const content = {
   description: "Text, or a list of text parts that are joined.",
 };
 
-/** What clients send back of an earlier answer, with fields of its stream. */
+/** Calls of an earlier answer that clients send back, with fields of its stream. */
 const FunctionCall = unexamined(
   T.Object({ name: T.String({ minLength: 1 }), arguments: T.String() }, open),
 );
@@ -44,7 +44,7 @@ export const Message = T.Object(
     ),
     tool_call_id: nullable(T.String({ minLength: 1, description: "The call a tool answers." })),
     name: ignored("The models' templates have no place for the writer's name.", {
-      // It names the function, and is always about the call before it.
+      // Here it names the function; the message always answers the call before it.
       unless: (_, message) => Reflect.get(message, "role") === "function",
       except: "with the role `function`",
     }),

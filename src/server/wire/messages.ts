@@ -1,4 +1,4 @@
-/** Messages of OpenAI's chat as the domain's: parts joined, complete, and checked as a conversation. */
+/** Converts OpenAI's chat messages to the domain's, and validates the conversation. */
 import { checkConversation } from "../../core/chat/conversation.ts";
 import type { ChatMessage, ToolCall } from "../../core/ports/chat-engine.ts";
 import { quoted } from "../../core/quoted.ts";
@@ -8,7 +8,7 @@ import { refuse } from "./fields.ts";
 import type { Message, Part } from "./message-schema.ts";
 
 export function toChatMessages(sent: readonly Message[]): ChatMessage[] {
-  // One count for all: the arguments of many calls are as large as one call's can be.
+  // One count for all calls: many small arguments add up to a large one.
   const size = new JsonSize();
   const messages = withToolCalls(sent).map((message, index) =>
     toChatMessage(message, `messages[${index}]`, size),
@@ -54,7 +54,7 @@ function toToolCall(
   return { id, name, arguments: checkedArguments(text, `${at}.function.arguments`, size) };
 }
 
-/** The older form of calls and their results, of which there is one at a time, as the form that replaced it. */
+/** Converts the older `function_call` messages, with one call at a time, to `tool_calls`. */
 function withToolCalls(sent: readonly Message[]): readonly Message[] {
   if (!sent.some(({ role, function_call: call }) => role === "function" || call)) return sent;
   return sent.map(({ function_call: call, ...message }, index): Message => {
@@ -76,10 +76,10 @@ function withToolCalls(sent: readonly Message[]): readonly Message[] {
   });
 }
 
-/** Of a call that has no id: it is known by its place. */
+/** The older form has no call ids, so the message's index identifies the call. */
 const olderCallId = (index: number): string => `call_${index}`;
 
-/** A call's arguments as JSON that is known not to be too large; `size` counts those of all calls. */
+/** Checks that a call's arguments are JSON of an allowed size; `size` counts all calls. */
 export function checkedArguments(text: string, param: string, size: JsonSize): string {
   const complete = text === "" ? "{}" : text;
   const excess = size.add(Buffer.from(complete));
@@ -112,15 +112,15 @@ function textOf(content: Message["content"], at: string): string {
   return textOfParts(content, `${at}.content`, partTypes);
 }
 
-/** What an API calls the types of its parts. */
+/** An API's names for the types of content parts. */
 export interface PartTypes {
-  /** Those whose text is read. */
+  /** Types whose text is read. */
   readable: ReadonlySet<string>;
-  /** What the others hold, for a person. */
+  /** What the other types hold, for the error message. */
   names: ReadonlyMap<string, string>;
 }
 
-/** The text of content whose parts are joined; other parts than text are rejected. `at`: where it stands. */
+/** The joined text of the parts; rejects parts that are not text. `at`: the content's path. */
 export function textOfParts(
   content: string | readonly Part[],
   at: string,

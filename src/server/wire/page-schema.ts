@@ -1,4 +1,4 @@
-/** Pages of lists on the wire, as the OpenAI API has them. */
+/** Pagination as in the OpenAI API: query parameters, page schemas and cursors. */
 import { Type as T, type TProperties, type TSchema } from "@sinclair/typebox";
 import { given } from "../../core/given.ts";
 import type { Page, PageRequest } from "../../core/page.ts";
@@ -10,7 +10,7 @@ interface PageLimits {
   usual: number;
 }
 
-/** What may be asked of a list, besides `more`. */
+/** Query parameters of a list; `more`: those of one operation. */
 export const pageQuery = <More extends TProperties>({ most, usual }: PageLimits, more: More) =>
   T.Object({
     limit: optional(T.Integer({ minimum: 1, maximum: most }), "Most items of the page.", usual),
@@ -61,7 +61,7 @@ export function toPage<Item, Shown extends { id: string }>(
   };
 }
 
-/** What an operation that lists answers, in the OpenAPI document. */
+/** The answer of a list operation in the OpenAPI document. */
 export const pageAnswer = <Item extends { id: string }>(
   name: string,
   schema: TSchema,
@@ -74,7 +74,7 @@ export const pageAnswer = <Item extends { id: string }>(
   example: toPage({ items: [example], hasMore: false }, (one: Item) => one),
 });
 
-/** The same of one that deletes. */
+/** The answer of a delete operation in the OpenAPI document. */
 export const deletedAnswer = (
   name: string,
   object: string,
@@ -87,7 +87,7 @@ export const deletedAnswer = (
   example: { id, object, deleted: true },
 });
 
-/** Tells OpenAI's clients how soon to poll for what is in progress; they would wait five seconds. */
+/** Tells OpenAI's clients how soon to poll; without it, they wait five seconds. */
 const header = "openai-poll-after-ms";
 const pollMs = 250;
 
@@ -98,7 +98,7 @@ export function tellWhenToPoll(
   if (status === "in_progress") headers[header] = pollMs;
 }
 
-/** A page of a list that is whole in memory, in the order of its items; cursors are their ids. */
+/** A page of a list in memory, in the order of its items; cursors are item ids. */
 export function pageOfItems<Item extends { id: string }>(
   items: readonly Item[],
   { limit, order, after, before }: PageRequest,

@@ -1,4 +1,4 @@
-/** A function that a model may call, as the OpenAI API's chat has it. */
+/** Function tools as in OpenAI's chat API, and the check of `tool_choice`. */
 import { type Static, Type as T } from "@sinclair/typebox";
 import type { Tool, ToolChoice, ToolUse } from "../../core/ports/chat-engine.ts";
 import { quoted } from "../../core/quoted.ts";
@@ -41,7 +41,7 @@ interface OfferedTools {
   parallel: boolean;
 }
 
-/** The tools that are offered and which of them is to be called, checked together; undefined where none may be. */
+/** Checks the tools and the choice together; undefined if no tool may be called. */
 export function checkedToolUse(
   { tools, choice, parallel }: OfferedTools,
   fields: FieldNames,
