@@ -1,7 +1,7 @@
 /**
- * The typed client of the API, for the command line and the page. It runs in a browser too: of the
- * node it knows the wire types alone. Answers are taken for what their types say; a caller of other
- * servers than a node checks them (`tolerant-answers.ts`).
+ * The typed API client, for the command line and the page. It runs in a browser too, so it imports
+ * only the server's wire types. Answers are not validated; to call servers other than a node,
+ * check them with `tolerant-answers.ts`.
  */
 import { ApiError, statusError } from "./api-error.ts";
 import { readChunks } from "./event-stream.ts";
@@ -16,11 +16,11 @@ import type {
 } from "./wire.ts";
 
 interface ApiClientOptions {
-  /** Where the API is, without a slash at its end: `/v1`, `https://host/v1`. */
+  /** The API's base URL, without a trailing slash: `/v1`, `https://host/v1`. */
   baseUrl: string;
-  /** The API key, asked for at each request; default: none. */
+  /** Returns the API key; called for each request. Default: none. */
   key?: () => string | null | undefined;
-  /** `manual`: a redirect is an error, so that the key goes to no other server. Default: `follow`. */
+  /** `manual`: a redirect is an error, so that no other server gets the key. Default: `follow`. */
   redirect?: "follow" | "manual";
 }
 
@@ -29,20 +29,20 @@ export interface RequestOptions {
 }
 
 interface AnyRequestOptions extends RequestOptions {
-  /** Default: POST where there is a body, else GET. */
+  /** Default: POST with a body, otherwise GET. */
   method?: "GET" | "POST" | "DELETE";
   body?: object;
-  /** Besides the key and the body's type. */
+  /** In addition to the key and the content type. */
   headers?: Readonly<Record<string, string>>;
 }
 
-/** A request's fields; one that is undefined is left out of the JSON. */
+/** A request's fields; undefined ones are left out of the JSON. */
 type Fields<Request extends { model: unknown; messages: unknown }> = Pick<
   Request,
   "model" | "messages"
 > & { [Name in keyof Request]?: Request[Name] | undefined };
 
-/** Without `stream`: the method that is called decides it. */
+/** Without `stream`, which the called method sets. */
 export type ChatRequest = Omit<Fields<ChatCompletionRequest>, "stream">;
 
 export class ApiClient {
@@ -68,7 +68,7 @@ export class ApiClient {
     return await json(await this.request("/retrieve", { ...options, body }));
   }
 
-  /** Settles when the response begins; its chunks end at `[DONE]`. */
+  /** Resolves when the response begins; the chunks end at `[DONE]`. */
   async streamChat(
     request: ChatRequest,
     options?: RequestOptions,
@@ -77,30 +77,30 @@ export class ApiClient {
     return readChunks(body, options?.signal);
   }
 
-  /** The response itself, for servers that may send a whole answer where a stream was asked for. */
+  /** The raw response, for servers that may send a complete answer instead of a stream. */
   async requestChatStream(request: ChatRequest, options?: RequestOptions): Promise<Response> {
     const body = { ...request, stream: true };
     return await this.request("/chat/completions", { ...options, body });
   }
 
-  /** A node that is not ready says why, with a status that is no success. */
+  /** A node that is not ready reports why, with an error status. */
   async readiness(options?: RequestOptions): Promise<Readiness> {
     return await json(await this.#send(`${this.#root}/ready`, options));
   }
 
-  /** In Prometheus' text format. */
+  /** Metrics in Prometheus' text format. */
   async metrics(options?: RequestOptions): Promise<string> {
     const response = await this.#send(`${this.#root}/metrics`, options);
     if (!response.ok) throw await statusError(response);
     return await response.text();
   }
 
-  /** Readiness and metrics are beside the API's version, not under it. */
+  /** Readiness and metrics are not under `/v1`. */
   get #root(): string {
     return this.#baseUrl.replace(/\/v1$/, "");
   }
 
-  /** The response of any operation of the API; a status other than 2xx is an error. */
+  /** Calls any operation of the API; throws if the status is not 2xx. */
   async request(path: string, options?: AnyRequestOptions): Promise<Response> {
     const response = await this.#send(`${this.#baseUrl}${path}`, options);
     if (response.ok) return response;

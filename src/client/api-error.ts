@@ -1,20 +1,20 @@
-/** The one error of the client: why a request has no answer, or why its answer ended early. */
+/** The client's error: why a request has no answer, or why its answer ended early. */
 import type { ErrorAnswer } from "./wire.ts";
 
 type ApiErrorKind =
-  /** No response came: nothing listens there, or the network is gone. */
+  /** No response: nothing listens there, or the network is down. */
   | "unreachable"
   /** The response has a status other than 2xx. */
   | "status"
-  /** The server sent an error in the middle of a stream. */
+  /** The server sent an error during a stream. */
   | "stream_error"
   /** The stream ended without `[DONE]`. */
   | "stream_interrupted"
-  /** What the server sent is not JSON. */
+  /** The server did not send JSON. */
   | "not_json";
 
 interface ApiErrorDetails {
-  /** The response; its status, and its headers such as `retry-after`. */
+  /** The response, for its status and headers such as `retry-after`. */
   response?: Pick<Response, "status" | "headers">;
   sent?: SentError;
   cause?: unknown;
@@ -22,13 +22,13 @@ interface ApiErrorDetails {
 
 export class ApiError extends Error {
   override readonly name = "ApiError";
-  /** Undefined where the error did not come as a status. */
+  /** Undefined if the error did not come with a status. */
   readonly status: number | undefined;
   readonly headers: Headers | undefined;
-  /** The reason, for a program: `queue_full`. */
+  /** The machine-readable reason: `queue_full`. */
   readonly code: string | null;
   readonly param: string | null;
-  /** The server's own words, where it sent some. */
+  /** The server's own message, if it sent one. */
   readonly serverMessage: string | undefined;
 
   constructor(
@@ -45,15 +45,15 @@ export class ApiError extends Error {
   }
 }
 
-/** The error in a body of a node; other servers send less of it. */
+/** The error object in a response body; other servers may send only a part. */
 type SentError = Pick<ErrorAnswer["error"], "message"> &
   Partial<Pick<ErrorAnswer["error"], "code" | "param">>;
 
-/** The error that a body or a frame of a stream holds; undefined where it holds none. */
+/** The error in a body or a stream frame, if there is one. */
 export function sentError(body: unknown): SentError | undefined {
   if (!isObject(body)) return undefined;
   const { error } = body;
-  // Some servers send a bare text.
+  // Some servers send a plain string.
   if (typeof error === "string") return { message: error };
   if (!isObject(error) || typeof error.message !== "string") return undefined;
   const { message, code, param } = error;

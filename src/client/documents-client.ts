@@ -1,10 +1,10 @@
-/** Files and vector stores, asked of a node through its client. A vector store is a collection. */
+/** Client for files and vector stores. A vector store is a collection. */
 import { type ApiClient, json, type RequestOptions } from "./api-client.ts";
 import type { FileObject, ListPage, PassagePage, VectorStore, VectorStoreFile } from "./wire.ts";
 
 interface PageOptions extends RequestOptions {
   limit: number;
-  /** The page behind the item with this id. */
+  /** The page after the item with this id. */
   after?: string | undefined;
 }
 
@@ -21,7 +21,7 @@ export class DocumentsClient {
     this.#api = api;
   }
 
-  /** How large a file may be; undefined where the node does not say so. */
+  /** The largest file that the node accepts, if it reports one. */
   async maxFileBytes(options?: RequestOptions): Promise<number | undefined> {
     const { headers } = await this.#api.request("/files?limit=1", options);
     const bytes = Number(headers.get("x-paddock-max-file-bytes") ?? Number.NaN);
@@ -57,7 +57,7 @@ export class DocumentsClient {
     await this.#api.request(pathOf(store), { ...options, method: "DELETE" });
   }
 
-  /** The newest first. */
+  /** Newest first. */
   async storeFiles(
     store: string,
     { limit, after, ...options }: PageOptions,

@@ -1,11 +1,11 @@
-/** Server-sent events of the OpenAI API, as clients read them: this one, and the gateway. */
+/** Parses server-sent events of the OpenAI API, for this client and the gateway. */
 import { createParser } from "eventsource-parser";
 import { ApiError, sentError } from "./api-error.ts";
 import type { ChatCompletionChunk } from "./wire.ts";
 
 export const endOfStream = "[DONE]";
 
-/** The data of events: what each piece of the body brings, so that nothing waits for later events. */
+/** The data of the events in each chunk of the body, so that none waits for later ones. */
 export async function* eventData(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<string[]> {
   const events: string[] = [];
   const parser = createParser({ onEvent: ({ data }) => events.push(data) });
@@ -14,7 +14,7 @@ export async function* eventData(bytes: AsyncIterable<Uint8Array>): AsyncGenerat
     parser.feed(decoder.decode(piece, { stream: true }));
     if (events.length > 0) yield events.splice(0);
   }
-  // The last event may lack the empty line that ends it.
+  // The last event may lack its closing empty line.
   parser.feed("\n\n");
   if (events.length > 0) yield events;
 }
@@ -38,7 +38,7 @@ export async function* readChunks(
   throw interrupted();
 }
 
-/** Not every browser iterates a stream by itself. */
+/** Not every browser can iterate over a stream. */
 async function* piecesOf(body: Body, signal?: AbortSignal): AsyncGenerator<Uint8Array> {
   const reader = body?.getReader();
   if (reader === undefined) return;

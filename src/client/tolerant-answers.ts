@@ -1,12 +1,12 @@
 /**
- * What a chat needs of an answer at least, checked: other servers of the OpenAI API send less than a
- * node does, send null for what is absent, and have names of their own. Only the command line
- * imports this: TypeBox's checks would add a third to the size of the page.
+ * Validates the minimum that a chat needs of an answer: other servers of the OpenAI API send less
+ * than a node does, send null for absent fields, and use other names. Only the command line imports
+ * this: TypeBox's checks would add a third to the size of the page.
  */
 import { type Static, Type as T, type TSchema } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
 
-/** Gives the answer where it holds what is needed; undefined where it does not. */
+/** Returns the answer if it matches the schema, otherwise undefined. */
 const reader =
   <Schema extends TSchema>(schema: Schema) =>
   (answer: unknown): Static<Schema> | undefined =>
@@ -14,7 +14,7 @@ const reader =
 
 const text = T.Optional(T.Union([T.String(), T.Null()]));
 
-/** Some servers say `reasoning` where a node says `reasoning_content`. */
+/** Some servers send `reasoning` instead of `reasoning_content`. */
 const Delta = T.Object({ content: text, reasoning_content: text, reasoning: text });
 
 export type TolerantDelta = Static<typeof Delta>;
@@ -33,7 +33,7 @@ export const readCompletion = reader(
 
 export const readModelList = reader(T.Object({ data: T.Array(T.Object({ id: T.String() })) }));
 
-/** A type of model that is not known yet is no failure. */
+/** Accepts model types that this version does not know. */
 export const readNodeInfo = reader(
   T.Object({ models: T.Array(T.Object({ name: T.String(), type: T.String() })) }),
 );

@@ -1,4 +1,4 @@
-/** The wire types of the API, taken from the server's schemas. Types only: a bundle of the page gets nothing of the server. */
+/** The API's wire types, from the server's schemas. Types only: pages bundle no server code. */
 import type { ChatCompletionChunk } from "../server/operations/chat/schema.ts";
 import type { NodeInfo } from "../server/operations/node/schema.ts";
 import type { RetrieveResult } from "../server/operations/retrieve/schema.ts";
@@ -25,9 +25,9 @@ export interface PassagePage {
 }
 
 export type ModelInfo = NodeInfo["models"][number];
-/** A passage that was found; its metadata is there where it was asked for. */
+/** A retrieved passage, with metadata if the request asked for it. */
 export type Point = RetrieveResult["points"][number];
-/** What a chat's answer is grounded in, with points as retrieval has them: a browser may have stored some without metadata. */
+/** The passages of a grounded answer; a browser may have stored points without metadata. */
 export type Retrieval = Omit<NonNullable<ChatCompletionChunk["retrieval"]>, "points"> & {
   points: Point[];
 };

@@ -1,4 +1,4 @@
-/** Documents as tools and resources read them: the services, and the passages of one, in their order. */
+/** Reads a document's passages in order, for MCP tools and resources. */
 import type { StoreFile } from "../core/documents/records.ts";
 import type { StoreAccess } from "../core/documents/store-access.ts";
 import type { FileText, StoreFileService } from "../core/documents/store-file-service.ts";
@@ -9,10 +9,10 @@ import { redactPaths } from "../server/middleware/errors.ts";
 import type { Work } from "./tools.ts";
 
 interface DocumentPlace {
-  /** Id or name of its collection. */
+  /** The collection's id or name. */
   collection: string;
   document: string;
-  /** The field that names the collection, for a refusal. */
+  /** The field that names the collection, for error messages. */
   field: string;
 }
 
@@ -22,9 +22,9 @@ interface DocumentText {
   collection: string;
   total: number;
   passages: FileText[];
-  /** Whether passages were left out, or one was cut, for their length. */
+  /** Whether passages were left out or cut because of their length. */
   isCut: boolean;
-  /** Whether the document goes on behind them. */
+  /** Whether the document continues after these passages. */
   hasMore: boolean;
 }
 
@@ -62,7 +62,7 @@ function checkReadable({ file, status, failure }: StoreFile): void {
   throw new NodeError("invalid_request", `The document '${file}' ${why}.`);
 }
 
-/** How much text one answer may have: a client puts all of it before a model. */
+/** Most characters of an answer: a client passes all of it to a model. */
 const most = 200_000;
 
 interface Budgeted<Item> {
@@ -70,7 +70,7 @@ interface Budgeted<Item> {
   isCut: boolean;
 }
 
-/** The first of them, as far as there is room; one that is longer than all of it is cut. */
+/** The first items that fit; a first item that is too long by itself is cut. */
 export function withinBudget<Item extends { text: string }>(all: readonly Item[]): Budgeted<Item> {
   const items: Item[] = [];
   let left = most;

@@ -1,4 +1,4 @@
-/** One request of MCP's streamable HTTP, answered for itself: there is no session that strangers could fill. */
+/** MCP's streamable HTTP, each request by itself: there are no sessions for strangers to fill. */
 import { WebStandardStreamableHTTPServerTransport } from "@modelcontextprotocol/sdk/server/webStandardStreamableHttp.js";
 import { untilAborted } from "../core/abort.ts";
 import type { McpRequest } from "../server/operations/mcp/operation.ts";
@@ -9,7 +9,7 @@ interface Answer {
   text: string;
 }
 
-/** Several messages are answered one after the other: together they take no more of the node than one. */
+/** Answers a batch of messages one by one, so that it uses no more of the node than one message. */
 export async function answerOverHttp(
   { message, headers }: McpRequest,
   options: McpServerOptions,
@@ -43,7 +43,7 @@ async function answerOne(
   }
 }
 
-/** The body was read already. */
+/** The request for the transport, without the body, which is already parsed. */
 function asRequest(headers: Headers): Request {
   const version = headers.get("mcp-protocol-version");
   return new Request("http://node/mcp", {
@@ -56,7 +56,7 @@ function asRequest(headers: Headers): Request {
   });
 }
 
-/** Clients must take streams as well; one that takes JSON is answered, since nothing else is sent. */
+/** MCP requires clients to accept streams too. JSON is enough here: nothing else is sent. */
 const accepted = (accept: string | null): string =>
   accept === null || /application\/(json|\*)|\*\/\*/.test(accept)
     ? "application/json, text/event-stream"

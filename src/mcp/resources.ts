@@ -1,15 +1,15 @@
-/** Documents as resources: listed page by page, and read by their addresses. */
+/** Documents as MCP resources: lists them in pages, and reads them by URI. */
 import { NodeError } from "../core/errors.ts";
 import { given } from "../core/given.ts";
 import { quoted } from "../core/quoted.ts";
 import { documentText } from "./documents.ts";
 import type { Work } from "./tools.ts";
 
-/** Ids, which are looked up and never opened as paths. */
+/** Ids, which are looked up and never used as paths. */
 interface DocumentAddress {
   collection: string;
   document: string;
-  /** The passage that it is read from; default: the first. */
+  /** The position of the first passage to read; default: 0. */
   from?: number;
 }
 
@@ -23,7 +23,7 @@ export function toUri({ collection, document, from = 0 }: DocumentAddress): stri
   return `paddock://documents/${path}${from === 0 ? "" : `?from=${from}`}`;
 }
 
-/** Undefined where it is no such address. */
+/** Undefined if the URI is not a document's. */
 function fromUri(uri: string): DocumentAddress | undefined {
   const [, collection, document, from = "0"] =
     uri.length > longestUri ? [] : (form.exec(uri) ?? []);
@@ -59,7 +59,7 @@ interface Resource {
   mimeType: string;
 }
 
-/** A page may be short: so many collections are looked into for one, and some are empty. */
+/** A page may be short: it covers a limited number of collections, and some are empty. */
 export async function listResources(
   cursor: string | undefined,
   work: Work,
@@ -92,7 +92,7 @@ async function nextCollection(
   return items[0]?.store.id;
 }
 
-/** `last`: the last one that was looked at, where there are more. */
+/** `last`: the last document of this page, if there are more. */
 async function documentsOf(
   collection: string,
   after: string | undefined,
@@ -113,7 +113,7 @@ async function documentsOf(
   return { found, ...given({ last: hasMore ? items.at(-1)?.file : undefined }) };
 }
 
-/** A collection that cannot be opened now, or is of another model, has nothing to read; the others have. */
+/** Skips a collection that cannot be opened or is of another model; the others can be read. */
 function unlessClosed(error: unknown, after: string | undefined): { items: []; hasMore: false } {
   if (error instanceof NodeError && after === undefined) return { items: [], hasMore: false };
   throw error;
@@ -144,11 +144,11 @@ export async function readResource(uri: string, work: Work) {
   return { contents, ...(next === undefined ? {} : { _meta: { "paddock/next": next } }) };
 }
 
-/** Where a list of all collections' documents goes on: in a collection, after a document. */
+/** Where the list of all documents continues: in a collection, after a document. */
 interface ListPlace {
-  /** The collection that is listed; absent: the one behind `after`. */
+  /** The collection being listed; absent: the one after `after`. */
   within?: string;
-  /** The document, or the collection, that was listed last. */
+  /** The document or collection that was listed last. */
   after: string;
 }
 

@@ -1,4 +1,4 @@
-/** The node as a server of the Model Context Protocol, for one caller. */
+/** The node's MCP server (Model Context Protocol), for one caller. */
 import { McpServer } from "@modelcontextprotocol/sdk/server/mcp.js";
 import {
   CallToolRequestSchema,
@@ -27,16 +27,16 @@ import {
 export interface McpServerOptions {
   version: string;
   session: McpSession;
-  /** What documents are read with, once that is there. */
+  /** Resolves to the document services when they are ready. */
   documents: (signal: AbortSignal) => Promise<McpDocuments>;
 }
 
 const tools: readonly Tool[] = [searchDocuments, readDocument, listCollections, listDocuments];
 
-/** What a key must open besides, for resources: their list names every document. */
+/** The scope that a key needs for resources: their list names every document. */
 const resourceScope: Scope = "documents";
 
-/** One for all: each takes more time to make than most answers. */
+/** Shared: creating one takes longer than most answers. */
 const jsonSchemaValidator = new AjvJsonSchemaValidator();
 
 const instructions =
@@ -54,10 +54,10 @@ export function createMcpServer({ version, session, documents }: McpServerOption
   };
   const server = new McpServer({ name: "paddock", version }, { instructions, jsonSchemaValidator });
   const handlers = server.server;
-  // Given to the constructor they would promise to tell of changes, for which there is no session.
+  // If passed to the constructor, they would promise change notifications, which need a session.
   handlers.registerCapabilities({ tools: {}, ...(opens(resourceScope) ? { resources: {} } : {}) });
 
-  /** Does it for the caller, until the caller, or the request, has enough. */
+  /** Runs `body` for the caller, until the session or the request is aborted. */
   const doing = async <Result>(
     scope: Scope,
     asked: AbortSignal,
@@ -85,7 +85,7 @@ export function createMcpServer({ version, session, documents }: McpServerOption
       const text = JSON.stringify(result);
       return { content: [{ type: "text", text }], structuredContent: result };
     } catch (error) {
-      // The model that called it can mend what it asked.
+      // A tool result, not an RPC error: the model that called the tool can correct its arguments.
       const { message } = toRpcError(error, onFault);
       return { content: [{ type: "text", text: message }], isError: true };
     }
@@ -111,7 +111,7 @@ function unknownTool(name: string): RpcError {
   );
 }
 
-/** An error of JSON-RPC; the SDK's own puts a prefix before the sentence. */
+/** A JSON-RPC error; the SDK's own adds a prefix to the message. */
 class RpcError extends Error {
   readonly code: number;
 
@@ -123,14 +123,14 @@ class RpcError extends Error {
 
 const rpcCodes = { invalidParams: -32602, internal: -32603, noSuchResource: -32002 };
 
-/** By what the specification of MCP, or of JSON-RPC, calls it; all else is an internal error. */
+/** Codes of MCP and JSON-RPC for kinds of error; all others are internal errors. */
 const codes: Partial<Record<ErrorKind, number>> = {
   invalid_request: rpcCodes.invalidParams,
   context_length_exceeded: rpcCodes.invalidParams,
   no_such_object: rpcCodes.noSuchResource,
 };
 
-/** A sentence for the caller; of what was not foreseen it tells nothing, and `onFault` hears it. */
+/** An error that is safe to show to the caller; an unexpected one goes to `onFault`. */
 function toRpcError(error: unknown, onFault: (error: unknown) => void): RpcError {
   if (error instanceof RpcError) return error;
   const known = toNodeError(error);

@@ -1,4 +1,4 @@
-/** MCP over standard input and output, for the program that started the process: it needs no key. */
+/** MCP over stdin and stdout, for the program that started the process; it needs no key. */
 import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js";
 import {
   type JSONRPCMessage,
@@ -12,12 +12,12 @@ import { createMcpServer, type McpServerOptions } from "./server.ts";
 
 interface StdioOptions extends Pick<McpServerOptions, "version" | "documents"> {
   pipes: Pipes;
-  /** Ends it, whatever is being answered. */
+  /** Stops serving, even while requests are in progress. */
   signal: AbortSignal;
   onFault: (error: unknown) => void;
 }
 
-/** Until the input ends, or the signal aborts. */
+/** Serves until the input ends or the signal aborts. */
 export async function serveStdio({ pipes, signal, onFault, ...rest }: StdioOptions): Promise<void> {
   const session = { caller: theNode, authorize: () => {}, signal, onFault };
   const server = createMcpServer({ ...rest, session });
@@ -30,7 +30,7 @@ export async function serveStdio({ pipes, signal, onFault, ...rest }: StdioOptio
   }
 }
 
-/** Settles when the input has ended and all is answered, or the signal aborts. */
+/** Resolves when the input has ended and all requests are answered, or the signal aborts. */
 async function endOf(transport: StdioTransport, signal: AbortSignal): Promise<void> {
   const { promise: stopped, resolve } = Promise.withResolvers<void>();
   using _ = onAbort(signal, resolve);
@@ -43,14 +43,14 @@ interface Pipes {
   output: NodeJS.WritableStream;
 }
 
-/** Characters of a line: no message to this server is nearly as long. */
+/** Most characters of a line: no message to this server is nearly as long. */
 const longestLine = 4 * 1024 * 1024;
 
 const notOne = { code: -32700, message: "The line is not a message of JSON-RPC 2.0." };
 
 /**
- * A message a line, and nothing else. Not the SDK's own, which does not notice the end of the input,
- * so that answers in progress are lost, and leaves a line that is not a message without an answer.
+ * One message per line. The SDK's own transport does not notice the end of the input, so that
+ * answers in progress are lost, and it does not answer a line that is not a message.
  */
 class StdioTransport implements Transport {
   onmessage?: (message: JSONRPCMessage) => void;
@@ -66,7 +66,7 @@ class StdioTransport implements Transport {
     this.#pipes = pipes;
   }
 
-  /** Settles when the input has ended, and all that was asked is answered. */
+  /** Resolves when the input has ended and all requests are answered. */
   get ended(): Promise<void> {
     return this.#ended.promise;
   }
@@ -90,7 +90,7 @@ class StdioTransport implements Transport {
     input.off("data", this.#take);
     input.off("end", this.#end);
     input.off("error", this.#fail);
-    // One that is read any longer keeps the process from ending.
+    // An input that is still being read keeps the process alive.
     input.pause();
     this.onclose?.();
   }
@@ -124,7 +124,7 @@ class StdioTransport implements Transport {
     }
     if ("method" in message && "id" in message) this.#unanswered.add(message.id);
     this.onmessage?.(message);
-    // What is cancelled is not answered.
+    // A cancelled request gets no answer.
     if ("method" in message && message.method === "notifications/cancelled") {
       this.#answered(Object(message.params).requestId);
     }
@@ -157,24 +157,24 @@ function parse(line: string): JSONRPCMessage | undefined {
 
 interface RelayOptions {
   pipes: Pipes;
-  /** Asks the node; throws a sentence where it does not answer. Undefined: it took a notification. */
+  /** Sends a message to the node. Throws if it does not answer; undefined for a notification. */
   ask: (
     message: object,
     options: { signal: AbortSignal; version: string | undefined },
   ) => Promise<unknown>;
   signal: AbortSignal;
-  /** Hears what nobody else is told. */
+  /** Called with failures that have no request to answer. */
   onProblem: (reason: string) => void;
 }
 
-/** As servers call an error that the protocol has no code for. */
+/** The code of an error that the protocol does not define. */
 const serverError = -32000;
 
-/** Passed on to another node: a message at a time, with no session. */
+/** Forwards messages to another node, each by itself and without a session. */
 export async function relayStdio({ pipes, ask, signal, onProblem }: RelayOptions): Promise<void> {
   const transport = new StdioTransport(pipes);
   const asked = new Map<RequestId, AbortController>();
-  /** The version that the node and the client agreed on. */
+  /** The protocol version that the node and the client agreed on. */
   let version: string | undefined;
 
   const answer = async (message: JSONRPCMessage & { id: RequestId }): Promise<void> => {
@@ -211,7 +211,7 @@ export async function relayStdio({ pipes, ask, signal, onProblem }: RelayOptions
   }
 }
 
-/** The version in the answer to `initialize`. */
+/** The protocol version in the answer to `initialize`. */
 function versionIn(message: JSONRPCMessage): string | undefined {
   const version: unknown = "result" in message ? message.result.protocolVersion : undefined;
   return typeof version === "string" ? version : undefined;

@@ -1,4 +1,4 @@
-/** The tools that a client of MCP can call: what it is told of each, what a key must open, and what it does. */
+/** The MCP tools: description, required scope, schemas and implementation of each. */
 import { type Static, Type as T, type TObject } from "@sinclair/typebox";
 import { TypeCompiler } from "@sinclair/typebox/compiler";
 import { checkInputs } from "../core/embedding/embedding-service.ts";
@@ -21,7 +21,7 @@ interface Declaration<Input extends TObject, Output extends TObject> {
   title: string;
   /** For the model that decides whether to call it. */
   description: string;
-  /** What the key must open besides `retrieve`. */
+  /** The scope that the key needs in addition to `retrieve`. */
   scope: Scope;
   input: Input;
   output: Output;
@@ -39,11 +39,11 @@ export interface Tool {
     outputSchema: TObject;
     annotations: typeof annotations;
   };
-  /** Refuses arguments that break the schema. */
+  /** Rejects arguments that break the schema. */
   call(wanted: unknown, work: Work): Promise<Record<string, unknown>>;
 }
 
-/** Nothing is changed, a second call finds the same, and only this node is asked. */
+/** Calls change nothing, give the same result when repeated, and stay within this node. */
 const annotations = {
   readOnlyHint: true,
   destructiveHint: false,
@@ -150,7 +150,7 @@ export const searchDocuments = defineTool({
 
 const toPassage = ({ source, score, document, file, store, heading, position }: FoundPassage) => ({
   ...{ text: source, score, document, collection: store, heading, position },
-  // A foreign collection may not say which document a passage is of.
+  // A collection that another program built may not store the document of a passage.
   ...(file === "" ? {} : { document_id: file }),
 });
 

@@ -1,4 +1,4 @@
-/** Finds the first place where a value breaks a schema, and says it for a person. */
+/** Finds the first place where a value breaks a schema, and describes it in plain words. */
 import {
   KindGuard,
   type TArray,
@@ -18,7 +18,7 @@ export interface Violation {
   /** What was found, shortened: "'abc'", "nothing", "a list". */
   found: string;
   kind: "missing" | "unknown" | "wrong";
-  /** The keys that the object at fault knows, where the violation is an unknown one. */
+  /** The keys that the object allows, if the violation is an unknown key. */
   knownKeys: readonly string[];
 }
 
@@ -27,7 +27,7 @@ export function findViolation(schema: TSchema, value: unknown): Violation | unde
   return error === undefined ? undefined : toViolation(narrowUnion(error));
 }
 
-/** A key may be as long as the value that it is in. */
+/** Keys come from the value, and may be as long as a body. */
 const longestKey = 64;
 
 /** `messages[0].role` */
@@ -57,7 +57,7 @@ function toViolation(error: SchemaError): Violation {
   };
 }
 
-/** Follows a failed union into the one variant that the value was meant for, if there is one. */
+/** Follows a failed union into the variant that was meant, if there is one. */
 function narrowUnion(error: SchemaError): SchemaError {
   if (error.type !== ValueErrorType.Union) return error;
   const variants = error.variants.map(firstOf);
@@ -68,11 +68,11 @@ function narrowUnion(error: SchemaError): SchemaError {
   const deeper = meant
     .flatMap(([first]) => (first === undefined ? [] : [narrowUnion(first)]))
     .filter((inner) => isInside(inner, error) || isBound(inner));
-  // A variant of which only the size is wrong was meant; else the one that failed furthest inside.
+  // Prefers a variant with only a wrong size, then the one that failed furthest inside.
   return deeper.find(isBound) ?? deeper.sort((a, b) => depth(b) - depth(a))[0] ?? error;
 }
 
-/** What a variant is judged by: a list may have a million errors, and each costs. */
+/** Errors examined per variant: a list may have a million, and each takes time. */
 const fewErrors = 16;
 
 function firstOf(errors: Iterable<SchemaError>): SchemaError[] {
@@ -81,7 +81,7 @@ function firstOf(errors: Iterable<SchemaError>): SchemaError[] {
   return first;
 }
 
-/** The place at fault, with every literal that some variant would have taken there. */
+/** The place at fault, with every literal that some variant allows there. */
 function withAllLiterals(fault: SchemaError, errors: readonly SchemaError[]): SchemaError {
   const at = formatPath(fault.path);
   const literals = errors.filter(
@@ -99,7 +99,7 @@ const depth = ({ path }: SchemaError): number => {
 const isInside = (inner: SchemaError, outer: SchemaError): boolean =>
   inner.path.length > outer.path.length;
 
-/** A literal that tells variants apart says which variant was not meant, not what is wrong. */
+/** A literal that tells variants apart shows which variant was not meant, not what is wrong. */
 const isDiscriminator = ({ schema, type }: SchemaError): boolean =>
   KindGuard.IsLiteral(schema) && type === ValueErrorType.Literal;
 
@@ -160,7 +160,7 @@ const shorten = (text: string, most: number): string =>
 /** Where a value breaks a schema. */
 interface SchemaError extends Pick<ValueError, "type" | "schema" | "value"> {
   path: readonly (string | number)[];
-  /** Of a union: the errors of each variant. */
+  /** For a union: the errors of each variant. */
   variants: readonly Iterable<SchemaError>[];
 }
 
@@ -168,14 +168,14 @@ type Path = SchemaError["path"];
 type Errors = Generator<SchemaError, void, undefined>;
 
 /**
- * The errors that TypeBox's `Value.Errors` has, in its order. That one interprets the schema and
- * writes down a path for every item of a list: a million good items before a bad one take a second.
+ * The same errors as TypeBox's `Value.Errors`, in the same order. TypeBox interprets the schema and
+ * builds a path for every list item: a million valid items before an invalid one take a second.
  */
 function* schemaErrors(schema: TSchema, value: unknown): Errors {
   if (!checkOf(schema).Check(value)) yield* errorsIn(schema, value, []);
 }
 
-/** Of a value that does not fit, so that nothing is looked at again on each level. */
+/** Expects an invalid value, so that nothing is checked again on each level. */
 function* errorsIn(schema: TSchema, value: unknown, path: Path): Errors {
   if (KindGuard.IsUnion(schema)) {
     const variants = schema.anyOf.map((variant) => errorsIn(variant, value, path));
@@ -187,7 +187,7 @@ function* errorsIn(schema: TSchema, value: unknown, path: Path): Errors {
   } else if (KindGuard.IsRecord(schema) && isObject(value)) {
     yield* recordErrors(schema, value, path);
   } else {
-    // What has nothing inside, or is of another type altogether.
+    // A value without items or properties, or of another type altogether.
     const error = Value.Errors(schema, value).First();
     if (error !== undefined) yield { type: error.type, schema, path, value, variants: [] };
   }
