@@ -41,7 +41,7 @@ export class UploadForm implements Disposable {
 
   /**
    * Reads the form to its end. `receive` gets the file in the field `name`, which may come before
-   * the fields that describe it. If the form is rejected, the stream that `receive` reads fails too.
+   * the fields that describe it. If the form is rejected, the stream for `receive` fails too.
    */
   async read<Received>(
     name: string,

@@ -1,4 +1,4 @@
-/** An answer's events as the OpenAI API's completion, whole or in chunks. */
+/** Converts an answer to a chat completion of the OpenAI API, complete or in chunks. */
 import { type AnswerPart, readWhole, unfinished } from "../../../core/chat/answer-parts.ts";
 import type { ChatAnswer } from "../../../core/chat/chat-service.ts";
 import { given } from "../../../core/given.ts";
@@ -25,7 +25,7 @@ export function newCompletionHead(): CompletionHead {
 interface AnswerForm {
   /** Whether a stream ends with the token counts. */
   includeUsage: boolean;
-  /** Whether calls are written as `function_call`, as they were before there were tools. */
+  /** Whether calls are sent as `function_call`, the form before `tools` existed. */
   isOlder: boolean;
 }
 
@@ -91,7 +91,7 @@ function inOlderForm({ tool_calls: calls, ...message }: Message): Message {
 const toReason = (reason: FinishReason, isOlder: boolean): Choice["finish_reason"] =>
   isOlder && reason === "tool_calls" ? "function_call" : reason;
 
-/** The chunks of a streamed completion, as JSON; the first comes with the first event. */
+/** The chunks of a streamed completion, as JSON; the first is sent with the first event. */
 export async function* toChunks(
   { id, created }: CompletionHead,
   { model, fingerprint, choices, grounding, events }: ChatAnswer,

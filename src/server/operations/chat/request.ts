@@ -1,4 +1,4 @@
-/** A chat request between the wire and the domain: pure functions, no HTTP. */
+/** Converts a chat request from the wire to the domain: pure functions, no HTTP. */
 import type { ChatRequest } from "../../../core/chat/chat-service.ts";
 import type { AnswerFormat, ToolUse } from "../../../core/ports/chat-engine.ts";
 import { chatNames, type FieldNames, inList } from "../../wire/field-names.ts";
@@ -28,7 +28,7 @@ export function toChatRequest(body: ChatCompletionRequest): ChatRequest {
   };
 }
 
-/** Whether it offers `functions`, as programs did before there were `tools`; its answer has that form too. */
+/** Whether it uses `functions`, the form before `tools`; the answer then uses it too. */
 export const isOlderForm = ({
   functions,
   function_call: choice,
@@ -42,7 +42,7 @@ const olderNames: FieldNames = {
   choice: () => "function_call.name",
 };
 
-/** What this request calls the parts that an error may be about. */
+/** The request's field names for the parts that an error may be about. */
 export const fieldNamesOf = (body: ChatCompletionRequest): FieldNames => ({
   ...(isOlderForm(body) ? olderNames : chatNames),
   ...(body.response_format?.type === "json_object"
@@ -76,7 +76,7 @@ function toToolUse(body: ChatCompletionRequest): ToolUse | undefined {
   );
 }
 
-/** The older form can say one call only. */
+/** The older form has room for one call only. */
 function toFunctionUse(body: ChatCompletionRequest): ToolUse | undefined {
   const { functions, function_call: choice, tools, tool_choice: newer } = body;
   if ((tools ?? newer ?? null) !== null) {

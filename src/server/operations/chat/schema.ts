@@ -1,4 +1,4 @@
-/** Chat completions on the wire. */
+/** Schemas of chat completions. */
 import { type Static, Type as T } from "@sinclair/typebox";
 import { headFields, Logprobs, streamOptions, Usage } from "../../wire/completion.ts";
 import {

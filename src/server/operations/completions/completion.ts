@@ -1,4 +1,4 @@
-/** The answers to prompts as the OpenAI API's completion, whole or in chunks. */
+/** Converts answers to a text completion of the OpenAI API, complete or in chunks. */
 import { unfinished } from "../../../core/chat/answer-parts.ts";
 import type { ChatAnswer } from "../../../core/chat/chat-service.ts";
 import { NodeError } from "../../../core/errors.ts";
@@ -15,9 +15,9 @@ type Chunk = CompletionChunk["choices"][number];
 export interface Draft {
   text: string;
   logprobs: WrittenLogprobs | undefined;
-  /** Of the tokens that were generated. */
+  /** Log probabilities of the generated tokens. */
   scores: number[];
-  /** Whether some of its text came without log probabilities. */
+  /** Whether a part of its text has no log probabilities. */
   isUnscored: boolean;
   finish: { reason: FinishReason; usage: TokenUsage } | undefined;
 }
@@ -32,7 +32,7 @@ export function newHead({ model, fingerprint }: ChatAnswer): Head {
   };
 }
 
-/** A `Completion` as JSON; the log probabilities of long prompts take seconds to write in one go. */
+/** A `Completion` as JSON, in steps: serializing logprobs of long prompts at once takes seconds. */
 export async function toCompletionJson(
   head: Head,
   answer: ChatAnswer,
@@ -95,7 +95,7 @@ async function readDrafts(
   return drafts;
 }
 
-/** Scored tokens of prompts in one answer, which is in memory as a whole: 128 prompts of 2,048 tokens. */
+/** Most scored prompt tokens of an answer, which is held in memory: 128 prompts of 2,048 tokens. */
 const mostScored = 262_144;
 
 const tooManyScored = (): NodeError =>
@@ -104,7 +104,7 @@ const tooManyScored = (): NodeError =>
     `asks with 'echo' for more than ${mostScored} scored tokens of prompts in all answers. Send fewer prompts, a smaller 'n', or 'stream'`,
   );
 
-/** The chunks of a streamed completion, as JSON; the first comes with the first event. */
+/** The chunks of a streamed completion, as JSON; the first is sent with the first event. */
 export async function* toChunks(
   head: Head,
   { choices, events }: ChatAnswer,
@@ -140,13 +140,13 @@ function toChunk(
   return { index, text: event.text, logprobs: places?.of(event) ?? null, finish_reason: null };
 }
 
-/** A prompt as it stands has no tools to call. */
+/** A raw prompt has no tools to call. */
 const toReason = (
   reason: FinishReason | undefined,
 ): Completion["choices"][number]["finish_reason"] =>
   reason === "length" || reason === "content_filter" ? reason : "stop";
 
-/** Those of each prompt that are sent, with the highest log probability per token first; the prompts stay in their order. */
+/** The answers to send: the best of each prompt by log probability per token, in prompt order. */
 export function bestOf(
   drafts: readonly Draft[],
   { generated, sent, areRanked }: Candidates,
@@ -162,7 +162,7 @@ export function bestOf(
   ).flat();
 }
 
-/** An answer without text is the last choice. */
+/** An answer without text ranks last. */
 function scoreOf({ scores, isUnscored }: Draft): number {
   if (!isUnscored && scores.length === 0) return Number.NEGATIVE_INFINITY;
   if (!isUnscored) return scores.reduce((sum, score) => sum + score, 0) / scores.length;
@@ -173,7 +173,7 @@ function scoreOf({ scores, isUnscored }: Draft): number {
   );
 }
 
-/** `each`: answers of a prompt, which counts once for them. */
+/** `each`: the number of answers per prompt; the prompt counts once for all of them. */
 export function sumUsage(usages: readonly TokenUsage[], each: number): Usage {
   const ofPrompts = Array.from({ length: usages.length / each }, (_, at) =>
     toUsage(usages.slice(at * each, (at + 1) * each)),

@@ -1,4 +1,4 @@
-/** Log probabilities in the older form: lists side by side, with the place of each token in the text. */
+/** Log probabilities of text completions: parallel lists, with each token's offset in the text. */
 import type { GenerationEvent, TokenLogprob } from "../../../core/ports/chat-engine.ts";
 import type { Completion } from "./schema.ts";
 
@@ -12,20 +12,20 @@ const noLogprobs = (): Logprobs => ({
   text_offset: [],
 });
 
-/** Follows the text of one choice, since a token's place counts from where it begins. */
+/** Tracks the text of one choice, since offsets count from its beginning. */
 export class ChoiceLogprobs {
   #offset = 0;
-  /** The places in the prompt, whose tokens may come in several pieces. */
+  /** Offsets in the prompt, whose tokens may arrive in several events. */
   #prompt: TextPlaces | undefined;
 
-  /** Those of the next piece; undefined where none are asked for. */
+  /** The log probabilities of the next event, if they were requested. */
   of({ text, logprobs, echoed }: TextEvent): Logprobs | undefined {
     const begins = echoed === true && this.#prompt === undefined;
     const places = this.#placesIn(text, echoed === true);
     if (logprobs === undefined) return undefined;
     const all = noLogprobs();
     for (const token of logprobs) {
-      // Nothing comes before the first token of a prompt.
+      // The first token of a prompt has no context, so no probability.
       const isFirst = begins && all.tokens.length === 0;
       all.tokens.push(tokenText(token));
       all.token_logprobs.push(isFirst ? null : token.logprob);
@@ -44,15 +44,15 @@ export class ChoiceLogprobs {
   }
 }
 
-/** Where tokens begin in the text that they make. */
+/** Offsets of tokens in the text that they form. */
 class TextPlaces {
   readonly #text: string;
   readonly #decoder = new TextDecoder("utf-8", { ignoreBOM: true });
-  /** In UTF-16 units, and in characters. */
+  /** The position in UTF-16 units; `#characters` is the same in code points. */
   #at = 0;
   #characters: number;
 
-  /** `start`: where the text begins. */
+  /** `start`: the offset of the text. */
   constructor(text: string, start: number) {
     this.#text = text;
     this.#characters = start;
@@ -61,7 +61,7 @@ class TextPlaces {
   next(bytes: readonly number[]): number {
     const place = this.#characters;
     const written = this.#decoder.decode(Uint8Array.from(bytes), { stream: true });
-    // The space that a tokenizer puts before a text is not in it, and a special token has no text.
+    // The text lacks the space that a tokenizer puts before it, and special tokens have no text.
     const part = [written, written.replace(/^ /, "")].find((one) =>
       this.#text.startsWith(one, this.#at),
     );
@@ -76,7 +76,7 @@ const toTop = (tokens: readonly TokenLogprob[]): Record<string, number> =>
 
 const strict = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
-/** Parts of a character would all look alike, so they are written as their bytes. */
+/** Incomplete characters would all look the same, so they are written as bytes. */
 function tokenText({ bytes }: TokenLogprob): string {
   try {
     return strict.decode(Uint8Array.from(bytes));
@@ -85,7 +85,7 @@ function tokenText({ bytes }: TokenLogprob): string {
   }
 }
 
-/** Code points, as the API counts them. */
+/** The length in code points, the unit of the API. */
 function characters(text: string): number {
   let count = 0;
   for (const _ of text) count++;
@@ -94,7 +94,7 @@ function characters(text: string): number {
 
 const names = ["tokens", "token_logprobs", "top_logprobs", "text_offset"] as const;
 
-/** Those of one choice, written as JSON while they come: a long prompt's would hold the loop at the end. */
+/** A choice's logprobs, serialized as they come: at the end, long ones would block the loop. */
 export class WrittenLogprobs {
   readonly #parts = names.map((name): { name: keyof Logprobs; written: string[] } => ({
     name,

@@ -1,4 +1,4 @@
-/** A completion request between the wire and the domain: pure functions, no HTTP. */
+/** Converts a completion request from the wire to the domain: pure functions, no HTTP. */
 import {
   type CompletionsRequest,
   completionsAtOnce,
@@ -8,14 +8,14 @@ import { inputsOf, refuse, withoutNulls } from "../../wire/fields.ts";
 import { toGenerationSettings, toSampling } from "../../wire/generation-fields.ts";
 import { type CompletionRequest, defaultMaxTokens } from "./schema.ts";
 
-/** Answers of all prompts of a request together. */
+/** Most answers of a request, for all its prompts together. */
 const mostAnswers = 128;
 
 /** How many answers each prompt gets, and how many of them are sent. */
 export interface Candidates {
   generated: number;
   sent: number;
-  /** Whether the best come first. */
+  /** Whether the best are selected and sent first. */
   areRanked: boolean;
 }
 
@@ -38,7 +38,7 @@ export function toCompletionsRequest(
   body: CompletionRequest,
   { generated, areRanked }: Candidates,
 ): CompletionsRequest {
-  // Without its log probabilities no answer is better than another.
+  // Answers are ranked by their log probabilities.
   const topLogprobs = body.logprobs ?? (areRanked ? 0 : undefined);
   if (body.echo && body.suffix && typeof body.logprobs === "number") {
     throw refuse("echo", "cannot be combined with both 'suffix' and 'logprobs'; leave one out");
@@ -58,7 +58,7 @@ export function toCompletionsRequest(
   };
 }
 
-/** Places of the caller's `concurrency`: one for each answer that is generated at the same time. */
+/** How many places of the caller's `concurrency` it takes: one for each simultaneous answer. */
 export const placesOf = (body: CompletionRequest): number =>
   Math.min(promptCount(body) * Math.max(body.n ?? 1, body.best_of ?? 1), completionsAtOnce);
 

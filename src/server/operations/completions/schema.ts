@@ -1,4 +1,4 @@
-/** Completions on the wire, as the OpenAI API had them before chat. */
+/** Schemas of text completions, the OpenAI API before chat. */
 import { type Static, Type as T } from "@sinclair/typebox";
 import { headFields, streamOptions, Usage } from "../../wire/completion.ts";
 import {

@@ -1,4 +1,4 @@
-/** /v1/conversations, and the items of each */
+/** /v1/conversations and /v1/conversations/{conversation_id}/items */
 import { NodeError } from "../../../core/errors.ts";
 import { quoted } from "../../../core/quoted.ts";
 import type {
@@ -230,7 +230,7 @@ const toConversation = ({ id, createdAt, metadata }: Conversation): Conversation
   metadata: { ...metadata },
 });
 
-/** Complete items with ids of their own, in an order that a response can go on from. */
+/** Completes the items with ids, and checks that a response can continue from them. */
 function checkedItems(items: readonly InputItem[]): ConversationItem[] {
   toMessagesSoFar(items, "items");
   return toListedItems([...items], newResponseId());

@@ -1,4 +1,4 @@
-/** Conversations on the wire. */
+/** Schemas of conversations. */
 import { type Static, Type as T } from "@sinclair/typebox";
 import { Metadata } from "../../wire/attributes.ts";
 import { nullable, open, unexamined } from "../../wire/fields.ts";

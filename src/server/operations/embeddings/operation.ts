@@ -63,10 +63,10 @@ const toEmbeddingRequest = ({ model, input, dimensions }: EmbeddingRequest): Dom
   ...(typeof dimensions === "number" ? { dimensions } : {}),
 });
 
-/** Numbers that are written before others get their turn: some milliseconds. */
+/** Numbers serialized before other requests get a turn: a few milliseconds. */
 const sliceNumbers = 32_768;
 
-/** An `EmbeddingList` as JSON; vectors of thousands of texts take seconds to write in one go. */
+/** An `EmbeddingList` as JSON, in steps: serializing thousands of vectors at once takes seconds. */
 export async function toEmbeddingListJson(
   { encoding_format: format }: EmbeddingRequest,
   { model, embeddings }: { model: string; embeddings: readonly Embedding[] },

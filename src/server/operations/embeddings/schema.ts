@@ -1,4 +1,4 @@
-/** Embeddings on the wire. */
+/** Schemas of embeddings. */
 import { type Static, Type as T } from "@sinclair/typebox";
 import { acceptedAs, count, nullable, open, optional } from "../../wire/fields.ts";
 

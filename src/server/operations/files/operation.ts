@@ -152,7 +152,7 @@ function toFileObject(file: FileRecord): FileObject {
 const secondsField = "expires_after[seconds]";
 const anchorField = "expires_after[anchor]";
 
-/** OpenAI's purposes that nothing on this node serves. */
+/** OpenAI's purposes that this node does not support. */
 const unserved = new Map([
   ["batch", "has no Batch API"],
   ["fine-tune", "does not train models"],
@@ -168,7 +168,7 @@ interface UploadRequest {
 
 const examineFields = fieldExaminer(UploadFields);
 
-/** The fields of an upload; they may come behind the file, which is refused with them. */
+/** Reads the fields of an upload. They may follow the file, which is rejected with them. */
 function toUploadRequest(fields: ReadonlyMap<string, string>): UploadRequest {
   const found: Record<string, unknown> = Object.fromEntries(fields);
   const { purpose } = found;

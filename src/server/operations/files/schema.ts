@@ -1,9 +1,9 @@
-/** Files on the wire. */
+/** Schemas of files. */
 import { type Static, Type as T } from "@sinclair/typebox";
 import { count, oneOf, optional } from "../../wire/fields.ts";
 import { pageQuery, pageSchema } from "../../wire/page-schema.ts";
 
-/** Of OpenAI's purposes those that a file can serve here. */
+/** The purposes of OpenAI's API that this node supports. */
 const Purpose = oneOf(["assistants", "user_data"], {
   description: "What it is for: to be added to vector stores. Both mean the same here.",
 });
@@ -36,7 +36,7 @@ export const FileUpload = T.Object({
   ),
 });
 
-/** The fields beside the file, once its texts are read. */
+/** The form's fields without the file. */
 export const UploadFields = T.Omit(FileUpload, ["file"]);
 
 export type UploadFields = Static<typeof UploadFields>;

@@ -10,7 +10,7 @@ import { defineOperation, namedSchema, tags } from "../../operation.ts";
 import { ErrorAnswer } from "../../wire/fields.ts";
 import { isRequest, McpAnswer, McpMessage, messagesOf } from "./schema.ts";
 
-/** Errors of `/mcp`: clients that know OAuth look for a place to sign in, and must be told that a key is meant. */
+/** MCP clients with OAuth look for a sign-in page, so the error says that a key is needed. */
 const noSignIn = "There is no OAuth here: write the key into the settings of your editor or agent.";
 
 const mcpErrors: ErrorFormat = {
@@ -79,10 +79,10 @@ export const mcp = defineOperation({
   },
 });
 
-/** Filters of the largest size have 16,384 values and some hundred fields. */
+/** The largest filters have 16,384 values and a few hundred fields. */
 const most = { values: 20_000, fields: 2_000 };
 
-/** Rejects a message of more parts than any tool takes: the protocol's library looks at each, on the loop. */
+/** Rejects a message larger than any tool accepts: MCP's SDK would block the loop to check it. */
 function checkMessageSize(message: unknown): void {
   const left = { ...most };
   const waiting = [message];
@@ -102,20 +102,20 @@ function checkMessageSize(message: unknown): void {
   }
 }
 
-/** The caller over MCP, and what comes with it. */
+/** An MCP caller, its permissions and callbacks. */
 export interface McpSession {
   caller: DocumentCaller;
-  /** Throws where the caller's key does not open it. */
+  /** Throws if the caller's key lacks the scope. */
   authorize(scope: Scope): void;
   signal: AbortSignal;
-  /** Hears what is done. */
+  /** Called with the work that is done. */
   report?: Report;
-  /** Hears of what was not foreseen; the caller is told nothing of it. */
+  /** Called with unexpected errors, whose details the caller does not see. */
   onFault(error: unknown): void;
 }
 
 export interface McpRequest {
-  /** One message of JSON-RPC, or several. */
+  /** One JSON-RPC message, or a batch. */
   message: unknown;
   headers: Headers;
 }

@@ -1,8 +1,8 @@
-/** Messages of MCP on the wire: JSON-RPC 2.0, which the protocol's own library reads further. */
+/** Schemas of MCP messages: the JSON-RPC 2.0 envelope; MCP's SDK validates the rest. */
 import { type Static, Type as T } from "@sinclair/typebox";
 import { open, optional, unexamined } from "../../wire/fields.ts";
 
-/** Versions of the protocol before 2025-06-18 send several messages at once. */
+/** Protocol versions before 2025-06-18 send batches. */
 const mostMessages = 8;
 
 const id = T.Union([T.String({ maxLength: 256 }), T.Integer()], {
@@ -12,7 +12,7 @@ const id = T.Union([T.String({ maxLength: 256 }), T.Integer()], {
 
 const Message = T.Object(
   {
-    // Not a literal: a message of another version is to be told which field it is.
+    // Not a literal: the error for another version must name this field.
     jsonrpc: T.String({ pattern: "^2\\.0$", "x-expected": "'2.0'" }),
     id: T.Optional(id),
     method: optional(
@@ -24,7 +24,7 @@ const Message = T.Object(
   open,
 );
 
-/** The protocol's own library says what it does not know. */
+/** Unexamined: MCP's SDK reports unknown fields. */
 export const McpMessage = unexamined(
   T.Union([Message, T.Array(Message, { minItems: 1, maxItems: mostMessages })], {
     description: `A message of the Model Context Protocol, or a list of 1 to ${mostMessages} of them.`,
@@ -36,7 +36,7 @@ export type McpMessage = Static<typeof McpMessage>;
 export const messagesOf = (body: McpMessage): Static<typeof Message>[] =>
   Array.isArray(body) ? body : [body];
 
-/** Whether it is to be answered: not a notification, and not an answer itself. */
+/** Whether it needs an answer: it is neither a notification nor an answer itself. */
 export const isRequest = ({ id, method }: Static<typeof Message>): boolean =>
   id !== undefined && method !== undefined;
 

@@ -1,4 +1,4 @@
-/** Answers of Anthropic's Messages API on the wire: whole, as events, as counts and as errors. */
+/** Schemas of answers in Anthropic's Messages API: messages, events, token counts and errors. */
 import { type Static, Type as T } from "@sinclair/typebox";
 import { count, oneOf, orNull } from "../../wire/fields.ts";
 import { RetrievalReport } from "../../wire/grounding.ts";
@@ -119,7 +119,7 @@ export const MessageEvent = T.Union([
   ErrorBody,
 ]);
 
-/** What an answer comes in; a failure is written by who sends the stream. */
+/** The events of an answer; error events are written by the event stream. */
 export type MessageEvent = Exclude<Static<typeof MessageEvent>, { type: "error" }>;
 
 export const TokenCount = T.Object({

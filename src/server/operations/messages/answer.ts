@@ -1,4 +1,4 @@
-/** An answer as a message of Anthropic's API, whole or as events. */
+/** Converts an answer to a message of Anthropic's API, complete or as events. */
 import { type AnswerPart, AnswerParts, unfinished } from "../../../core/chat/answer-parts.ts";
 import type { ChatAnswer } from "../../../core/chat/chat-service.ts";
 import { NodeError } from "../../../core/errors.ts";
@@ -19,7 +19,7 @@ import type { Thoughts } from "./request.ts";
 
 interface MessageOptions extends EndBounds {
   thoughts: Thoughts;
-  /** What the prompt has, known when the answer begins. */
+  /** The prompt's tokens, known when the answer begins. */
   promptTokens: () => number;
 }
 
@@ -30,7 +30,7 @@ export async function toMessage(answer: ChatAnswer, options: MessageOptions): Pr
   return { ...newMessage(answer, finish.usage), content, ...toEnd(finish, options) };
 }
 
-/** The events of a streamed message; the first comes with the answer's first. */
+/** The events of a streamed message; the first is sent with the answer's first event. */
 export async function* toEvents(
   answer: ChatAnswer,
   options: MessageOptions,
@@ -93,7 +93,7 @@ export function newMessage(
   };
 }
 
-/** A prompt's tokens are in one of the counts, never in two. */
+/** Each prompt token is in exactly one of the counts. */
 function toDeltaUsage(usage: TokenUsage): DeltaUsage {
   const { promptTokens, cachedTokens, completionTokens, reasoningTokens } = usage;
   return {
@@ -108,7 +108,7 @@ function toDeltaUsage(usage: TokenUsage): DeltaUsage {
 
 type BlockEvent = Extract<MessageEvent, { type: `content_block_${string}` }>;
 
-/** What a model writes, as content blocks: one after the other, each opened and closed. */
+/** Converts generation events to content blocks, one after the other, each opened and closed. */
 export class ContentBlocks {
   readonly #thoughts: Thoughts;
   readonly #parts = new AnswerParts({ isInOrder: true });
@@ -194,11 +194,11 @@ const toToolUse = ({ id, name }: { id: string; name: string }, input: unknown): 
   caller: { type: "direct" },
 });
 
-/** Clients only send signed thoughts back, and no model signs its own. */
+/** Clients only send back signed thoughts, and models do not sign theirs. */
 const signatureOf = (thoughts: string): string =>
   new Bun.CryptoHasher("sha256").update(thoughts).digest("base64url");
 
-/** Of a call that was cut short nothing can be told: its input is empty, and the message's end says why. */
+/** The input of a truncated call is empty; the message's `stop_reason` says why. */
 function toInput(name: string, text: string, isCut: boolean): unknown {
   if (text === "") return {};
   try {
@@ -213,7 +213,7 @@ function toInput(name: string, text: string, isCut: boolean): unknown {
 }
 
 interface EndBounds {
-  /** The caller's own; others may have ended the answer too. */
+  /** The caller's own stop sequences; others may have ended the answer too. */
   stops: readonly string[];
   maxTokens: number;
   contextSize: number;

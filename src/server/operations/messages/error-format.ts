@@ -1,4 +1,4 @@
-/** Errors as Anthropic's API writes them. */
+/** Errors and headers in the format of Anthropic's API. */
 import type { Static } from "@sinclair/typebox";
 import type { ErrorKind, NodeError } from "../../../core/errors.ts";
 import type { RateLimit } from "../../../core/limits/token-bucket.ts";
@@ -35,9 +35,9 @@ const toBody = ({ kind, param }: NodeError, message: string, requestId: string):
   type: "error",
   error: {
     type: types[kind] ?? "invalid_request_error",
-    // Clients that shorten a conversation by themselves know that they must by these words.
+    // Clients that compact conversations recognize this text.
     message: kind === "context_length_exceeded" ? `prompt is too long: ${message}` : message,
-    // Clients that would rather have the server remember go on without it by this code.
+    // Clients that prefer server-side threads continue without them on this code.
     ...(param === "thread" ? { details: { error_code: "thread_unsupported_request" } } : {}),
   },
   request_id: requestId,
@@ -50,7 +50,7 @@ export const messageErrors: ErrorFormat = {
   body: (error, { message, requestId }) => toBody(error, message, requestId),
 };
 
-/** The events of a stream, and `event: error` where it breaks off. */
+/** The format of a stream's events, with `event: error` if it breaks off. */
 export const messageEvents = (requestId: string): EventFormat =>
   namedEvents((error) => {
     const { message } = errorBody(error).error;
@@ -75,14 +75,14 @@ function headersOf(what: string, rateLimit: RateLimit | undefined): Record<strin
   };
 }
 
-/** In whole seconds, as the API has it; rounded up. */
+/** A time in whole seconds, rounded up. */
 const whenReset = (ms: number): string =>
   new Date(Math.ceil((Date.now() + ms) / 1000) * 1000).toISOString().replace(".000Z", "Z");
 
-/** What the node answers is the same in both. */
+/** The node's answers are the same in both versions. */
 const versions = new Set(["2023-06-01", "2026-10-21"]);
 
-/** What they ask for is done for every request. */
+/** Betas whose behaviour every request has here. */
 const betas = new Set([
   "prompt-caching-2024-07-31",
   "extended-cache-ttl-2025-04-11",
@@ -92,7 +92,7 @@ const betas = new Set([
   "model-context-window-exceeded-2025-08-26",
 ]);
 
-/** Names of what the headers ask for and the node does not act on. */
+/** Names of the requested version and betas that the node ignores. */
 export function ignoredHeaders(headers: Headers): string[] {
   const version = headers.get("anthropic-version");
   const asked = (headers.get("anthropic-beta") ?? "").split(",").map((name) => name.trim());

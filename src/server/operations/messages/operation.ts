@@ -38,7 +38,7 @@ const answerMessage: Handler<MessageRequest, MessageNeeds> = async ({ body }, co
   return { events: toEvents(answer, options), format: messageEvents(context.id) };
 };
 
-/** Counted as the prompt of an answer is; passages that would ground it are not part of it. */
+/** Counts the tokens of the prompt, without passages that would ground the answer. */
 const countMessageTokens: Handler<CountTokensRequest, MessageNeeds> = async (
   { body },
   context,

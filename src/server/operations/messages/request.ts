@@ -1,4 +1,4 @@
-/** A request of Anthropic's API between the wire and the domain: pure functions, no HTTP. */
+/** Converts a request of Anthropic's API to the domain: pure functions, no HTTP. */
 import type { ChatRequest } from "../../../core/chat/chat-service.ts";
 import { checkConversation } from "../../../core/chat/conversation.ts";
 import type {
@@ -16,7 +16,7 @@ import { toRag } from "../../wire/grounding.ts";
 import { checkedToolUse } from "../../wire/tools.ts";
 import type { Block, CountTokensRequest, Message, MessageRequest, TextBlocks } from "./schema.ts";
 
-/** What Anthropic's API calls the parts that an error may be about. */
+/** Anthropic's field names for the parts that an error may be about. */
 export const messageNames: FieldNames = {
   ...chatNames,
   tools: inList("tools", ".input_schema"),
@@ -56,7 +56,7 @@ export function toChatRequest(body: MessageRequest): ChatRequest {
   };
 }
 
-/** What is shown of a reasoning model's thoughts: all, that there were any, or nothing. */
+/** How thoughts of a reasoning model are shown: in full, as empty blocks, or not at all. */
 export type Thoughts = "shown" | "omitted" | "hidden";
 
 export function toThoughts({ thinking }: Pick<MessageRequest, "thinking">): Thoughts {
@@ -103,13 +103,13 @@ function toTool(
   return { name, parameters, strict: strict === true, ...withoutNulls({ description }) };
 }
 
-/** Messages of one role that follow each other; collected first, since there may be many. */
+/** Consecutive messages of one role; collected before they are joined, since there may be many. */
 interface Turn {
   role: Message["role"];
   texts: string[];
   calls: ToolCall[];
   results: ToolResult[];
-  /** Of its last message. */
+  /** The path of its last message. */
   at: string;
 }
 
@@ -123,7 +123,7 @@ interface Conversation {
   messages: readonly Message[];
 }
 
-/** Turns joined, with calls and their results in place, and checked. */
+/** Joins turns, puts tool results after their calls, and validates the conversation. */
 export function toConversation({ system, messages }: Conversation): ChatMessage[] {
   const turns = toTurns(messages);
   const placed = turns.flatMap(toChatMessages);
@@ -133,7 +133,7 @@ export function toConversation({ system, messages }: Conversation): ChatMessage[
     messages: (index) => placed[index ?? -1]?.at ?? "messages",
     call: (index) => `${placed[index ?? -1]?.at}.tool_use_id`,
   };
-  // A user's turn may be nothing but the results of tools.
+  // A user's turn may consist of tool results only.
   const hasUser = turns.some(({ role }) => role === "user");
   withNames(names, () => checkConversation(said, { hasUser }));
   checkEnd(turns);
@@ -195,13 +195,13 @@ interface MessageContent {
   results: readonly ToolResult[];
 }
 
-/** Between texts that were written apart. */
+/** Separates texts of different blocks or messages. */
 const paragraph = "\n\n";
 
-/** What the model is told before the answer of a tool that failed. */
+/** Put before the result of a tool that failed. */
 const failed = "Error: ";
 
-/** Their type is the name of something that no text can say. */
+/** Block types that cannot be read as text, with their names for errors. */
 const unreadable: ReadonlyMap<string, string> = new Map([
   ["image", "images"],
   ["document", "documents"],
@@ -238,7 +238,7 @@ function readBlocks({ role, content }: Message, at: string): MessageContent {
         throw unread(block.type, place);
     }
   }
-  // What the assistant wrote in several blocks was one text.
+  // The assistant's text blocks were one text.
   return { text: texts.join(role === "assistant" ? "" : paragraph), calls, results };
 }
 

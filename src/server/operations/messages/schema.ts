@@ -1,4 +1,4 @@
-/** Requests of Anthropic's Messages API on the wire. */
+/** Schemas of requests of Anthropic's Messages API. */
 import { type Static, Type as T } from "@sinclair/typebox";
 import {
   accepted,
@@ -20,7 +20,7 @@ const cached = {
 const thinksAsLong = "A model thinks as long as it does.";
 const ofEarlierThoughts = "Models are not shown their earlier thoughts.";
 
-/** A block of any type; one that is not text or of tools is rejected where it is read. */
+/** A block of any type; types other than text and tools are rejected when it is read. */
 const InnerBlock = T.Object(
   {
     type: T.String({ description: "`text`." }),
@@ -213,7 +213,7 @@ const OutputFormat = T.Object(
 /** An empty list asks for nothing. */
 const unlessEmpty = { unless: (value: unknown) => Array.isArray(value) && value.length === 0 };
 
-/** What is counted is what would be answered. */
+/** The fields that messages and `count_tokens` share. */
 const prompt = {
   model: T.String({
     minLength: 1,

@@ -1,4 +1,4 @@
-/** GET /health, GET /ready and GET /metrics: what programs that watch the node ask. */
+/** GET /health, GET /ready and GET /metrics, for monitoring and load balancers. */
 import { Type as T } from "@sinclair/typebox";
 import type { MetricsPage } from "../../../core/ports/telemetry.ts";
 import type { ReadinessReport } from "../../../core/readiness.ts";
@@ -23,7 +23,7 @@ export const health = defineOperation({
 });
 
 interface ReadinessNeeds {
-  /** What keeps the node from taking a request now, and what is still coming. */
+  /** Problems that prevent the node from serving, and what is still being prepared. */
   checkReadiness: (who: { isStranger: boolean }) => Promise<ReadinessReport>;
 }
 

@@ -57,7 +57,7 @@ const facts = {
   errors: {},
 } satisfies Partial<OperationFacts>;
 
-/** What the node knows of itself, besides its models and its collection. */
+/** Facts about the node, in addition to its models and its collection. */
 export interface NodeIdentity {
   version: string;
   /** The engine's release and build. */
@@ -68,14 +68,14 @@ export interface NodeIdentity {
 interface Needs {
   models: ModelRegistry;
   retrieval: RetrievalService;
-  /** Asked at each request: the port and the engine are known only once the node runs. */
+  /** Called for each request: the port and the engine are known only when the node runs. */
   identity: () => NodeIdentity;
 }
 
-/** What a stranger sees in place of addresses, where keys are wanted. */
+/** Replaces addresses for callers without a key, on a node with keys. */
 const hiddenUrl = "hidden";
 
-/** A stranger is not told where the store and the models are, nor what the machine is. */
+/** Hides from strangers where the store and the models are, and what the machine is. */
 const handler: Handler<unknown, Needs> = (
   _request,
   { isStranger },
@@ -84,7 +84,7 @@ const handler: Handler<unknown, Needs> = (
   const { collection } = retrieval;
   if (!isStranger) return { json: toNodeInfo(identity(), models.cards(), collection) };
   const shown = { ...collection, url: hiddenUrl };
-  // What would be better tells how much memory the machine has.
+  // The advice reveals how much memory the machine has.
   const cards = models.cards().map(({ advice: _, ...card }) => card);
   return { json: toNodeInfo(identity(), cards, shown, () => [hiddenUrl]) };
 };

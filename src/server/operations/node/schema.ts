@@ -1,4 +1,4 @@
-/** What the node tells of itself, on the wire: information, models, health and readiness. */
+/** Schemas of node information, models, health and readiness. */
 import { type Static, Type as T } from "@sinclair/typebox";
 import { count, oneOf, optional } from "../../wire/fields.ts";
 

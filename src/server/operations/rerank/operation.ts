@@ -51,7 +51,7 @@ const declared = {
   errors: modelErrors,
 } as const;
 
-/** `repeats`: whether the answer has the documents where the request does not say. */
+/** `repeats`: the default of `return_documents`. */
 const rerankDocuments =
   (repeats: boolean): Handler<RerankRequest, { reranking: RerankService }> =>
   async ({ body }, context, { reranking }) => {
@@ -64,7 +64,7 @@ const rerankDocuments =
     return { text: await toRerankResultJson(answer), contentType: "application/json" };
   };
 
-/** Errors as Cohere's clients read them: a message on top; beside it what every other operation says. */
+/** Errors for Cohere's clients: a top-level `message`, next to the usual `error`. */
 const cohereErrors: ErrorFormat = {
   name: "CohereError",
   schema: T.Object(
@@ -88,7 +88,7 @@ const rerank = defineOperation({
   handler: rerankDocuments(true),
 });
 
-/** Cohere's clients know no other address. */
+/** Cohere's clients use only this address. */
 const rerankAtCohere = defineOperation({
   ...declared,
   path: "/v2/rerank",
@@ -109,7 +109,7 @@ function toRerankRequest(body: RerankRequest): DomainRequest {
     model,
     query,
     documents: documents.map(toText),
-    // 0 means all, as vLLM has it.
+    // 0 means all, as in vLLM.
     ...given({ topN: topN || undefined, maxDocumentTokens: most ?? undefined }),
   };
 }
@@ -126,10 +126,10 @@ interface Ranked {
   documents?: readonly string[];
 }
 
-/** Characters that are written before others get their turn: some milliseconds. */
+/** Characters serialized before other requests get a turn: a few milliseconds. */
 const sliceLength = 1_000_000;
 
-/** A `RerankResult` as JSON; megabytes of documents take a while to write in one go. */
+/** A `RerankResult` as JSON, in steps: serializing megabytes of documents at once takes long. */
 async function toRerankResultJson(ranking: Ranked): Promise<string> {
   const { id, model, ranked, tokens, documents } = ranking;
   const items: string[] = [];

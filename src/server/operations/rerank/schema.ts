@@ -1,4 +1,4 @@
-/** Reranking on the wire, as Jina, vLLM and Cohere have it. */
+/** Schemas of reranking, compatible with Jina, vLLM and Cohere. */
 import { type Static, Type as T } from "@sinclair/typebox";
 import { accepted, count, ignored, nullable, open, rejected } from "../../wire/fields.ts";
 
@@ -9,7 +9,7 @@ const Document = T.Union(
   },
 );
 
-/** vLLM's names for whether scores are probabilities. */
+/** vLLM's options that decide whether scores are probabilities. */
 const activation = rejected("cannot be false: scores are probabilities here", {
   unless: (value) => value !== false,
   except: "`true`",

@@ -1,4 +1,4 @@
-/** The conversation that a response is asked with: that of the response before it, and then its input. */
+/** Builds a response's conversation: the previous response's or a stored one, then the input. */
 import { Type as T } from "@sinclair/typebox";
 import { TypeCompiler } from "@sinclair/typebox/compiler";
 import { checkConversation } from "../../../core/chat/conversation.ts";
@@ -23,9 +23,9 @@ import type { OutputItem } from "./schema.ts";
 import { modelName, refusedItem } from "./tools.ts";
 
 export interface AskedConversation {
-  /** Without what the model is told before it: that is not carried over. */
+  /** Without instructions, which are not carried over. */
   messages: readonly ChatMessage[];
-  /** The input, as it is listed. */
+  /** The input as `input_items` lists it. */
   items: readonly ListedItem[];
 }
 
@@ -34,7 +34,7 @@ type Asked = Pick<ResponseRequest, "input" | "previous_response_id" | "conversat
 interface AskedOptions extends ReferenceOptions {
   id: string;
   maxMessages: number;
-  /** The items of a stored conversation; throws where there is none for the caller. */
+  /** The items of a stored conversation; throws if the caller has no such conversation. */
   itemsOf: (conversation: string) => Promise<readonly object[]>;
 }
 
@@ -76,7 +76,7 @@ async function saidBefore(
   try {
     return toMessagesSoFar(items, "items");
   } catch (error) {
-    // Items may have been deleted that others belong to.
+    // Items that others depend on may have been deleted.
     throw refuse("conversation", `has items that do not fit together: ${reasonOf(error)}`);
   }
 }
@@ -100,7 +100,7 @@ async function said(id: string, find: FindResponse): Promise<readonly ChatMessag
   return conversation;
 }
 
-/** With what came of it; a call that was cut short is none. */
+/** Adds the answer to the conversation, without calls that were cut short. */
 export function withAnswer(
   messages: readonly ChatMessage[],
   output: readonly OutputItem[],
@@ -117,7 +117,7 @@ export function withAnswer(
 }
 
 /**
- * The messages that the input adds to a conversation, which goes before it and may end in calls
+ * The messages of the input. `before`: the conversation that it continues, which may end in calls
  * that wait for their outputs.
  */
 export function toMessages(input: Input, before: readonly ChatMessage[] = []): ChatMessage[] {
@@ -128,14 +128,14 @@ export function toMessages(input: Input, before: readonly ChatMessage[] = []): C
   return messages;
 }
 
-/** Those of items that are stored; they may end in calls that wait for their outputs. */
+/** The messages of stored items; they may end in calls that wait for their outputs. */
 export function toMessagesSoFar(items: readonly InputItem[], list: string): ChatMessage[] {
   const { messages, places } = readItems(items, list);
   withNames(itemNames(list, places), () => checkConversation(messages, { isPart: true }));
   return messages;
 }
 
-/** `places`: where the messages from number `first` on come from. */
+/** `places`: the paths of the messages from index `first` on. */
 const itemNames = (list: string, places: readonly string[], first = 0): FieldNames => ({
   ...chatNames,
   messages: (at) => (at === undefined ? list : (places[at - first] ?? list)),
@@ -144,11 +144,11 @@ const itemNames = (list: string, places: readonly string[], first = 0): FieldNam
 
 interface ReadItems {
   messages: ChatMessage[];
-  /** Where each of them begins among the items. */
+  /** The path of the item that each message begins with. */
   places: string[];
 }
 
-/** An answer of the assistant's, which texts and calls still join. */
+/** An assistant message that further texts and calls may join. */
 interface OpenAnswer {
   role: "assistant";
   content: string;
@@ -160,7 +160,7 @@ function readItems(items: readonly InputItem[], list: string): ReadItems {
   const places: string[] = [];
   let answer: OpenAnswer | undefined;
   const ids = new Set<string>();
-  // One count for all: the arguments of many calls are as large as one call's can be.
+  // One count for all calls: many small arguments add up to a large one.
   const size = new JsonSize();
   const add = <Message extends ChatMessage>(message: Message, at: string): Message => {
     messages.push(message);

@@ -1,4 +1,4 @@
-/** The tool `file_search`: what it asks for as grounding, and what grounding gave as its call and its citations. */
+/** The tool `file_search`: converts it to a grounding request, and results to citations. */
 import { TypeCompiler } from "@sinclair/typebox/compiler";
 import type { Grounding, RagRequest } from "../../../core/chat/rag.ts";
 import type { FoundInFile } from "../../../core/documents/store-search.ts";
@@ -11,7 +11,7 @@ import { FileSearchTool } from "./tool-schema.ts";
 
 const checker = TypeCompiler.Compile(FileSearchTool);
 
-/** A tool whose type is `file_search`, or an error that names the field; `at`: `tools[0]`. */
+/** Validates a `file_search` tool; an error names the field. `at`: its path, such as `tools[0]`. */
 export function checkedFileSearch(tool: object, at: string): FileSearchTool {
   if (checker.Check(tool)) return tool;
   const { kind, message, param = "" } = invalid(FileSearchTool, tool);
@@ -19,7 +19,7 @@ export function checkedFileSearch(tool: object, at: string): FileSearchTool {
   throw new NodeError(kind, named, { param: `${at}.${param}` });
 }
 
-/** What it asks for, as grounding: every turn is searched for, whatever the node does by itself. */
+/** The tool as a grounding request: every turn is searched, whatever the node's own setting. */
 export function toRag(tool: FileSearchTool, at: string): RagRequest {
   const { vector_store_ids: stores, filters, max_num_results: limit, ranking_options } = tool;
   return {
@@ -30,16 +30,16 @@ export function toRag(tool: FileSearchTool, at: string): RagRequest {
   };
 }
 
-/** A call as its output item has it, which adds its id and type. */
+/** The call's output item, without its id and type. */
 export type FileSearchAnswer = Pick<FileSearchCall, "queries" | "results"> & {
   status: "completed" | "failed";
 };
 
 export interface FileSearchAsked {
-  /** What was searched for: the last user message. */
+  /** The query: the last user message. */
   question: string;
   includesResults: boolean;
-  /** What this turn found, with the attributes of its files. */
+  /** The passages of this turn, with the attributes of their files. */
   found: readonly FoundInFile[];
 }
 
@@ -47,7 +47,7 @@ export function toFileSearchCall(
   { error }: Grounding,
   { question, includesResults, found }: FileSearchAsked,
 ): FileSearchAnswer {
-  // The id and the name are empty where the collection does not say which document it is.
+  // The id and the name are empty if the collection does not store a passage's document.
   const results = found.map((passage) => ({
     file_id: passage.file,
     filename: passage.document,
@@ -62,14 +62,14 @@ export function toFileSearchCall(
   };
 }
 
-/** `[1]`, and `[1, 3]` as some models write it. */
+/** `[1]`, or `[1, 3]`, which some models write. */
 const markers = /\[(\d{1,4}(?:, ?\d{1,4})*)\]/g;
 
 /**
- * A citation for each marker in the text that stands for a passage. Documents of the command line and
- * of the handbook have file ids too. What has none, in a collection that another program filled, cannot
- * be cited: its marker stays in the text, and the response's `retrieval` says what it stands for.
- * Where a marker begins is counted as JavaScript counts.
+ * A citation for each marker in the text that refers to a passage. Documents of the command line
+ * and of the handbook have file ids too. A passage without one, in a collection that another
+ * program filled, cannot be cited: its marker stays in the text, and the response's `retrieval`
+ * explains it. Indices count UTF-16 units, as in JavaScript.
  */
 export function annotationsOf(text: string, { points }: Pick<Grounding, "points">): Annotation[] {
   return [...text.matchAll(markers)].flatMap(({ index, 1: numbers = "" }) =>

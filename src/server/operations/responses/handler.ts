@@ -1,4 +1,4 @@
-/** A request to its response: whole, as the events of a stream, or in the background. */
+/** Handles POST /v1/responses: complete, streamed or in the background. */
 import type { ChatRequest } from "../../../core/chat/chat-service.ts";
 import { truncateConversation } from "../../../core/chat/context-room.ts";
 import type { Grounding } from "../../../core/chat/rag.ts";
@@ -50,7 +50,7 @@ export const createResponse: Handler<ResponseRequest, ResponseNeeds> = async (
   needs,
 ): Promise<Answer> => {
   const { responses, conversations, models } = needs;
-  // What can be refused is refused here, also where the response is made in the background.
+  // Invalid requests are rejected here, even if the response is made in the background.
   checkedPairs(body.metadata ?? {}, "metadata");
   checkBackground(body);
   models.chat(body.model);
@@ -112,7 +112,7 @@ export const createResponse: Handler<ResponseRequest, ResponseNeeds> = async (
   }
 };
 
-/** The conversation that a request asks to be answered, for its caller. */
+/** The conversation that a request continues, for its caller. */
 export function readConversation(
   body: ResponseRequest,
   id: string,
@@ -170,7 +170,7 @@ interface ResponseFacts {
   isStored: boolean;
 }
 
-/** Before anything has come of it. */
+/** The response object before there is any output. */
 export function begunResponse(
   facts: ResponseFacts,
   status: "queued" | "in_progress",
@@ -216,11 +216,11 @@ interface MakingNeeds extends ChatNeeds {
 
 interface AskedResponse {
   facts: ResponseFacts;
-  /** The conversation, without what the model is told before it. */
+  /** The conversation, without instructions. */
   messages: readonly ChatMessage[];
   request: Omit<ChatRequest, "messages">;
   offered: OfferedTools;
-  /** Called when the response is whole, with the conversation that it was made of; returns what is answered. */
+  /** Called with the complete response and its conversation; returns the response to send. */
   settle: (response: ResponseObject, messages: readonly ChatMessage[]) => Promise<ResponseObject>;
 }
 
@@ -255,7 +255,7 @@ async function makeResponse(
     return {
       question: messages.findLast(({ role }) => role === "user")?.content ?? "",
       includesResults: body.include?.includes(served.searchResults) ?? false,
-      // Those of earlier turns were found by earlier calls.
+      // Passages of earlier turns were found by earlier calls.
       found: await needs.storeSearch.withAttributes(points.slice(carried)),
     };
   }
@@ -272,7 +272,7 @@ async function makeResponse(
   }
 }
 
-/** What the chat service is asked with, besides the conversation. */
+/** The request for the chat service, without the conversation. */
 function toChatRequest(
   body: ResponseRequest,
   { toolUse, search }: OfferedTools,
@@ -298,7 +298,7 @@ function toChatRequest(
   };
 }
 
-/** What the model is told, and then the conversation. */
+/** The conversation, with the instructions before it. */
 export const withInstructions = (
   instructions: string | null | undefined,
   conversation: readonly ChatMessage[],

@@ -1,4 +1,4 @@
-/** Items of requests and responses: their ids, those that refer to another, how they are listed, and what is shown of them. */
+/** Items of requests and responses: ids, references, listing, and details shown by `include`. */
 import { TypeCompiler } from "@sinclair/typebox/compiler";
 import type { SavedResponse } from "../../../core/ports/response-store.ts";
 import { quoted } from "../../../core/quoted.ts";
@@ -7,22 +7,22 @@ import { refuse } from "../../wire/fields.ts";
 import { type Input, InputItem } from "./request-schema.ts";
 import { type Includable, served } from "./tool-schema.ts";
 
-/** Undefined where there is none for the caller. */
+/** Undefined if the caller has no such response. */
 export type FindResponse = (id: string) => Promise<SavedResponse | undefined>;
 
 export interface ReferenceOptions {
   find: FindResponse;
-  /** Of all that is referred to: no more than the items themselves could have been sent with. */
+  /** Most bytes of all referenced items: as many as could be sent directly. */
   maxBodyBytes: number;
   signal: AbortSignal;
 }
 
-/** Each is read whole for its items, one after the other. */
+/** Most responses that references may name: each is read in full, one after the other. */
 const mostResponses = 128;
 
 export const itemCheck = TypeCompiler.Compile(InputItem);
 
-/** The items, without any that only refers to another. */
+/** Replaces references with the items that they refer to. */
 export async function withoutReferences(
   items: readonly InputItem[],
   { find, maxBodyBytes, signal }: ReferenceOptions,
@@ -58,7 +58,7 @@ export async function withoutReferences(
   return resolved;
 }
 
-/** Where the references to each response stand, by the ids of its items. */
+/** The references to each response: item ids and their positions in the input. */
 function referencesIn(items: readonly InputItem[]): Map<string, Map<string, number>> {
   const responses = new Map<string, Map<string, number>>();
   for (const [at, item] of items.entries()) {
@@ -84,11 +84,11 @@ function referencesIn(items: readonly InputItem[]): Map<string, Map<string, numb
   return responses;
 }
 
-/** An id alone is one too. */
+/** An id alone is a reference too. */
 const isReference = ({ type, role, id }: InputItem): boolean =>
   type === "item_reference" || (!type && role === undefined && typeof id === "string");
 
-/** Those of a response that are asked for: the rest of it is not held. */
+/** The requested items of a response; the rest is not held in memory. */
 function itemsOf(
   response: SavedResponse | undefined,
   asked: ReadonlyMap<string, number>,
@@ -121,7 +121,7 @@ const prefixes: Readonly<Record<string, string>> = {
 
 export type ListedItem = Record<string, unknown> & { id: string };
 
-/** What a response was asked with, as it is listed: complete items that keep the ids they came with, unless another one has it already. */
+/** The input as `input_items` lists it: complete items with their own ids, unless one repeats. */
 export function toListedItems(input: Input, responseId: string): ListedItem[] {
   const items: readonly InputItem[] =
     typeof input === "string" ? [{ role: "user", content: input }] : input;
@@ -144,7 +144,7 @@ function partsOf({ role, content }: InputItem): unknown {
     : [{ type: "input_text", text: content }];
 }
 
-/** Ids of items say of which response they are. */
+/** Item ids contain the id of their response. */
 const prefix = "resp_";
 
 const hexOf = (responseId: string): string => responseId.slice(prefix.length);
@@ -154,24 +154,24 @@ export const newResponseId = (): string => `${prefix}${crypto.randomUUID().repla
 export const itemId = (responseId: string, kind: string, index: number): string =>
   `${kind}_${hexOf(responseId)}_${index}`;
 
-/** Of an item of the input that came without an id. */
+/** The id of an input item that was sent without one. */
 export const inputItemId = (responseId: string, kind: string, index: number): string =>
   `${kind}_${hexOf(responseId)}_in${index}`;
 
-/** The response that an item is of; undefined for an id of another origin. */
+/** The response that an item id belongs to; undefined for ids that this node did not create. */
 function responseOfItem(id: string): string | undefined {
   const [, hex] = /^[a-z]+_([0-9a-f]{32})_(?:in)?\d{1,6}$/.exec(id) ?? [];
   return hex === undefined ? undefined : `${prefix}${hex}`;
 }
 
-/** The body of a response, with the details in its output that are asked for, and without the others. */
+/** The body of a response, with only those output details that `include` names. */
 export function shownWith(body: object, include: readonly Includable[] = []): object {
   if (!("output" in body) || !Array.isArray(body.output)) return body;
   const output = body.output.map((item) => (isObject(item) ? itemWith(item, include) : item));
   return { ...body, output };
 }
 
-/** An item of the output, or one of the input that was an output before. */
+/** `shownWith` for one item: of the output, or of the input if it was output before. */
 export function itemWith<Item extends object>(
   item: Item,
   include: readonly Includable[] = [],

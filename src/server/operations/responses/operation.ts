@@ -1,4 +1,4 @@
-/** POST /v1/responses, and /v1/responses/input_tokens, which only counts. */
+/** POST /v1/responses and POST /v1/responses/input_tokens */
 import { Type as T } from "@sinclair/typebox";
 import { longerThanContext } from "../../../core/chat/context-room.ts";
 import { modelErrors } from "../../openapi.ts";
@@ -108,7 +108,7 @@ const InputTokenCount = T.Object({
   input_tokens: count("Of the instructions, the conversation and the tools."),
 });
 
-/** Counted as the prompt of a response is; passages that would ground it are not part of it. */
+/** Counts the tokens of the prompt, without passages that would ground the response. */
 const countPrompt: Handler<ResponseRequest, ResponseNeeds> = async ({ body }, context, needs) => {
   const { engine } = needs.models.chat(body.model);
   const offered = toOfferedTools(body);

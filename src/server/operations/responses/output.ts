@@ -1,4 +1,4 @@
-/** An answer's parts as the items of a response; each step is told as the API's events. */
+/** Converts an answer to the items of a response, and each step to the API's events. */
 import {
   type AnswerPart,
   AnswerParts,
@@ -32,9 +32,9 @@ type ItemStatus = "in_progress" | "completed" | "incomplete";
 
 interface OutputOptions {
   itemId: (kind: ItemKind, index: number) => string;
-  /** What a function is called on the wire, by the name that the model knows. */
+  /** The wire name of a function, by its name for the model. */
   wireName: (name: string) => WireName;
-  /** Whether the tokens' log probabilities are part of a message. */
+  /** Whether messages include log probabilities of their tokens. */
   withLogprobs: boolean;
   annotate: (text: string) => readonly Annotation[];
 }
@@ -58,7 +58,7 @@ export class OutputWriter {
     return [...this.#items];
   }
 
-  /** Throws where the answer did not come to its end. */
+  /** Throws if the answer is incomplete. */
   whole(): WholeAnswer {
     return this.#parts.whole();
   }
@@ -82,13 +82,13 @@ export class OutputWriter {
 
   take(event: GenerationEvent): ItemEvent[] {
     if (event.type !== "finish") return this.#add(event, "completed");
-    // An answer that says nothing is an empty message.
+    // An empty answer is an empty message.
     const isEmpty = this.#parts.all.length === 0;
     const begun = isEmpty ? this.#begin(this.#parts.add({ type: "text", text: "" }).begun) : [];
     return [...begun, ...this.#add(event, cutShort(event.reason) ? "incomplete" : "completed")];
   }
 
-  /** `status`: of the part that ends with the event. */
+  /** `status`: the status of a part that ends with the event. */
   #add(event: GenerationEvent, status: ItemStatus): ItemEvent[] {
     const { ended, begun } = this.#parts.add(event);
     return [...this.#end(ended, status), ...this.#begin(begun), ...this.#delta(event)];
@@ -135,7 +135,7 @@ export class OutputWriter {
     return [...this.#done(part), { type: "response.output_item.done", output_index, item }];
   }
 
-  /** What an item holds, once it is whole. */
+  /** The events with the content of a complete item. */
   #done(part: AnswerPart): ItemEvent[] {
     const at = { ...this.#place, content_index: 0 };
     const { text } = part;
@@ -197,7 +197,7 @@ export class OutputWriter {
   }
 }
 
-/** Why an answer is not whole; undefined where it is. */
+/** Why an answer was cut short, if it was. */
 function cutShort(
   reason: FinishReason,
 ): NonNullable<ResponseObject["incomplete_details"]>["reason"] | undefined {
@@ -207,11 +207,11 @@ function cutShort(
 
 interface RunOptions extends OutputOptions {
   search: FileSearchAnswer | undefined;
-  /** Called when the response is whole, before anybody is told; returns what is told. */
+  /** Called with the complete response before it is sent; returns the response to send. */
   settle: (response: ResponseObject) => Promise<ResponseObject>;
 }
 
-/** One response from the answer's first event to its end, whole or as the events of a stream. */
+/** Runs one response to its end, as a complete object or as a stream of events. */
 export class ResponseRun {
   readonly #begun: ResponseObject;
   readonly #answer: Pick<ChatAnswer, "events">;
@@ -237,19 +237,19 @@ export class ResponseRun {
     return response;
   }
 
-  /** Each as it goes over the wire; the first comes with the answer's first event. */
+  /** Serialized events; the first is sent with the answer's first event. */
   async *streamed(): AsyncGenerator<string> {
     for await (const event of this.#events()) yield this.#numbered(event);
   }
 
-  /** What ends a stream that has begun. */
+  /** The events that end a started stream after a failure. */
   failed(error: NodeError): string {
     const { code, message, param } = errorBody(error).error;
     const response: ResponseObject = {
       ...this.#begun,
       output: this.#writer.items,
       status: "failed",
-      // There is no answer to go on from.
+      // There is no answer to continue from.
       store: false,
       error: { code: toFailure(error).code, message },
     };

@@ -1,4 +1,4 @@
-/** What a response is asked with, on the wire. */
+/** Schemas of requests of the Responses API. */
 import { type Static, Type as T } from "@sinclair/typebox";
 import { Metadata } from "../../wire/attributes.ts";
 import {
@@ -24,7 +24,7 @@ const partRefusal = {
   refusal: optional(T.String(), "Of another model's output; it counts as text."),
 };
 
-/** A content part of any type; one that is not text is rejected where it is read. */
+/** A content part of any type; types other than text are rejected when it is read. */
 export const Part = readAs(
   T.Object(
     {
@@ -81,11 +81,11 @@ const outputText = "Of a function's output: text, or a list of text parts that a
 const known = { id: accepted("It is listed with the item."), status: accepted(ofEarlierOutput) };
 const caller = ignored("Only the model calls functions.");
 
-/** The items that are read. */
+/** The supported item types. */
 const itemTypes = [
   T.Object(
     {
-      // An id alone is one too.
+      // An id alone is a reference too.
       type: T.Optional(T.Literal("item_reference")),
       id: T.String({ description: "The item of a stored response that takes its place." }),
       role: T.Optional(T.Never()),
@@ -149,7 +149,7 @@ const itemTypes = [
   ),
 ];
 
-/** An item of any type. What must be in it depends on that, and is checked where it is read. */
+/** An item of any type. Required fields depend on the type, and are checked when it is read. */
 export const InputItem = readAs(
   T.Object(
     {
@@ -295,5 +295,5 @@ export const ResponseRequest = T.Object(
 
 export type ResponseRequest = Static<typeof ResponseRequest>;
 
-/** What is asked in a request that asks something. */
+/** The input of a request that has one. */
 export type Input = NonNullable<ResponseRequest["input"]>;

@@ -1,4 +1,4 @@
-/** A response on the wire: its items, the whole of it, and the events of its stream. */
+/** Schemas of responses: items, the response object and stream events. */
 import { type Static, Type as T, type TProperties } from "@sinclair/typebox";
 import { responseStatuses } from "../../../core/ports/response-store.ts";
 import { Metadata } from "../../wire/attributes.ts";
@@ -7,7 +7,7 @@ import { count, oneOf, optional, orNull } from "../../wire/fields.ts";
 import { RetrievalReport } from "../../wire/grounding.ts";
 import { ResponseTool, TextFormat, ToolChoice } from "./tool-schema.ts";
 
-/** While it is written, whole, or cut short. */
+/** Being written, complete, or cut short. */
 const ItemStatus = oneOf(["in_progress", "completed", "incomplete"]);
 
 export const Annotation = T.Object(
@@ -161,7 +161,7 @@ export type ResponseObject = Static<typeof ResponseObject>;
 
 const at = count();
 
-/** Events of several types that have the same fields. */
+/** The schema of event types with the same fields. */
 const events = <Name extends string, Fields extends TProperties>(
   types: readonly Name[],
   fields: Fields,

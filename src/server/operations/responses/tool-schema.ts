@@ -1,4 +1,4 @@
-/** Tools, which of them is to be called, the form of the text, and what is included: the same in requests and responses. */
+/** Schemas that requests and responses share: tools, `tool_choice`, `text.format`, `include`. */
 import { type ArrayOptions, type Static, Type as T } from "@sinclair/typebox";
 import { Filter, StoreReferences } from "../../wire/attributes.ts";
 import {
@@ -104,7 +104,7 @@ export const FileSearchTool = T.Object(
 
 export type FileSearchTool = Static<typeof FileSearchTool>;
 
-/** A tool of any type: functions and searches are taken, others are left out or rejected. */
+/** A tool of any type: functions and searches are used, others are left out or rejected. */
 export const ResponseTool = readAs(
   T.Object(
     {
@@ -144,7 +144,7 @@ const allowed = {
   ),
 };
 
-/** A choice of any type; what must be in it depends on that, and is checked where it is read. */
+/** A choice of any type. Required fields depend on the type, and are checked when it is read. */
 const ChosenTool = readAs(
   T.Object(
     {
@@ -192,7 +192,7 @@ export const TextFormat = T.Union(
 
 export type TextFormat = Static<typeof TextFormat>;
 
-/** What a response shows only to a caller that asks for it with `include`: what this node has of it. */
+/** Values of `include` that this node supports: details shown only on request. */
 export const served = {
   searchResults: "file_search_call.results",
   logprobs: "message.output_text.logprobs",
@@ -200,7 +200,7 @@ export const served = {
 
 const noTool = "The node does not have the tool.";
 
-/** What can be asked for, as OpenAI's API names it. */
+/** All values of `include` in OpenAI's API. */
 const Includable = T.Union([
   T.Literal(served.searchResults, { description: "The passages that a search found." }),
   T.Literal(served.logprobs, { description: "The log probability of each token of the text." }),

@@ -1,4 +1,4 @@
-/** The tools of a request, and which of them is to be called, between the wire and the domain. */
+/** Converts a request's tools and `tool_choice` from the wire to the domain. */
 import type { NodeError } from "../../../core/errors.ts";
 import type { Tool, ToolUse } from "../../../core/ports/chat-engine.ts";
 import { quoted } from "../../../core/quoted.ts";
@@ -9,22 +9,22 @@ import { checkedFileSearch } from "./file-search.ts";
 import type { ResponseRequest } from "./request-schema.ts";
 import type { FileSearchTool, ResponseTool, ToolChoice } from "./tool-schema.ts";
 
-/** A search of vector stores, and where it stands among the request's tools. */
+/** The `file_search` tool, and its index in the request's tools. */
 interface OfferedSearch {
   tool: FileSearchTool;
   place: number;
 }
 
 export interface OfferedTools {
-  /** Undefined where no function may be called. */
+  /** Undefined if no function may be called. */
   toolUse: ToolUse | undefined;
   /** The functions that may be called, in the order of `toolUse`. */
   functions: readonly OfferedFunction[];
-  /** Undefined where no search is offered, or none is wanted. */
+  /** Undefined if no search is offered, or `tool_choice` excludes it. */
   search: OfferedSearch | undefined;
 }
 
-/** What the Responses API calls the parts that an error may be about. */
+/** Field names of the Responses API for the parts that an error may be about. */
 export const responseNames = ({ functions }: Pick<OfferedTools, "functions">): FieldNames => ({
   ...chatNames,
   messages: inList("input"),
@@ -40,7 +40,7 @@ type RequestedTools = Pick<ResponseRequest, "tools" | "tool_choice" | "parallel_
 
 export function toOfferedTools(body: RequestedTools): OfferedTools {
   const offered = body.tools ?? [];
-  // A model that may choose can do without a tool; one that must call some tool might need this one.
+  // A model that may choose can do without a tool; one that must call a tool might need this one.
   const mayLeaveOut = body.tool_choice !== "required";
   const unknown = offered.findIndex(
     ({ type }) => !known.has(type) && !(mayLeaveOut && isHosted(type)),
@@ -79,7 +79,7 @@ export function toOfferedTools(body: RequestedTools): OfferedTools {
 const search = "file_search";
 const known = new Set(["function", "namespace", search]);
 
-/** What a request offers: functions, by the names that the model knows, and a search. */
+/** The functions that a request offers, by their names for the model, and whether a search. */
 interface Available {
   names: ReadonlySet<string>;
   search: boolean;
@@ -120,7 +120,7 @@ function toChoice(choice: ToolChoice, offered: Available): Choice {
   }
 }
 
-/** A search is always made where it is offered, so that a call of some tool is certain. */
+/** An offered search is always made, so it satisfies `required` if there are no functions. */
 function orSearch(choice: Extract<ToolChoice, string>, offered: Available): Choice["choice"] {
   const isSearchOnly = offered.search && offered.names.size === 0;
   return choice === "required" && isSearchOnly ? "auto" : choice;
@@ -130,7 +130,7 @@ interface NamedTool extends Partial<WireName> {
   type: string;
 }
 
-/** As the model knows it. */
+/** The tool's name for the model. */
 const nameOf = ({ name = "", namespace }: NamedTool): string =>
   modelName({ name, ...(namespace === undefined ? {} : { namespace }) });
 
@@ -142,24 +142,24 @@ function checkOffered(wanted: NamedTool, offered: Available, param: string): voi
   throw refuse(param, `names ${called}, which is not one of the tools`);
 }
 
-/** What a call of it is called on the wire. */
+/** A function's name in calls on the wire. */
 export interface WireName {
   name: string;
   namespace?: string;
 }
 
-/** A function as the model is offered it. */
+/** A function that is offered to the model. */
 interface OfferedFunction {
   tool: Tool;
-  /** Where it stands in the request: `tools[4].tools[0]`. */
+  /** Its path in the request: `tools[4].tools[0]`. */
   at: string;
   wire: WireName;
 }
 
-/** More would be more than a model reads, and than a grammar holds. */
+/** More functions would be too many for a model to read, and for a grammar. */
 const mostFunctions = 512;
 
-/** Every function, whichever namespace it is in; other tools are left out. */
+/** All functions, with those in namespaces; other tools are left out. */
 function offeredFunctions(tools: readonly ResponseTool[]): OfferedFunction[] {
   const functions = tools.flatMap((tool, place): OfferedFunction[] => {
     const at = `tools[${place}]`;
@@ -172,7 +172,7 @@ function offeredFunctions(tools: readonly ResponseTool[]): OfferedFunction[] {
   return functions;
 }
 
-/** The one name of both, such as `files__read`. */
+/** Namespace and name as one name for the model, such as `files__read`. */
 export function modelName({ namespace, name }: WireName): string {
   if (namespace === undefined) return name;
   return namespace.endsWith("__") ? `${namespace}${name}` : `${namespace}__${name}`;
@@ -195,7 +195,7 @@ function toFunction(
 ): OfferedFunction {
   if (name === undefined) throw refuse(`${at}.name`, "is required: the name of the function");
   const wire = { name, ...(namespace === undefined ? {} : { namespace }) };
-  // What a grammar cannot hold is let go where the caller does not insist.
+  // With `strict: false`, parts of the schema that a grammar cannot enforce are dropped.
   const loose = strict === false ? { strict } : {};
   const tool = { name: modelName(wire), ...withoutNulls({ description, parameters }), ...loose };
   return { tool, at, wire };
@@ -204,7 +204,7 @@ function toFunction(
 const runsNoCommands = "this node runs no commands; offer a function that does";
 const searchesNoTools = "this node does not search tools; offer those that may be called";
 
-/** By how the type of a tool, and those of its items, begin. */
+/** Unsupported tools, by the prefix of their type and of their items' types. */
 export const absentTools: Readonly<Record<string, string>> = {
   web_search: "this node does not search the web; offer a function that does",
   computer: "this node operates no computer; offer functions that do",
@@ -220,7 +220,7 @@ export const absentTools: Readonly<Record<string, string>> = {
   program: "this node runs no code; the model calls functions one by one",
 };
 
-/** Items that belong to no tool. */
+/** Unsupported items that belong to no tool. */
 export const absentItems: Readonly<Record<string, string>> = {
   compaction: "this node does not compact conversations; send the items themselves",
   compaction_trigger: "this node does not compact conversations; send 'truncation': 'auto'",
@@ -230,7 +230,7 @@ export const absentItems: Readonly<Record<string, string>> = {
 const reasonOf = (type: string): string | undefined =>
   Object.entries(absentTools).find(([begins]) => type.startsWith(begins))?.[1];
 
-/** Whether it is a tool of the OpenAI API that this node does not have. */
+/** Whether it is a tool of OpenAI's API that this node does not have. */
 const isHosted = (type: string): boolean => reasonOf(type) !== undefined;
 
 export const refusedItem = (type: string, param: string): NodeError =>

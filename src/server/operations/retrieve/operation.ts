@@ -15,10 +15,10 @@ import { toPointMetadata } from "../../wire/grounding.ts";
 import { toChatMessages } from "../../wire/messages.ts";
 import { RetrieveRequest, RetrieveResult } from "./schema.ts";
 
-/** Says how the passages were found: a collection may not be able to do what the node is set to. */
+/** How the passages were found: a collection may not support the node's retrieval mode. */
 const methodHeader = "x-paddock-retrieval";
 
-/** Says that passages are still being stored. */
+/** Sent while passages are still being stored. */
 const noticeHeader = "x-paddock-notice";
 
 export const retrieve = defineOperation({

@@ -1,4 +1,4 @@
-/** Retrieval on the wire. */
+/** Schemas of retrieval. */
 import { type Static, Type as T } from "@sinclair/typebox";
 import { Filter, StoreReferences } from "../../wire/attributes.ts";
 import { nullable, open, optional, unexamined } from "../../wire/fields.ts";

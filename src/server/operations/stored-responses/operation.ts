@@ -1,4 +1,4 @@
-/** GET and DELETE /v1/responses/{response_id}, and what is behind it */
+/** GET and DELETE /v1/responses/{response_id}, its input items, and cancel */
 import type { SavedResponse } from "../../../core/ports/response-store.ts";
 import type { ResponseService } from "../../../core/responses/response-service.ts";
 import { redactPaths } from "../../middleware/errors.ts";
@@ -44,7 +44,7 @@ const about = {
   name: "responses",
   tag: tags.responses,
   scope: "chat",
-  // One that is made in the background holds its caller's place, which may be the only one.
+  // A background response holds a place of its caller, which may be the only one.
   takesPlace: false,
   parameters: { response_id: "The response's id." },
   errors: {
@@ -135,7 +135,7 @@ export const storedResponseOperations = [
   cancelResponse,
 ] as const;
 
-/** The response as it stands now: its status may have changed since its body was written. */
+/** The response with its current status, which may have changed since its body was stored. */
 function toStoredResponse(
   { body, status, failure }: SavedResponse,
   include?: readonly Includable[],

@@ -1,4 +1,4 @@
-/** Stored responses on the wire. */
+/** Schemas of stored responses. */
 import { Type as T } from "@sinclair/typebox";
 import { responseStatuses } from "../../../core/ports/response-store.ts";
 import { ignored, open, optional, orNull, rejectedAs } from "../../wire/fields.ts";

@@ -1,4 +1,4 @@
-/** POST /v1/tokenize, POST /v1/detokenize */
+/** POST /v1/tokenize and POST /v1/detokenize */
 import { NodeError } from "../../../core/errors.ts";
 import { given } from "../../../core/given.ts";
 import { type ModelRegistry, tokenizerOf } from "../../../core/models/model-registry.ts";
@@ -84,7 +84,7 @@ const detokenize = defineOperation({
 
 export const tokenizeOperations = [tokenize, detokenize] as const;
 
-/** What is tokenised, and the field that it came in. */
+/** The input, and the field that it was sent in. */
 interface ReadInput {
   input: TokenizerInput;
   field: "prompt" | "content" | "messages";
@@ -105,7 +105,7 @@ function toText(body: TokenizeRequest, field: "prompt" | "content"): TokenizerIn
   if (body.tools) throw refuse("tools", "needs 'messages'");
   return {
     text: body[field] ?? "",
-    // The default of each of the two servers.
+    // The defaults of vLLM (`prompt`) and llama-server (`content`).
     addSpecial: saidOfSpecial(body) ?? field === "prompt",
     parseSpecial: body.parse_special ?? true,
     ...given({ pieces: toPieces(body) }),

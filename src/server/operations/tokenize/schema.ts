@@ -1,4 +1,4 @@
-/** Tokens of texts on the wire, as vLLM has them, with llama-server's names beside its own. */
+/** Schemas of tokenization, compatible with vLLM and with llama-server's names. */
 import { type Static, Type as T } from "@sinclair/typebox";
 import { count, ignored, nullable, open, orNull, rejected } from "../../wire/fields.ts";
 import { Message } from "../../wire/message-schema.ts";
@@ -9,7 +9,7 @@ const model = T.String({
   description: "Name of a chat or an embedding model of this node.",
 });
 
-/** Without these the tokens would be other ones. */
+/** For fields that are rejected unless false, since they would change the tokens. */
 const unlessFalse = { unless: (value: unknown) => value === false, except: "`false`" };
 const ownTemplate = rejected(
   "cannot be honoured: a model's template is the one of its configuration",

@@ -1,4 +1,4 @@
-/** Vector stores on the wire. */
+/** Schemas of vector stores, their files, batches and searches. */
 import { type Static, Type as T } from "@sinclair/typebox";
 import { chunkBounds, fileStatuses } from "../../../core/documents/records.ts";
 import { Attributes, Filter, Metadata } from "../../wire/attributes.ts";

@@ -1,4 +1,4 @@
-/** /v1/vector_stores, and the search in one */
+/** /v1/vector_stores and /v1/vector_stores/{id}/search */
 import type { StoreFileService } from "../../../core/documents/store-file-service.ts";
 import type { StoreSearchService } from "../../../core/documents/store-search.ts";
 import type { VectorStoreService } from "../../../core/documents/vector-store-service.ts";

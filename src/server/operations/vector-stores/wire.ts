@@ -1,4 +1,4 @@
-/** Vector stores, their files, batches and searches, between the wire and the domain. */
+/** Converts vector stores, their files, batches and searches between the wire and the domain. */
 import type { Static } from "@sinclair/typebox";
 import type { BatchView } from "../../../core/documents/file-batch-service.ts";
 import type { Chunking, FileCounts, StoreFile } from "../../../core/documents/records.ts";
@@ -59,7 +59,7 @@ export function toNewStore(body: VectorStoreRequest): NewStore {
   });
 }
 
-/** A field that is null is emptied; one that is absent stays. */
+/** A field that is null is cleared; an absent field stays unchanged. */
 export function toStoreChange(
   body: VectorStoreUpdate,
 ): Omit<NewStore, "expiresAfterDays"> & { expiresAfterDays?: number | null } {
@@ -94,7 +94,7 @@ export function toVectorStoreFile(file: StoreFile): VectorStoreFile {
 
 const longestMessage = 2000;
 
-/** `at`: where the file stands in the body, with a dot behind. */
+/** `at`: the file's path in the body, with a trailing dot. */
 export function toAddedFile(asked: VectorStoreFileRequest, at = ""): AddedFile {
   const { file_id: file, attributes, chunking_strategy: strategy } = asked;
   return {
@@ -112,7 +112,7 @@ type Several = Pick<VectorStoreRequest, "file_ids" | "chunking_strategy"> & {
   attributes?: Exclude<VectorStoreFileRequest["attributes"], undefined>;
 };
 
-/** Files that are named in one list, and cut in one way. */
+/** Files of one list, which share attributes and chunking. */
 export function toAddedFiles({ file_ids: ids, ...rest }: Several): AddedFile[] {
   return (ids ?? []).map((id, index) => ({
     ...toAddedFile({ file_id: id, ...rest }),
@@ -188,7 +188,7 @@ export const toSearchResult = (
   next_page: null,
 });
 
-/** Undefined: as the node does. */
+/** Undefined: the node's default. */
 const toChunking = (strategy: VectorStoreFileRequest["chunking_strategy"]): Chunking | undefined =>
   strategy?.type === "static"
     ? {
@@ -197,7 +197,7 @@ const toChunking = (strategy: VectorStoreFileRequest["chunking_strategy"]): Chun
       }
     : undefined;
 
-/** Of a document that did not come over HTTP it is not known. */
+/** Unknown for a document that was not added over HTTP. */
 function toChunkingUsed(chunking: Chunking | undefined): VectorStoreFile["chunking_strategy"] {
   if (chunking === undefined) return { type: "other" };
   const { maxTokens, overlapTokens } = chunking;
