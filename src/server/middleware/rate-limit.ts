@@ -185,7 +185,7 @@ export function meter(context: RequestContext): void | Promise<void> {
   if (used !== undefined) return context.lease.charge((used.prompt ?? 0) + used.completion);
 }
 
-/** An answer is owed if it has tokens, is complete, or had begun when the caller left. */
+/** Charged if it has tokens, is complete, or had begun when the caller left; not if it failed. */
 const owes =
   (hasLeft: boolean) =>
   ({ generatedTokens, startedAt, usage }: Extract<FinishedWork, { type: "answered" }>): boolean =>

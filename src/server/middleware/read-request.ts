@@ -173,7 +173,7 @@ interface ReadQuery<Query> {
   ignored: () => string[];
 }
 
-/** Reads query parameters. An empty one counts as absent; lists: `name=a&name=b` or `name[]=a`. */
+/** Reads the query, if it has a schema. Empty means absent; lists: `name=a&name=b`, `name[]=a`. */
 export function queryReader<Query extends TObject>(
   schema: Query | undefined,
 ): (asked: URLSearchParams) => ReadQuery<Static<Query>> {

@@ -82,7 +82,7 @@ const whenReset = (ms: number): string =>
 /** The node's answers are the same in both versions. */
 const versions = new Set(["2023-06-01", "2026-10-21"]);
 
-/** Betas whose behaviour every request has here. */
+/** Betas that are always on here. */
 const betas = new Set([
   "prompt-caching-2024-07-31",
   "extended-cache-ttl-2025-04-11",

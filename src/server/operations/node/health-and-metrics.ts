@@ -23,7 +23,7 @@ export const health = defineOperation({
 });
 
 interface ReadinessNeeds {
-  /** Problems that prevent the node from serving, and what is still being prepared. */
+  /** Reports problems that prevent the node from serving, and what is still being prepared. */
   checkReadiness: (who: { isStranger: boolean }) => Promise<ReadinessReport>;
 }
 
