@@ -1,4 +1,4 @@
-/** Stored responses: the file of a data dir, and the services on it. */
+/** Opens the stored responses of a data dir, and the services on them. */
 import { join } from "node:path";
 import { onAbort } from "../core/abort.ts";
 import { BackgroundResponses } from "../core/responses/background-responses.ts";
@@ -16,7 +16,7 @@ const responsesLock = "responses.lock";
 const everyMs = 60_000;
 
 export interface NodeResponseOptions extends StoreOptions {
-  /** How long a response may take; 0: no bound. It may change. */
+  /** How long a response may take; 0: no limit. A reload may change it. */
   timeoutMs: () => number;
   clock: TrustedClock;
 }
@@ -27,7 +27,7 @@ export class NodeResponses implements AsyncDisposable {
   readonly #resources = new AsyncDisposableStack();
   readonly #run: (signal: AbortSignal) => Promise<void>;
 
-  /** Nothing is read or written before it is asked for. */
+  /** Reads and writes nothing until it is used. */
   constructor({ config, baseDir, log, timeoutMs, clock }: NodeResponseOptions) {
     const folder = dataDirOf(config, baseDir);
     const { responses: settings } = config;
@@ -58,13 +58,13 @@ export class NodeResponses implements AsyncDisposable {
     this.conversations = new ConversationService({ store, isKeeping, log });
     const recover = (): Promise<void> => background.recover();
     this.#run = async (signal) => {
-      // Before the models are gone, which would be a worse reason.
+      // Before the models are unloaded, so that responses fail with a clear reason.
       using _ = onAbort(signal, () => void background[Symbol.asyncDispose]());
       await tidyResponses({ store, recover, everyMs, log }, signal);
     };
   }
 
-  /** Deletes what is to be deleted, in the background, until the signal aborts; dispose of it afterwards. */
+  /** Deletes expired responses in the background until the signal aborts; then dispose of the result. */
   start(signal: AbortSignal): AsyncDisposable {
     const running = this.#run(signal);
     return { [Symbol.asyncDispose]: () => running };

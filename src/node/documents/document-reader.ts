@@ -1,4 +1,4 @@
-/** The documents of a data dir, to be searched and read in this process, beside a node or without one. */
+/** Searches and reads the documents of a data dir in this process, whether or not a node is running. */
 import { untilAborted } from "../../core/abort.ts";
 import { NodeError } from "../../core/errors.ts";
 import { ModelRegistry } from "../../core/models/model-registry.ts";
@@ -11,7 +11,7 @@ import { NodeDocuments } from "./node-documents.ts";
 import { embeddingModelIn } from "./open-collection.ts";
 
 export interface DocumentReaderOptions extends ModelOptions {
-  /** Ends what is being loaded. */
+  /** Aborts loading. */
   signal: AbortSignal;
 }
 
@@ -19,7 +19,7 @@ export class DocumentReader implements AsyncDisposable {
   readonly #options: DocumentReaderOptions;
   readonly #models: ModelRegistry;
   readonly #retrieval: RetrievalService;
-  /** Its queue never runs: ingesting files is the node's work. */
+  /** Its queue never runs: only a node ingests files. */
   readonly #documents: NodeDocuments;
   readonly #resources = new AsyncDisposableStack();
   readonly #closing = new AbortController();
@@ -27,7 +27,7 @@ export class DocumentReader implements AsyncDisposable {
   #attaching: Promise<void> = Promise.resolve();
   #isAttached = false;
 
-  /** Nothing is loaded before it is asked for. */
+  /** Loads nothing until `documents` is called. */
   constructor(options: DocumentReaderOptions) {
     const { config } = options;
     this.#options = options;
@@ -38,7 +38,7 @@ export class DocumentReader implements AsyncDisposable {
     this.#documents = this.#resources.use(new NodeDocuments({ ...options, ...parts, clock }));
   }
 
-  /** The services, once the embedding model is there; what failed is tried again. */
+  /** The services, once the embedding model is loaded; after a failure, the next call tries again. */
   async documents(signal: AbortSignal): Promise<McpDocuments> {
     this.#loading ??= this.#load();
     this.#loading.catch(() => {
@@ -71,7 +71,7 @@ export class DocumentReader implements AsyncDisposable {
     this.#resources.use(opened.move());
   }
 
-  /** The collection may be made while this runs; never fails, since retrieval says why it is not there. */
+  /** The collection may be created while this runs. Never throws: retrieval reports why it is missing. */
   async #attach(): Promise<void> {
     if (this.#isAttached || this.#closing.signal.aborted) return;
     const { name } = this.#retrieval.collection;

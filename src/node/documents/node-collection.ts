@@ -1,4 +1,4 @@
-/** The collection of a serving node: opened, tried again while its store is away, and filled with the handbook in the background. */
+/** The node's collection: opens it, retries while its store is unavailable, and stores the handbook in the background. */
 import { pause } from "../../core/abort.ts";
 import { asNodeError, NodeError, reasonOf } from "../../core/errors.ts";
 import type { Log } from "../../core/log.ts";
@@ -14,22 +14,22 @@ import type { StoreOptions } from "../node-settings.ts";
 import { collectionStore, openConfiguredCollection } from "./open-collection.ts";
 
 export interface NodeCollectionOptions extends StoreOptions {
-  /** The pages that an empty collection is filled with. */
+  /** The pages to store in an empty collection. */
   handbook: () => Promise<readonly HandbookPage[]>;
 }
 
 export interface CollectionParts {
   embedding: EmbeddingModel;
-  /** What passages are embedded with in the background. */
+  /** Embeds passages in the background. */
   fillingEngine: EmbeddingEngine;
-  /** Hears of the collection once it is open. */
+  /** Called once the collection is open. */
   onOpen: (collection: OpenCollection) => Promise<void>;
 }
 
-/** How often a store that is away is tried again. */
+/** How often to retry a store that is unavailable. */
 const retryMs = 2000;
 
-/** What is said until the handbook is stored. */
+/** Reported until the handbook is stored. */
 const passagesComing = (done: number): string =>
   `The handbook is being stored (${Math.floor(done * 100)} %): passages are still coming, and what is found is not all that there will be.`;
 
@@ -44,7 +44,7 @@ export class NodeCollection implements AsyncDisposable {
     this.#store = collectionStore(options);
   }
 
-  /** Opens retrieval; where a server is away, retrieval says so until it is there. */
+  /** Opens the collection for retrieval; while its server is unavailable, retrieval reports so. */
   async attachTo(
     retrieval: RetrievalService,
     parts: CollectionParts,
@@ -60,7 +60,7 @@ export class NodeCollection implements AsyncDisposable {
     }
   }
 
-  /** Its signal must be aborted before: what is being stored is waited for. */
+  /** Abort the signal first: this waits for the handbook to be stored. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#filling;
     await this.#resources.disposeAsync();
@@ -87,7 +87,7 @@ export class NodeCollection implements AsyncDisposable {
     );
   }
 
-  /** Stores the handbook. What was stored stays; where it is interrupted, the next start goes on. */
+  /** Stores the handbook. If it is interrupted, the next start continues. */
   async #fill(
     collection: OpenCollection,
     engine: EmbeddingEngine,
@@ -107,7 +107,7 @@ export class NodeCollection implements AsyncDisposable {
     }
   }
 
-  /** A server may be away for a while; a file on this machine that cannot be opened is a failure. */
+  /** A server may be unavailable for a while; a local file that cannot be opened is an error. */
   #mayComeBack(error: unknown): error is NodeError {
     const { url } = this.#options.config.vectorstore;
     return url !== "embedded" && error instanceof NodeError && error.kind === "unavailable";
@@ -120,7 +120,7 @@ export class NodeCollection implements AsyncDisposable {
     });
   }
 
-  /** Until the collection is there; what is in the way is said whenever it changes. */
+  /** Retries until the collection is open; logs the reason whenever it changes. */
   async #keepTrying(
     retrieval: RetrievalService,
     attach: () => Promise<void>,
@@ -148,18 +148,18 @@ export class NodeCollection implements AsyncDisposable {
 export interface HandbookOptions {
   pages: () => Promise<readonly HandbookPage[]>;
   log: Log;
-  /** Told how much of it is stored, from 0 to 1. */
+  /** Called with the share that is stored, 0 to 1. */
   onProgress: (done: number) => void;
   signal: AbortSignal;
 }
 
-/** Puts the handbook into a collection of the node's that holds nothing else; renews an older one. */
+/** Stores the handbook in a collection of the node that holds nothing else; updates an older one. */
 async function fillWithHandbook(
   engine: EmbeddingEngine,
   { repository, prefixes }: OpenCollection,
   { pages, log, onProgress, signal }: HandbookOptions,
 ): Promise<void> {
-  // A collection that others made is theirs to fill, and so is one with other documents.
+  // Leave collections alone that others created, or that hold other documents.
   if ((await repository.describe()).embedding === undefined) return;
   if (!(await holdsHandbookOnly(repository))) return;
   const isEmpty = (await repository.count()) === 0;
@@ -169,19 +169,19 @@ async function fillWithHandbook(
     engine,
     repository,
     documentPrefix: prefixes.documentPrefix,
-    // The node serves meanwhile, and a bar would be between the lines of its log.
+    // The node serves meanwhile, and a progress bar would break up its log.
     progress: shareOf(onProgress),
     signal,
     onProblem: (document, reason) => log.warn("a page was not read", { document, reason }),
   });
   const { embedded } = await ingested.catch((error: unknown) => {
     if (isEmpty || signal.aborted) throw error;
-    // An older handbook still answers: the node starts with it.
+    // An older handbook still works: the node starts with it.
     log.warn("the handbook cannot be renewed", { reason: reasonOf(error) });
     return { embedded: 0 };
   });
   if (embedded === 0) return;
-  // Who stored documents meanwhile removed the handbook from beside them, and so is the rest of it.
+  // Documents that were stored meanwhile replaced the handbook, so the rest of it is removed too.
   if (!(await hasOnlyPages(repository))) {
     for (const { name } of documents) await repository.delete(name);
     log.info("the handbook made room for documents that were stored meanwhile");
@@ -190,10 +190,10 @@ async function fillWithHandbook(
   log.info("the collection has the handbook", { new_passages: embedded });
 }
 
-/** More passages than a handbook has; they need not be looked through. */
+/** More passages than any handbook has; a larger collection need not be read. */
 const mostPages = 2000;
 
-/** Whether there is nothing else: a handbook that a crash cut short is completed, an older one renewed. */
+/** Whether there is nothing else: an incomplete handbook is completed, an older one updated. */
 async function holdsHandbookOnly(repository: PassageRepository): Promise<boolean> {
   if ((await repository.count()) > mostPages) return false;
   return await hasOnlyPages(repository);

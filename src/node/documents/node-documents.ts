@@ -1,4 +1,4 @@
-/** Documents over HTTP: the registry and the files of a data dir, and the services on them. */
+/** Opens the documents of a data dir: its registry, its files, and the services on them. */
 import { join } from "node:path";
 import type { Config } from "../../config/schema.ts";
 import type { DocumentQuota } from "../../core/documents/document-caller.ts";
@@ -33,7 +33,7 @@ import {
 } from "../node-settings.ts";
 import { collectionStore } from "./open-collection.ts";
 
-/** Their names in the data dir. */
+/** Names in the data dir. */
 const documentsLock = "documents.lock";
 const filesFolder = "files";
 
@@ -42,7 +42,7 @@ export interface NodeDocumentOptions extends StoreOptions {
   models: ModelRegistry;
   retrieval: RetrievalService;
   clock: TrustedClock;
-  /** The bounds of a key, by its id. */
+  /** The limits of a key, by its id. */
   quotaOf: (owner: string) => Partial<DocumentQuota>;
 }
 
@@ -51,7 +51,7 @@ export class NodeDocuments implements AsyncDisposable {
   readonly #resources = new AsyncDisposableStack();
   readonly #ingest: UploadIngest;
 
-  /** Nothing is read or written before it is asked for. */
+  /** Reads and writes nothing until it is used. */
   constructor(options: NodeDocumentOptions) {
     const { config, baseDir, log, program, models, retrieval, clock, quotaOf } = options;
     const folder = dataDirOf(config, baseDir);
@@ -84,12 +84,12 @@ export class NodeDocuments implements AsyncDisposable {
     );
   }
 
-  /** How many files wait to be ingested; undefined where the registry cannot be read. */
+  /** How many files wait to be ingested; undefined if the registry cannot be read. */
   queued(): Promise<number | undefined> {
     return this.documents.queued().catch(() => undefined);
   }
 
-  /** Ingests files in the background until the signal aborts; dispose of it afterwards. */
+  /** Ingests files in the background until the signal aborts; then dispose of the result. */
   start(engine: EmbeddingEngine, signal: AbortSignal): AsyncDisposable {
     this.#ingest.engine = engine;
     const running = this.documents.run(signal);
@@ -101,7 +101,7 @@ export class NodeDocuments implements AsyncDisposable {
   }
 }
 
-/** Makes files of the uploads that the registry does not know; refuses while a node has the documents. */
+/** Adds records for uploads that have none; throws while a node owns the documents. */
 export async function recoverDocuments({
   config,
   baseDir,
@@ -114,11 +114,11 @@ export async function recoverDocuments({
   return await recoverOrphans({ registry, files, detectType: mediaTypeOf, endingOf });
 }
 
-/** What there is of uploads and their registry, looked at without changing anything. */
+/** Inspects uploads and their registry without changing anything. */
 export async function inspectDocuments(dataDir: string): Promise<{
   stored: number;
   orphaned: number;
-  /** How many files the registry knows, or why it cannot be read; undefined where there is none. */
+  /** Number of files in the registry, or why it cannot be read; undefined if there is none. */
   known: number | Error | undefined;
 }> {
   const { stored, orphaned } = await new DiskFiles(join(dataDir, filesFolder)).names();
@@ -132,19 +132,19 @@ const noModel = (): NodeError =>
     'This node has no embedding model, and a vector store needs one: [[models]] type = "embedding".',
   );
 
-/** How long it waits for the next file. */
+/** How long a reading process waits for the next file. */
 const idleMs = 30_000;
 
-/** A reading process that waits for the next file of the owner whose files it has read. */
+/** A reading process that waits for the next file of the same owner. */
 interface IdleReader {
   owner: string | undefined;
   reading: ReadingProcess;
   end: Timer;
 }
 
-/** Ingests uploaded files with the node's embedding model, and a reading process that ends when it is idle. */
+/** Ingests uploaded files with the node's embedding model and a reading process that ends when idle. */
 export class UploadIngest implements AsyncDisposable {
-  /** What passages are embedded with; absent until the model is loaded. */
+  /** Embeds passages; undefined until the model is loaded. */
   engine: EmbeddingEngine | undefined;
   readonly #options: { program: Program; ingest: Config["ingest"] };
   #idle: IdleReader | undefined;
@@ -164,7 +164,7 @@ export class UploadIngest implements AsyncDisposable {
     return await ingestOne(source, {
       ...job,
       engine,
-      // A smaller model may be configured since.
+      // A smaller model may have been configured since.
       sizes: { ...chunking, maxTokens: Math.min(chunking.maxTokens, engine.maxTokens) },
       cut: (...asked) => this.#reading(file.owner, ({ cut }) => cut(...asked)),
       limits: this.#options.ingest,
@@ -175,7 +175,7 @@ export class UploadIngest implements AsyncDisposable {
     await this.#replaceIdle(undefined);
   }
 
-  /** A process that has read a hostile file may be its author's by now: no other owner's file goes to it. */
+  /** A process that has read a hostile file may be compromised, so it gets no other owner's files. */
   async #reading<Result>(
     owner: string | undefined,
     work: (reading: ReadingProcess) => Promise<Result>,

@@ -1,4 +1,4 @@
-/** The configured collection and the model that fills it, for a node that serves and for commands that serve nobody. */
+/** Opens the configured collection and its embedding model, for the node and for commands. */
 import { join } from "node:path";
 import type { ModelConfig } from "../../config/model-schema.ts";
 import type { Config } from "../../config/schema.ts";
@@ -16,7 +16,7 @@ import {
 import { NodeModels } from "../models/node-models.ts";
 import { dataDirOf, type ModelOptions, type StoreOptions, toCollection } from "../node-settings.ts";
 
-/** Opens the configured collection in a store, or makes it there. */
+/** Opens the configured collection in a store, or creates it. */
 export function openConfiguredCollection(
   store: CollectionStore,
   { engine, identity }: EmbeddingModel,
@@ -26,12 +26,12 @@ export function openConfiguredCollection(
   return openCollection(store, config.vectorstore.collection_name, spec, log);
 }
 
-/** A collection with the model that fills it; disposing it closes the one and unloads the other. */
+/** A collection with the model that fills it; disposing of it closes the collection and unloads the model. */
 export interface FillableCollection extends OpenCollection, AsyncDisposable {
   embedding: EmbeddingModel;
 }
 
-/** `create` false: the store stays as it is, and a collection that is not there is empty and in memory. */
+/** `create` false: the store is not changed; a missing collection is an empty one in memory. */
 export async function openCollectionToFill(
   options: ModelOptions,
   signal: AbortSignal,
@@ -56,17 +56,17 @@ export function collectionStore(
     return new SqliteCollectionStore(join(dataDirOf(config, baseDir), "collections"), log);
   }
   const { url: configured, api_key: key, timeout } = config.vectorstore;
-  // One server's key is not shown to another.
+  // Never send one server's key to another.
   const apiKey = configured === url || configured === "embedded" ? key : undefined;
   return new QdrantCollectionStore({ url, timeoutMs: timeout * 1000, ...given({ apiKey }) });
 }
 
-/** Disposing it unloads the model, and what it runs in. */
+/** Disposing of it unloads the model and its host. */
 export interface OpenEmbeddingModel extends AsyncDisposable {
   embedding: EmbeddingModel;
 }
 
-/** Loads the model that fills the collection, or another that is configured, alone and into this process. */
+/** Loads only the model that fills the collection, or the named one, into this process. */
 export async function openEmbeddingModel(
   options: ModelOptions,
   signal: AbortSignal,
@@ -83,7 +83,7 @@ export async function openEmbeddingModel(
   return { embedding, [Symbol.asyncDispose]: () => owned.disposeAsync() };
 }
 
-/** By default the one that fills the collection. */
+/** Default: the model that fills the collection. */
 export function embeddingModelIn(
   config: Config,
   name = toCollection(config).embeddingModel,

@@ -1,4 +1,4 @@
-/** When work that can wait goes on: while nobody asks the node for something, and nobody did a second ago. */
+/** Schedules background work: it runs while the node has no requests, and had none for a second. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { untilAborted } from "../../core/abort.ts";
 import { NodeError } from "../../core/errors.ts";
@@ -7,14 +7,14 @@ import type { Embedding, EmbeddingEngine } from "../../core/ports/embedding-engi
 export interface QuietOptions {
   /** Whether a request is waiting or being answered. */
   isBusy: () => boolean;
-  /** How long after the last request the next one is expected; default: 1 s. */
+  /** How long after the last request to wait for another; default: 1 s. */
   quietMs?: number;
-  /** How long work is held up at most, so that a node that is always busy gets there too; default: 5 s. */
+  /** Longest pause, so that work proceeds even on a node that is always busy; default: 5 s. */
   longestPauseMs?: number;
 }
 
 const pollMs = 10;
-/** How long work goes on while the node is busy, once it was held up for the longest pause. */
+/** How long work runs on a busy node after the longest pause. */
 const turnMs = 500;
 
 export class QuietTimes {
@@ -33,26 +33,26 @@ export class QuietTimes {
     return !this.askedWithin(this.#quietMs);
   }
 
-  /** Whether somebody asks, or did so long ago at most, as far as anybody looked. */
+  /** Whether a request is in progress, or one was seen within `ms`; only calls of this method look. */
   askedWithin(ms: number): boolean {
     const now = performance.now();
     if (this.#isBusy()) this.#askedAt = now;
     return now - this.#askedAt < ms;
   }
 
-  /** Waits for a quiet time; no longer than the longest pause. */
+  /** Waits for a quiet time, at most for the longest pause. */
   async wait(signal: AbortSignal): Promise<void> {
     const end = performance.now() + this.#longestPauseMs;
     while (!this.isQuiet && performance.now() < end) await sleep(pollMs, undefined, { signal });
   }
 
-  /** Waits for a moment without requests: a quiet one where it comes soon, else between two of them. */
+  /** Waits for a moment without requests: a quiet time if it comes soon, otherwise a gap between two. */
   async waitForMoment(signal: AbortSignal): Promise<void> {
     await this.wait(signal);
     while (this.#isBusy()) await sleep(pollMs, undefined, { signal });
   }
 
-  /** Says when work has to pause and when it goes on, until it is disposed; it goes on at first. */
+  /** Calls back when work has to pause or may go on, until disposed of. Initially, work may go on. */
   watch(onChange: (goesOn: boolean) => void): Disposable {
     let pausedAt: number | undefined;
     let turnEnd = Number.NEGATIVE_INFINITY;
@@ -72,22 +72,22 @@ export class QuietTimes {
 
 export interface YieldOptions {
   quiet: QuietTimes;
-  /** How many texts are computed at a time while nobody asks. */
+  /** How many texts to compute at a time while there are no requests. */
   texts: number;
-  /** Whether they have one thread also then, and let others go first; default: only while others ask. */
+  /** Whether to use one thread and let others go first even then; default: only during requests. */
   isBackground?: boolean;
 }
 
-/** How long after a request others are expected: a quarter of the texts leaves most threads to them. */
+/** How long after a request to expect others; until then, a quarter of the texts leaves them most threads. */
 const askedMs = 10_000;
 
-/** An embedding engine for work that can wait: it computes a few texts at a time, callers in turn, and none while others ask the node for something. */
+/** An embedding engine for background work: computes a few texts at a time, callers in turn, and pauses during requests. */
 export function yieldingEngine(
   engine: EmbeddingEngine,
   { quiet, texts, isBackground = false }: YieldOptions,
 ): EmbeddingEngine {
   let last: Promise<unknown> = Promise.resolve();
-  /** Runs work after all that was begun before it. */
+  /** Runs work after all earlier work has ended. */
   const inTurn = <Result>(work: () => Promise<Result>): Promise<Result> => {
     const result = last.then(work);
     last = result.catch(() => {});
@@ -110,7 +110,7 @@ export function yieldingEngine(
         return await engine.embed(slice, { ...options, background });
       };
       while (embeddings.length < inputs.length) {
-        // Who gives up does not wait for the turns of others.
+        // A caller that gives up does not wait for the turns of others.
         const computed = await untilAborted(inTurn(computeSome), options.signal);
         if (computed.length === 0) throw new NodeError("internal", "Nothing was embedded.");
         embeddings.push(...computed);

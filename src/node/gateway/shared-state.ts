@@ -1,4 +1,4 @@
-/** What this node shares with others: keys and limits in Redis, and what it reports while Redis is away. */
+/** State shared with other nodes: keys and limits in Redis, and reports while Redis is unavailable. */
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { alwaysWantsKeys } from "../../config/consistency.ts";
@@ -15,18 +15,18 @@ import { toCollection } from "../node-settings.ts";
 interface SharedStateOptions {
   server: RedisOptions;
   config: Config;
-  /** What this node alone counts. */
+  /** This node's own counts. */
   own: RateLimiter;
   log: Log;
 }
 
-/** How long it has to be there before the log says that it is back. */
+/** How long Redis has to be up before the log reports that it is back. */
 const steadyMs = 1000;
 
 /** For the metrics. */
 interface SharedNumbers {
   isUp: boolean;
-  /** Times that Redis was lost. */
+  /** How often the connection was lost. */
   losses: number;
   /** Requests that this node decided alone. */
   decidedAlone: number;
@@ -40,7 +40,7 @@ export class SharedState implements Disposable {
   readonly #resources = new DisposableStack();
   #losses = 0;
   #decidedAlone = 0;
-  /** Whether the log was told that it is away. */
+  /** Whether the log reported that Redis is unavailable. */
   #isSaid = false;
   #sayingBack: ReturnType<typeof setTimeout> | undefined;
 
@@ -65,7 +65,7 @@ export class SharedState implements Disposable {
     this.limiter = this.#resources.use(new RedisLimiter({ connection, own, whenAway, onAlone }));
   }
 
-  /** Reads the keys if Redis answers; if not, it is tried again in the background. */
+  /** Reads the keys if Redis answers; otherwise retries in the background. */
   async open(): Promise<void> {
     await this.#connection.open();
     const { problem } = this.#connection;
@@ -81,7 +81,7 @@ export class SharedState implements Disposable {
     };
   }
 
-  /** Why the node is not ready, or what it goes without. A stranger is not told why. */
+  /** Why the node is not ready, or what it does without; a caller without a key gets no reason. */
   report({ isStranger }: { isStranger: boolean }): SharedReport {
     const { problem: reason } = this.#connection;
     const because = reason === undefined || isStranger ? "" : ` (${reason})`;
@@ -96,7 +96,7 @@ export class SharedState implements Disposable {
         };
   }
 
-  /** What it does not share all the same, once the keys were read. */
+  /** What is not shared in spite of the configuration; call it after the keys were read. */
   notices(dataDir: string): SharingNotice[] {
     return sharingNotices(this.#options.config, dataDir, this.keys);
   }
@@ -110,7 +110,7 @@ export class SharedState implements Disposable {
     return this.#options.config.shared.when_away === "refuse";
   }
 
-  /** Once, however many requests are decided alone meanwhile. */
+  /** Logs once, however many requests this node decides alone meanwhile. */
   #sayAway(reason: string): void {
     clearTimeout(this.#sayingBack);
     if (this.#isSaid) return;
@@ -125,7 +125,7 @@ export class SharedState implements Disposable {
     });
   }
 
-  /** Not at once: one that comes and goes does not fill the log. */
+  /** Delayed, so that an unstable connection does not fill the log. */
   #sayBack(): void {
     if (!this.#isSaid) return;
     this.#sayingBack = setTimeout(() => {
@@ -135,13 +135,13 @@ export class SharedState implements Disposable {
   }
 }
 
-/** What a node that shares keys and limits does not share all the same, and what to do about it. */
+/** Something that is not shared in spite of the configuration, and how to change that. */
 export interface SharingNotice {
   message: string;
   remedy: string;
 }
 
-/** Those that the node knows to be shared. */
+/** The shared keys. */
 interface KnownKeys {
   /** Whether they could be read. */
   isKnown: boolean;
@@ -161,7 +161,7 @@ export function sharingNotices(
   ];
 }
 
-/** The first key may be given out while the nodes run, which let nobody in until then. */
+/** The first key may be created while the nodes run; until then, they admit nobody. */
 function noKeys(config: Config, { isKnown, size }: KnownKeys): SharingNotice[] {
   const hasOwn = config.auth.api_keys.length > 0;
   if (!isKnown || size > 0 || hasOwn || !alwaysWantsKeys(config)) return [];
@@ -173,7 +173,7 @@ function noKeys(config: Config, { isKnown, size }: KnownKeys): SharingNotice[] {
   ];
 }
 
-/** Two nodes with one collection each would answer differently. */
+/** Nodes with a collection of their own would answer differently. */
 export function embeddedCollection(config: Config): SharingNotice[] {
   const { url, name, embeddingModel } = toCollection(config);
   if (url !== "embedded" || embeddingModel === undefined) return [];

@@ -1,4 +1,4 @@
-/** The models that run on upstream servers: opened once their servers answer, and moved when a reload changes their addresses. */
+/** Models on upstream servers: opens them once their servers answer, and updates their addresses on reload. */
 import { ConfigError } from "../../config/config-error.ts";
 import type { ModelConfig } from "../../config/model-schema.ts";
 import { isUpstream, upstreamUrls } from "../../config/model-schema.ts";
@@ -20,32 +20,32 @@ export type SecretOf = (variable: string) => string | undefined;
 export interface UpstreamModelsOptions {
   config: Config;
   secretOf?: SecretOf;
-  /** Default: nobody counts. */
+  /** Default: none. */
   telemetry?: ReplicaTelemetry;
   log: Log;
 }
 
 export interface OpeningListener {
   onLoaded: (model: LoadedModel) => void;
-  /** Its server does not answer yet, and is tried again. */
+  /** Its server does not answer yet, and is retried. */
   onWaiting: (name: string, reason: NodeError) => void;
 }
 
-/** An upstream whose addresses can change; its replicas are the caller's to dispose of. */
+/** An upstream whose addresses can change; the caller disposes of its replicas. */
 type ConfiguredUpstream = Upstream & { replicas: ReplicaSet };
 
-/** Pauses between the first attempts to reach a server, and between all others. */
+/** Pauses between the first attempts to reach a server, and between later ones. */
 const pausesMs = [1000, 2000, 4000, 8000];
 const longestPauseMs = 10_000;
 
-/** Disposing it closes the models and ends their answers. */
+/** Disposing of it closes the models and ends their answers. */
 export class UpstreamModels implements AsyncDisposable {
   readonly #options: UpstreamModelsOptions;
   readonly #upstreams = new Map<string, ConfiguredUpstream>();
   readonly #resources = new AsyncDisposableStack();
   readonly #opening = new Map<string, Promise<void>>();
 
-  /** Throws a ConfigError where a key is missing. */
+  /** Throws a ConfigError if a key is missing. */
   constructor(options: UpstreamModelsOptions) {
     this.#options = options;
     const { config, secretOf, telemetry, log } = options;
@@ -62,7 +62,7 @@ export class UpstreamModels implements AsyncDisposable {
     }
   }
 
-  /** Throws where its server cannot be reached, or refuses. */
+  /** Throws if its server cannot be reached, or refuses. */
   async open(model: ModelConfig, signal: AbortSignal): Promise<LoadedModel> {
     const upstream = this.#upstreams.get(model.name);
     if (upstream === undefined) throw new NodeError("internal", "The model runs on this machine.");
@@ -81,7 +81,7 @@ export class UpstreamModels implements AsyncDisposable {
     return loaded;
   }
 
-  /** Opens each of them when its server answers; settles when each was tried once. */
+  /** Opens each model once its server answers; settles when each was tried once. */
   async openAll(
     models: readonly ModelConfig[],
     listener: OpeningListener,
@@ -97,12 +97,12 @@ export class UpstreamModels implements AsyncDisposable {
     );
   }
 
-  /** Settles when a model that is being opened is there, or never will be. */
+  /** Settles when a model is open, or opening was aborted. */
   async opened(name: string): Promise<void> {
     await this.#opening.get(name);
   }
 
-  /** From now on models are at the addresses of this configuration. What is in progress goes on. */
+  /** Switches to the addresses of this configuration. Requests in progress go on. */
   apply({ models }: Config): void {
     for (const model of models) {
       if (isUpstream(model.source)) {
@@ -145,7 +145,7 @@ export class UpstreamModels implements AsyncDisposable {
   }
 }
 
-/** Throws a ConfigError where its key is missing. */
+/** Throws a ConfigError if its key is missing. */
 export function toUpstream(
   model: ModelConfig,
   {
@@ -175,7 +175,7 @@ function keyOf(
   secretOf: SecretOf | undefined,
 ): string | undefined {
   if (variable === undefined) return undefined;
-  // What a file or a command put there may end in a line break.
+  // A value from a file or a command may end with a line break.
   const key = secretOf?.(variable)?.trim() ?? "";
   if (/^[\x21-\x7e]+$/.test(key)) return key;
   throw new ConfigError(

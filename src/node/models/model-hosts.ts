@@ -1,4 +1,4 @@
-/** What the models of a node run in: processes of their own, or this one. */
+/** Hosts of a node's models: a process for each model, or this process. */
 import { resolve } from "node:path";
 import type { ModelConfig } from "../../config/model-schema.ts";
 import { isUpstream } from "../../config/model-schema.ts";
@@ -31,7 +31,7 @@ export interface RunnersOptions extends ModelOptions {
   telemetry: Pick<Telemetry, "runnerRestarted" | "watchMemory">;
 }
 
-/** A process for each model, which a crash of the engine ends alone. */
+/** Runs each model in its own process, so that an engine crash ends only that one. */
 export async function openRunners(
   options: RunnersOptions,
   models: readonly ModelConfig[],
@@ -62,7 +62,7 @@ export async function openRunners(
   return host;
 }
 
-/** All models in this process; what an accelerator makes of one is tried in another process first. */
+/** Runs all models in this process; accelerators are first tried in another process. */
 export async function openLocal(options: ModelOptions): Promise<ModelHost> {
   const { config, program, log } = options;
   const { threads } = await threadBudget(config.engine.threads);
@@ -93,7 +93,7 @@ export const acceleratorsOf = (options: EngineOptions): MachineAccelerators =>
     log: options.log,
   });
 
-/** What a model will take, with the sizes that it would be given now; `threads`: contexts of one that reads texts. */
+/** Estimates a model's memory with the sizes it would get now; `threads`: contexts of a model that is not for chat. */
 async function memoryOf(spec: ModelSpec, threads: number): Promise<number> {
   const { type, path, settings, parallel, memoryLimit } = spec;
   const facts = await readFacts(path);
@@ -101,14 +101,14 @@ async function memoryOf(spec: ModelSpec, threads: number): Promise<number> {
   const machine = withinLimit(await readMachineMemory(), memoryLimit);
   const sizes = chooseSettings({ facts, machine, wanted: settings, parallel: contexts });
   const { ctxSize: contextSize } = sizes;
-  // A text is read at once.
+  // Such a model reads a text in one batch.
   const batchSize = type === "chat" ? sizes.batchSize : contextSize;
   return estimateMemory(facts, { contextSize, parallel: contexts, batchSize }).total;
 }
 
-/** Models in this process, for commands that serve nobody and for `isolation = "none"`. */
+/** Models in this process, for commands and for `isolation = "none"`. */
 export interface InProcessHostOptions {
-  /** What a backend is tried with: a crash here would end the command. */
+  /** Runs trials of a backend: a crash in this process would end the command. */
   program: Program;
   engine: EngineSettings;
   accelerators: Accelerators;
@@ -118,7 +118,7 @@ export interface InProcessHostOptions {
 
 export class InProcessHost implements ModelHost {
   readonly #options: InProcessHostOptions;
-  /** The engine's libraries are loaded by the first model that needs them. */
+  /** Opened by the first model that needs the backend's libraries. */
   readonly #hosts = new Map<EngineBackend, LocalHost>();
   readonly #versions = new Map<string, string>();
   readonly #told = new Set<string>();

@@ -1,4 +1,4 @@
-/** The models of a node, from a line of its configuration to an engine that answers. */
+/** Loads a node's models: resolves the configured source, quantizes it and starts the engine. */
 import { basename } from "node:path";
 import type { ModelConfig } from "../../config/model-schema.ts";
 import { isUpstream } from "../../config/model-schema.ts";
@@ -34,32 +34,32 @@ import { openLocal, openRunners, type RunnersOptions } from "./model-hosts.ts";
 export interface ImproveOptions {
   quiet: QuietTimes;
   signal: AbortSignal;
-  /** Told how much of a model's weights is done, from 0 to 1. */
+  /** Called with the share of a model's weights that is quantized, 0 to 1. */
   onProgress: (model: string, done: number) => void;
-  /** Called with a model that has loaded them. */
+  /** Called with a model that has loaded its quantized weights. */
   onBetter: (model: LoadedModel) => void;
-  /** Called with a model that nothing more is done for. */
+  /** Called when a model is done, whether it succeeded or not. */
   onEnd: (model: string) => void;
 }
 
-/** Disposing it unloads every model. */
+/** Disposing of it unloads every model. */
 export class NodeModels implements AsyncDisposable {
   readonly #options: ModelOptions;
   readonly #host: ModelHost;
   readonly #resources: AsyncDisposableStack;
   readonly #upstreams: UpstreamModels | undefined;
-  /** Weights that are quantized in the background, for models that answer already. */
+  /** Weights to quantize in the background, of models that already answer. */
   readonly #improvements: { model: ModelConfig; source: string; type: Quantization }[] = [];
-  /** Settles when the last load that was asked for is over. */
+  /** Settles when the last requested load has ended. */
   #lastLoad: Promise<void> = Promise.resolve();
 
-  /** For a node that serves: each model in a process of its own, where that is configured. */
+  /** For a node: each model in its own process, if that is configured. */
   static async open(options: RunnersOptions, models: readonly ModelConfig[]): Promise<NodeModels> {
     if (options.config.engine.isolation === "none") return await NodeModels.openInProcess(options);
     return await NodeModels.#on(options, (resources) => openRunners(options, models, resources));
   }
 
-  /** For work that serves nobody: a crash of the engine ends nothing else. */
+  /** For commands: there is nothing else that an engine crash could end. */
   static async openInProcess(options: ModelOptions): Promise<NodeModels> {
     return await NodeModels.#on(options, () => openLocal(options));
   }
@@ -101,7 +101,7 @@ export class NodeModels implements AsyncDisposable {
     const folder = this.#folder;
     const model = await this.#chosen(configured, folder);
     const { program, log } = this.#options;
-    // Asked while the model's file is made.
+    // Runs while the model's file is fetched.
     const starter = isStarterQuantization(model)
       ? starterQuantization({ folder, program, log, signal: loading.signal })
       : undefined;
@@ -118,8 +118,8 @@ export class NodeModels implements AsyncDisposable {
   }
 
   /**
-   * Quantizes what was left for later while no requests come, one model after the other, and has each
-   * load the result. What fails is tried again at the next start.
+   * Quantizes the remaining weights while there are no requests, one model after the other, and
+   * hot-swaps each result. A failure is retried at the next start.
    */
   async improve({ quiet, signal, onProgress, onBetter, onEnd }: ImproveOptions): Promise<void> {
     const { log } = this.#options;
@@ -130,9 +130,9 @@ export class NodeModels implements AsyncDisposable {
         log.info("a model's weights are quantized in the background", { model: name, type });
         const progress = shareOf((done) => onProgress(name, done));
         const path = await this.#quantize(source, type, { progress, signal }, quiet);
-        // What went wrong was said.
+        // Failed; the reason is in the log.
         if (path === source) continue;
-        // Calls wait while weights are replaced: not while somebody is being answered.
+        // Calls wait while weights are replaced, so do it when there are none.
         await quiet.waitForMoment(signal);
         const better = await this.#replaceWeights(model, path, signal);
         if (better === undefined) {
@@ -151,7 +151,7 @@ export class NodeModels implements AsyncDisposable {
     }
   }
 
-  /** Undefined where models run in this process, which unloads none. */
+  /** Undefined if models run in this process, which cannot unload them. */
   async #replaceWeights(
     model: ModelConfig,
     path: string,
@@ -163,7 +163,7 @@ export class NodeModels implements AsyncDisposable {
     return own && (await this.#withAdvice(own, model));
   }
 
-  /** `quiet`: while no requests come, on one thread. */
+  /** `quiet`: run only while there are no requests, on one thread. */
   #quantize(
     source: string,
     type: Quantization,
@@ -206,7 +206,7 @@ export class NodeModels implements AsyncDisposable {
     return modelsFolder(dataDirOf(config, baseDir));
   }
 
-  /** Sizes that are left to the node are chosen by the memory that is free, which another load would change meanwhile. */
+  /** Automatic sizes depend on the free memory, which another load would change meanwhile. */
   async #oneAtATime<Result>(load: () => Promise<Result>): Promise<Result> {
     const before = this.#lastLoad;
     const { promise: isOver, resolve: end } = Promise.withResolvers<void>();
@@ -219,7 +219,7 @@ export class NodeModels implements AsyncDisposable {
     }
   }
 
-  /** The model with a source to load it from, where that is left to the node. */
+  /** Chooses a source for a model whose source is `auto`. */
   async #chosen(model: ModelConfig, folder: string): Promise<ModelConfig> {
     if (model.source !== "auto") return model;
     const { parallel } = model;
@@ -233,7 +233,7 @@ export class NodeModels implements AsyncDisposable {
     return { ...model, source };
   }
 
-  /** The file of a source, fetched or made where it is not there yet. */
+  /** The file of a source, fetched or built if it is missing. */
   async #resolve(source: string, loading: LoadOptions, sha256?: string): Promise<string> {
     const { baseDir, hub = hubFrom({}), registryOf, log } = this.#options;
     return await resolveSource(source, {
@@ -247,7 +247,7 @@ export class NodeModels implements AsyncDisposable {
   }
 }
 
-/** Those that the node has already, or opened now; undefined where every model runs on this machine. */
+/** The node's upstream models, or new ones; undefined if every model runs on this machine. */
 async function upstreamsOf(
   options: ModelOptions,
   resources: AsyncDisposableStack,
@@ -259,13 +259,13 @@ async function upstreamsOf(
   return resources.use(new UpstreamModels(options));
 }
 
-/** Under free licences, with a context of 4096 tokens for each of four answers; the best first. */
+/** Freely licensed; memory for four answers with a context of 4096 tokens each. The best first. */
 const betterModels = [
   { needs: 12e9, source: "hf:bartowski/Qwen2.5-7B-Instruct-GGUF:Q4_K_M" },
   { needs: 4e9, source: "hf:bartowski/Qwen2.5-1.5B-Instruct-GGUF:Q4_K_M" },
 ] as const;
 
-/** One line about the starter chat model; without a command where the machine holds no better one. */
+/** Advice about the starter chat model; without a command if no better one fits the machine. */
 export function betterModel(
   { memory }: Pick<Machine, "memory">,
   { command }: Pick<Program, "command">,
@@ -273,7 +273,7 @@ export function betterModel(
   const weak = "The starter model is small: it is often wrong, and forgets what was asked.";
   const better = betterModels.find(({ needs }) => memory >= needs);
   if (better === undefined) return weak;
-  // The executable is one word; from the sources it is Bun that runs it.
+  // The executable's command is one word; from source, Bun runs it.
   const program = command.length === 1 ? "paddock" : "bun paddock";
   return `${weak} A better one for this machine's ${byteSize(memory)} of memory: ${program} pull ${better.source}`;
 }

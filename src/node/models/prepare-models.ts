@@ -1,4 +1,4 @@
-/** Loads the models of a node in an order that opens chat first, then the collection that one of them fills. */
+/** Loads a node's models, chat first, then the collection that one of them fills. */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { ModelConfig } from "../../config/model-schema.ts";
 import { isUpstream } from "../../config/model-schema.ts";
@@ -20,18 +20,18 @@ import type { UpstreamModels } from "../gateway/upstream-models.ts";
 import type { NodeOptions } from "../paddock-node.ts";
 import { NodeModels } from "./node-models.ts";
 
-/** The parts of a node that models and the collection are put into. */
+/** The parts of a node that are prepared. */
 export interface PreparedParts {
   options: NodeOptions;
   models: ModelRegistry;
   activities: ModelActivities;
   telemetry: Metrics;
-  /** Undefined where every model runs on this machine. */
+  /** Undefined if every model runs on this machine. */
   upstreams: UpstreamModels | undefined;
   retrieval: RetrievalService;
   documents: NodeDocuments;
   identity: NodeIdentity;
-  /** What is still being made, a sentence for each model. */
+  /** What is still in progress, a sentence for each model. */
   coming: Map<string, string>;
   resources: AsyncDisposableStack;
   /** Aborted when the node stops. */
@@ -40,12 +40,12 @@ export interface PreparedParts {
 
 interface Background {
   quiet: QuietTimes;
-  /** For work that somebody waits for. */
+  /** For work that a user waits for. */
   betweenRequests: QuietTimes;
   signal: AbortSignal;
 }
 
-/** What is said of llama.cpp where every model is upstream. */
+/** The engine's version if every model is upstream. */
 const noEngine = "none: models run upstream";
 
 /** `onOpen` is called as soon as chat models answer. */
@@ -62,7 +62,7 @@ export async function prepareModels(
   const nodeModels = resources.use(
     await NodeModels.open({ ...options, telemetry, ...given({ upstreams }) }, models),
   );
-  /** Without being measured: what the node itself does is not a request. */
+  /** Unmeasured engines: the node's own work does not count as requests. */
   const engines = new Map<string, EmbeddingEngine>();
   let isOpen = false;
   let collection: Promise<void> | undefined;
@@ -70,7 +70,7 @@ export async function prepareModels(
     const { name, upstream } = model.card;
     parts.models.add(activities.measured(model));
     if (model.type === "embedding") engines.set(name, model.engine);
-    // Not after the chat models: the handbook is to be there when they are first asked.
+    // Not after the chat models: the handbook should be stored before the first chat.
     if (name === parts.retrieval.collection.embeddingModel && upstream === undefined) {
       collection = prepareCollection(parts, nodeModels, engines, background);
       collection.catch(() => {}); // awaited below, unless a model cannot be loaded
@@ -80,7 +80,7 @@ export async function prepareModels(
   const onWaiting = (model: string, reason: NodeError): void =>
     parts.models.unavailable(model, reason);
   const background: Background = {
-    // A person who starts a node waits for chat: background work comes after it.
+    // A user who starts a node waits for chat, so background work comes after it.
     quiet: new QuietTimes({ isBusy: () => !isOpen || activities.isBusy }),
     betweenRequests: new QuietTimes({ isBusy: () => activities.isBusy, quietMs: 1 }),
     signal: AbortSignal.any([signal, parts.stopping]),
@@ -107,7 +107,7 @@ export async function prepareModels(
 const improvingNotice = (model: string, done: number): string =>
   `The weights of the model '${model}' are being made faster: ${Math.floor(done * 100)} %. It answers meanwhile.`;
 
-/** `engines`: the embedding models that are there already. */
+/** `engines`: the embedding models that are loaded. */
 async function prepareCollection(
   { options, models, retrieval, documents, upstreams, resources }: PreparedParts,
   nodeModels: NodeModels,
@@ -136,7 +136,7 @@ async function prepareCollection(
     resources.use(documents.start(uploadEngine, background.signal));
   };
   if (engines.has(model)) return await attach();
-  // An upstream model that is not reachable yet: the node serves meanwhile, and says why there is no collection.
+  // The upstream model is not reachable yet: the node serves meanwhile, and reports why there is no collection.
   const reason = `The collection waits for its embedding model '${model}', which is not ready.`;
   retrieval.unavailable(new NodeError("unavailable", reason));
   const { signal } = background;
@@ -153,16 +153,16 @@ async function prepareCollection(
 
 export interface LoadingListener {
   onLoaded: (model: LoadedModel) => void;
-  /** Called once: chat is open, or where there is no chat model, everything is. */
+  /** Called once, when chat is open or, without a chat model, when everything is. */
   onOpen: () => void | Promise<void>;
 }
 
-/** What a chat model whose file is there needs to be the first that is loaded: people wait for chat. */
+/** Head start for a chat model whose file is there, so that it is loaded first: users wait for chat. */
 const headStartMs = 250;
 
 /**
- * A starter chat model is quantized for seconds, in which an embedding model is ready to answer.
- * Of each type one after the other: two large models must not be quantized at the same time.
+ * Loads types in parallel: quantizing a starter chat model takes seconds in which an embedding model
+ * gets ready. Models of one type load in turn: two large ones must not be quantized at once.
  */
 export async function loadModels(
   nodeModels: Pick<NodeModels, "load">,
@@ -179,7 +179,7 @@ export async function loadModels(
         onLoaded(await nodeModels.load(model, { ...loading, signal }));
       }
     } catch (error) {
-      // The other one ends too, and what it fails with then is this.
+      // Ends the other loads too, with this error as their reason.
       failed.abort(error);
       throw error;
     }
