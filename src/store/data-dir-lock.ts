@@ -1,4 +1,4 @@
-/** A lock on something of a data dir that one process at a time works on: documents, background responses. */
+/** A lock on part of a data dir that one process at a time may write: documents, background responses. */
 import { Database } from "bun:sqlite";
 import { mkdirSync } from "node:fs";
 import { dirname } from "node:path";
@@ -10,13 +10,13 @@ export class DataDirLock implements Disposable {
   /** SQLite's locks work between processes on every system, and are released when a process dies. */
   #held: Database | undefined;
 
-  /** `what`: as a message calls what is locked. */
+  /** `what`: the locked part's name in messages. */
   constructor(path: string, what: string) {
     this.#path = path;
     this.#what = what;
   }
 
-  /** Takes them where no other process has them; says whether they are this process's. */
+  /** Acquires the lock unless another process holds it; returns whether this process holds it. */
   take(): boolean {
     if (this.#held !== undefined) return true;
     let database: Database | undefined;
@@ -37,7 +37,7 @@ export class DataDirLock implements Disposable {
     }
   }
 
-  /** Refuses where they are another process's. */
+  /** Throws if another process holds the lock. */
   check(): void {
     if (this.take()) return;
     throw new NodeError(

@@ -1,4 +1,4 @@
-/** The node's own SQLite files: readable by their owner only, with tables of one version, also on a read-only disk. */
+/** Opens the node's SQLite files: readable by their owner only, with versioned tables, even on a read-only disk. */
 import { constants, Database, SQLiteError, type SQLQueryBindings } from "bun:sqlite";
 import {
   constants as access,
@@ -18,39 +18,39 @@ const folderOfOwner = 0o700;
 
 export interface TablesOfVersion {
   version: number;
-  /** What makes them. */
+  /** Creates the tables. */
   sql: string;
-  /** Makes them of those of an older version. */
+  /** Upgrades tables of an older version. */
   upgrade?: (database: Database, found: number) => void;
 }
 
 export interface OwnFileOptions {
   path: string;
   tables: TablesOfVersion;
-  /** Set before its journal. */
+  /** Set before the journal mode. */
   pragmas?: readonly string[];
-  /** Whether a file that was removed or replaced on the disk is not read or written any more. */
+  /** Whether to reopen the file if it was removed or replaced on the disk. */
   followsDisk?: boolean;
-  /** May refuse to open it. */
+  /** May throw to refuse opening the file. */
   beforeOpen?: () => void;
   onOpen?: (database: Database) => void;
-  /** As a message calls what it holds: "Stored responses". */
+  /** Its content's name in messages: "Stored responses". */
   called: string;
-  /** What to do about a file that is damaged. */
+  /** What to do if the file is damaged. */
   advice: string;
 }
 
-/** A file with tables of one version: opened when it is first needed, made when something is first written. */
+/** A file with versioned tables: opened when first needed, created at the first write. */
 export class OwnFile implements Disposable {
   readonly #options: OwnFileOptions;
-  /** `identity`: which file it is. */
+  /** `identity`: device and inode of the opened file. */
   #opened: { database: Database; identity: string | undefined } | undefined;
 
   constructor(options: OwnFileOptions) {
     this.#options = options;
   }
 
-  /** Asks it; `nothing` is the answer where there is no file yet. */
+  /** Runs a query; returns `nothing` if there is no file yet. */
   read<Result>(query: (database: Database) => Result, nothing: Result): Result {
     return this.#explaining("read", () => {
       this.#checkIdentity();
@@ -59,7 +59,7 @@ export class OwnFile implements Disposable {
     });
   }
 
-  /** Changes it, all or nothing. */
+  /** Runs a change in a transaction. */
   write<Result>(change: (database: Database) => Result): Result {
     return this.#explaining("written", () => {
       this.#checkIdentity();
@@ -68,7 +68,7 @@ export class OwnFile implements Disposable {
     });
   }
 
-  /** The rows of a query; none where there is no file yet. */
+  /** The rows of a query; none if there is no file yet. */
   all<Row>(sql: string, ...values: SQLQueryBindings[]): Row[] {
     return this.read((database) => database.query<Row, SQLQueryBindings[]>(sql).all(...values), []);
   }
@@ -78,7 +78,7 @@ export class OwnFile implements Disposable {
     return this.all<Row>(sql, ...values)[0];
   }
 
-  /** Changes rows; how many. */
+  /** Changes rows; returns how many. */
   run(sql: string, ...values: SQLQueryBindings[]): number {
     return this.write(
       (database) => database.query<void, SQLQueryBindings[]>(sql).run(...values).changes,
@@ -105,7 +105,7 @@ export class OwnFile implements Disposable {
     const { path, followsDisk = false } = this.#options;
     const opened = this.#opened;
     if (opened === undefined || !followsDisk || stampOf(path)?.identity === opened.identity) return;
-    // The last connection removes the log by its name, which may belong to another database by now.
+    // The last connection deletes the log by name, but the log may belong to another database by now.
     opened.database.fileControl(constants.SQLITE_FCNTL_PERSIST_WAL, 1);
     this[Symbol.dispose]();
   }
@@ -126,12 +126,12 @@ export class OwnFile implements Disposable {
   }
 }
 
-/** An empty file holds nothing: what was in it is lost, and nothing follows from what it does not know. */
+/** False for an empty file: its content is lost, and a missing record in it means nothing. */
 export const isThere = (path: string): boolean =>
-  // Another process may remove it in between, as SQLite does with a log.
+  // Another process may delete it in between, as SQLite does with a log.
   existsSync(path) && (statSync(path, { throwIfNoEntry: false })?.size ?? 0) > 0;
 
-/** Opens or makes a file with tables that `prepare` makes; one that can only be read is opened as it is. `pragmas`: set before its journal. */
+/** Opens or creates a file, with tables from `prepare`; a read-only one is opened as it is. `pragmas`: set before the journal mode. */
 export function openOwn(
   path: string,
   prepare: (database: Database) => void,
@@ -140,7 +140,7 @@ export function openOwn(
   mkdirSync(dirname(path), { recursive: true, mode: folderOfOwner });
   let database: Database | undefined;
   try {
-    // SQLite would make it readable by everyone; the files that it makes beside it get the same rights.
+    // SQLite would make it readable by everyone; the files it creates next to it get the same rights.
     if (!existsSync(path)) closeSync(openSync(path, "a", ownerOnly));
     database = new Database(path, { create: true, strict: true });
     database.run("pragma busy_timeout = 10000");
@@ -157,7 +157,7 @@ export function openOwn(
   }
 }
 
-/** Makes them where there are none, and of older ones these; safe when two processes open the file at once. */
+/** Creates or upgrades the tables; safe when two processes open the file at once. */
 function prepareTables(database: Database, { version, sql, upgrade }: TablesOfVersion): void {
   if (versionOf(database) === version) return;
   database
@@ -182,8 +182,8 @@ export function versionOf(database: Database): number {
 }
 
 /**
- * Opens the database as immutable, after opening it as usual failed with `cause`. Undefined where the
- * disk is writable, or where a crash left a write-ahead log, which only a writer can apply.
+ * Opens the database as immutable, after opening it normally failed with `cause`. Undefined if the
+ * disk is writable, or if a crash left a write-ahead log, which only a writer can apply.
  */
 export function openImmutable(path: string, cause: unknown): Database | undefined {
   const isDisk =
@@ -205,10 +205,10 @@ function isWritable(folder: string): boolean {
   }
 }
 
-/** Opens a SQLite file read-only, without making or changing any file beside it, even if others have it open. */
+/** Opens a SQLite file read-only, without creating or changing other files, even if it is in use. */
 export function openReadOnly(path: string): Database {
   const url = pathToFileURL(path);
-  // With a write-ahead log, its index file is used read-only; without one, nobody is writing.
+  // With a write-ahead log, its index file is used read-only; without one, there is no writer.
   if (isThere(`${path}-wal`) && existsSync(`${path}-shm`)) {
     url.searchParams.set("mode", "ro");
     url.searchParams.set("readonly_shm", "1");
@@ -217,7 +217,7 @@ export function openReadOnly(path: string): Database {
   return new Database(url.href, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI);
 }
 
-/** What to do about a refusal, by the beginning of SQLite's code for it. */
+/** Explanations and remedies, by the prefix of SQLite's error code. */
 const remedies: readonly (readonly [string, string])[] = [
   [
     "SQLITE_FULL",
@@ -238,25 +238,25 @@ const remedies: readonly (readonly [string, string])[] = [
   ],
 ];
 
-/** The explanation of an error; undefined where there is none. */
+/** The explanation of an error; undefined if there is none. */
 export function remedyFor(error: unknown): string | undefined {
   if (!(error instanceof SQLiteError)) return undefined;
   const { code = "" } = error;
   return remedies.find(([beginning]) => code.startsWith(beginning))?.[1];
 }
 
-/** Tells whether a file is still the one that was opened, by its inode, size and times. */
+/** Shows whether a file is still the one that was opened, by its inode, size and times. */
 export interface FileStamp {
   /** The identity of the file: device and inode. */
   identity: string;
-  /** Differs when the file was changed in any way. */
+  /** Differs if the file was changed in any way. */
   state: string;
   size: number;
   /** When it was last changed, in milliseconds. */
   changedMs: number;
 }
 
-/** Undefined where there is no file. */
+/** Undefined if there is no file. */
 export function stampOf(path: string): FileStamp | undefined {
   const file = statSync(path, { bigint: true, throwIfNoEntry: false });
   if (file === undefined) return undefined;

@@ -1,4 +1,4 @@
-/** Uploaded files in a folder of the data dir: written aside, synced and renamed, so that none is half there. */
+/** Stores uploaded files in the data dir: written to a temporary file, synced and renamed, so that none is incomplete. */
 import { existsSync } from "node:fs";
 import { type FileHandle, mkdir, open, readdir, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
@@ -8,17 +8,17 @@ import type { FileStore, IncomingFile } from "../../core/ports/file-store.ts";
 const ownerOnly = 0o600;
 const folderOfOwner = 0o700;
 const part = ".part";
-/** Where files are that the registry does not know; readable as they were, and served to nobody. */
+/** Folder of files without a record; they stay readable, but are not served. */
 const aside = "orphaned";
-/** Enough to tell any format that is known. */
+/** Enough to detect any known format. */
 const headBytes = 8192;
 
 export class DiskFiles implements FileStore {
   readonly #folder: string;
-  /** Names of the files that are coming now, whether anything refers to them or not. */
+  /** Names of the files being received, whether or not they have a record yet. */
   readonly #coming = new Set<string>();
 
-  /** No folder is made until a file comes. */
+  /** Creates no folder until a file is received. */
   constructor(folder: string) {
     this.#folder = folder;
   }
@@ -40,7 +40,7 @@ export class DiskFiles implements FileStore {
       return {
         ...written,
         save: async (id) => {
-          // Until it is disposed of nothing may refer to it yet.
+          // It may have no record until the upload is disposed of.
           this.#coming.add(id);
           await translated(async () => {
             await rename(path, join(this.#folder, id));
@@ -52,7 +52,7 @@ export class DiskFiles implements FileStore {
         [Symbol.asyncDispose]: end,
       };
     } catch (error) {
-      // Why it was not taken is what counts; what cannot be removed is removed at the next start.
+      // The original error counts; a file that cannot be deleted now is deleted at the next start.
       await end().catch(() => {});
       throw error;
     }
@@ -120,20 +120,20 @@ async function filesIn(folder: string): Promise<string[]> {
   return entries.filter((entry) => entry.isFile()).map(({ name }) => name);
 }
 
-/** Never onto another file. */
+/** Never overwrites another file. */
 async function move(from: string, to: string): Promise<void> {
   if (existsSync(to)) throw new Error(`${from} and ${to} are both there`);
   await rename(from, to);
 }
 
-/** A disk that is nearly full takes a part of what it is given. */
+/** If a disk is nearly full, a write may be partial. */
 async function writeAll(file: FileHandle, piece: Uint8Array): Promise<void> {
   for (let at = 0; at < piece.length; ) {
     at += (await file.write(piece, at, piece.length - at)).bytesWritten;
   }
 }
 
-/** So that the new name survives a crash; a folder cannot be synced everywhere. */
+/** Makes the new name survive a crash; not every system can sync a folder. */
 async function syncFolder(path: string): Promise<void> {
   try {
     await using folder = await open(path, "r");
@@ -143,7 +143,7 @@ async function syncFolder(path: string): Promise<void> {
   }
 }
 
-/** Explains what a disk refuses. */
+/** Explains errors of the disk. */
 async function translated<Result>(work: () => Promise<Result>): Promise<Result> {
   try {
     return await work();

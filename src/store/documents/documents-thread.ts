@@ -1,6 +1,6 @@
 /**
- * The thread that has the registry of documents to itself: a filter looks at every file of a vector
- * store, and a disk takes its time to say that something is written. Here that holds up nobody.
+ * The worker thread of the documents registry: a filter reads every file of a vector store, and disk
+ * writes take time. Here they do not block the event loop.
  */
 import { workerData } from "node:worker_threads";
 import { answerMethodCalls } from "../thread-calls.ts";

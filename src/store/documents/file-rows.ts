@@ -1,4 +1,4 @@
-/** Uploaded files, as rows. */
+/** Rows of uploaded files. */
 import type { SQLQueryBindings } from "bun:sqlite";
 import type { FileUsage } from "../../core/documents/quota.ts";
 import type { FileRecord } from "../../core/documents/records.ts";
@@ -42,7 +42,7 @@ export class FileRows implements Rows<FileRegistry> {
           createdAt.getTime(),
           expiresAt?.getTime() ?? null,
         );
-      // One that was deleted, and recovered before its bytes were gone, is not deleted after all.
+      // A file that was deleted, but recovered before its bytes were gone, is not deleted after all.
       database.query("delete from removals where collection = '' and document = ?").run(id);
     });
   }
@@ -108,7 +108,7 @@ export class FileRows implements Rows<FileRegistry> {
   }
 }
 
-/** A caller's own, and what is in its stores; all where nothing is hidden. */
+/** Conditions for a caller's own files and those in its stores; none if it may see all. */
 function visibleTo(visible: Visibility | undefined): { where: string[]; values: string[] } {
   if (visible === undefined) return { where: [], values: [] };
   const { owner, stores } = visible;

@@ -1,4 +1,4 @@
-/** The queue of files to be ingested, and of passages to be deleted, as rows. */
+/** Rows of the queue: files to ingest, and passages to delete. */
 import type { StoreFile } from "../../core/documents/records.ts";
 import type { QueueRegistry, Removal } from "../../core/ports/document-registry.ts";
 import type { OwnFile } from "../database.ts";

@@ -1,4 +1,4 @@
-/** Pages of tables, between cursors that are ids, and filters on attributes, as conditions of SQL. */
+/** SQL for paginated lists and attribute filters. */
 import type { Database, SQLQueryBindings } from "bun:sqlite";
 import type { AttributeFilter } from "../../core/documents/records.ts";
 import { NodeError } from "../../core/errors.ts";
@@ -9,11 +9,11 @@ import type { OwnFile } from "../database.ts";
 export interface Listing {
   /** Name of the table. */
   from: string;
-  /** The column that cursors name. */
+  /** The column that cursors refer to. */
   id: string;
-  /** Conditions on the rows, all of which hold. */
+  /** Conditions, joined with `and`. */
   where: readonly string[];
-  /** What stands for their question marks, in order. */
+  /** Values of their placeholders, in order. */
   values: readonly SQLQueryBindings[];
 }
 
@@ -24,7 +24,7 @@ export function pageOf<Row, Item>(
   toItem: (row: Row) => Item,
 ): Page<Item> {
   const isBackwards = after === undefined && before !== undefined;
-  // Of what is in front of a cursor, the nearest come first, and are turned round in the end.
+  // Items before a cursor are read backwards from it, and reversed at the end.
   const direction = (order === "asc") === isBackwards ? "desc" : "asc";
   const all = ["1 = 1", ...where].join(" and ");
   const cursors = Object.entries({ after, before }).filter(([, cursor]) => cursor !== undefined);
@@ -56,16 +56,16 @@ const noSuchCursor = (param: string, cursor: string): NodeError =>
     param,
   });
 
-/** A filter on attributes as a condition on rows of files in vector stores. */
+/** An attribute filter as an SQL condition on files in vector stores. */
 export interface Condition {
   where: string;
-  /** What stands for its question marks, in order. */
+  /** Values of its placeholders, in order. */
   values: string[];
 }
 
 type Value = string | number | boolean;
 
-/** As SQLite calls the types of JSON. */
+/** SQLite's names for JSON types. */
 const jsonTypes = {
   string: "('text')",
   number: "('integer', 'real')",
@@ -109,7 +109,7 @@ function isAmong(key: string, wanted: readonly Value[]): Condition {
   });
 }
 
-/** What is wanted comes as JSON too: both sides are read alike, down to the last digit. */
+/** The wanted value is passed as JSON too, so that both sides are parsed alike, down to the last digit. */
 const hasAttribute = (key: string, { where, values }: Condition): Condition => ({
   where: `exists (select 1 from json_each(attributes)
     where key = (select atom from json_each(?)) and (${where}))`,

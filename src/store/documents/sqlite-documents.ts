@@ -1,4 +1,4 @@
-/** The registry of documents, in a SQLite file of the data dir that a thread of its own reads and writes. */
+/** The documents registry: a SQLite file in the data dir, read and written by its own thread. */
 import { basename } from "node:path";
 import { asNodeError, NodeError, reasonOf } from "../../core/errors.ts";
 import type { DocumentRegistry } from "../../core/ports/document-registry.ts";
@@ -12,12 +12,12 @@ import { StoreRows } from "./store-rows.ts";
 /** Its name in the data dir. */
 export const documentsFile = "documents.sqlite";
 
-/** In the executable all modules are one file, and this path begins at the folder of main.ts. */
+/** In the executable, all modules are one file, and the path is relative to main.ts. */
 const thread = import.meta.url.endsWith("/sqlite-documents.ts")
   ? "./documents-thread.ts"
   : "./store/documents/documents-thread.ts";
 
-/** The methods that change it; where there is no file yet, the others are answered without a thread. */
+/** Methods that write; without a file, all others are answered without a thread. */
 const writing: ReadonlySet<PropertyKey> = new Set([
   ...["addFile", "removeFile", "addStore", "changeStore", "removeStore", "expireStore"],
   ...["putStoreFiles", "changeAttributes", "removeStoreFile", "reconcile", "cancelBatch"],
@@ -32,7 +32,7 @@ export class SqliteDocuments implements DocumentRegistry, AsyncDisposable {
   readonly #path: string;
   readonly #thread: MethodThread;
 
-  /** Neither a file nor a thread is made before one is needed. */
+  /** Creates no file and no thread until one is needed. */
   constructor(path: string) {
     this.#path = path;
     this.#thread = new MethodThread({
@@ -46,11 +46,11 @@ export class SqliteDocuments implements DocumentRegistry, AsyncDisposable {
     await this.#thread[Symbol.asyncDispose]();
   }
 
-  /** Every method that is called on it is called on the rows, which have the same methods. */
+  /** Forwards every method call to the rows, which have the same methods. */
   #part<Part extends keyof DocumentRegistry>(part: Part): DocumentRegistry[Part] {
     return new Proxy(Object.create(null), {
       get: (_, method) => {
-        // Who awaits a part, or shows it, asks for these: it is no promise, and nothing else.
+        // Read when a part is awaited or printed: it is not a promise.
         if (typeof method === "symbol" || method === "then") return undefined;
         return (...args: unknown[]) => this.#call({ part, method, args });
       },
@@ -70,7 +70,7 @@ export class SqliteDocuments implements DocumentRegistry, AsyncDisposable {
   }
 }
 
-/** How many files a registry knows, or why it cannot be read; undefined where there is none. Changes nothing. */
+/** Number of files in a registry, or why it cannot be read; undefined if there is none. Changes nothing. */
 export function inspectRegistry(path: string): number | Error | undefined {
   if (!isThere(path)) return undefined;
   try {
@@ -82,7 +82,7 @@ export function inspectRegistry(path: string): number | Error | undefined {
   }
 }
 
-/** The registry as rows of a SQLite file, for the thread that has it to itself. */
+/** The registry as rows of a SQLite file, for its thread. */
 export class DocumentRows
   implements
     Disposable,
@@ -94,7 +94,7 @@ export class DocumentRows
   readonly queue: QueueRows;
   readonly #file: OwnFile;
 
-  /** No file is made until something is written. */
+  /** Creates no file until something is written. */
   constructor(path: string) {
     this.#file = new OwnFile({
       path,
@@ -114,14 +114,14 @@ export class DocumentRows
   }
 }
 
-/** A part of the registry's port as the thread has it, where nothing has to be waited for. */
+/** A part of the registry's port with synchronous methods, as the thread implements it. */
 export type Rows<Part> = {
   [Name in keyof Part]: Part[Name] extends (...args: infer Args) => Promise<infer Result>
     ? (...args: Args) => Result
     : never;
 };
 
-/** SQLite would delete what a process that was killed left beside a registry which is somewhere else now. */
+/** SQLite would delete the log that a killed process left if the registry itself was moved away. */
 function checkJournal(path: string): void {
   const journal = `${path}-wal`;
   if (isThere(path) || !isThere(journal)) return;
@@ -131,7 +131,7 @@ function checkJournal(path: string): void {
   );
 }
 
-/** `seq` is the order of lists: two things of one second have one too. */
+/** `seq` is the order of lists, since two rows may have the same time. */
 const sql = `
   create table files (
     seq integer primary key autoincrement,

@@ -1,4 +1,4 @@
-/** Files of vector stores and their batches, as rows. */
+/** Rows of files in vector stores, and of their batches. */
 import type { Database, SQLQueryBindings } from "bun:sqlite";
 import type {
   AttributeFilter,
@@ -228,7 +228,7 @@ export class StoreFileRows implements Rows<StoreFileRegistry> {
   }
 }
 
-/** How many are in progress once these are put. */
+/** How many files are in progress once these are added. */
 function waitingWith(database: Database, files: readonly StoreFile[]): number {
   const put = files.filter(({ status }) => status === "in_progress");
   const others = database.query<{ count: number }, [string]>(
@@ -264,7 +264,7 @@ const toBatch = ({ id, store, created_at, cancelled }: BatchRow): FileBatch => (
   isCancelled: cancelled === 1,
 });
 
-/** A file in a vector store, to and from its row. */
+/** The row of a file in a vector store. */
 export interface StoreFileRow {
   seq: number;
   store: string;
@@ -285,7 +285,7 @@ export interface StoreFileRow {
   bytes: number | null;
 }
 
-/** Files of vector stores, with what is known of the uploads that they are. */
+/** Files in vector stores, with the size of the upload. */
 const storeFilesTable =
   "(select store_files.*, files.bytes as bytes from store_files left join files on files.id = store_files.file)";
 
@@ -319,7 +319,7 @@ const insert = `
     chunk_tokens = excluded.chunk_tokens, chunk_overlap = excluded.chunk_overlap,
     owner = excluded.owner, created_at = excluded.created_at, uploaded = excluded.uploaded`;
 
-/** Stores it, or puts it in the place of what it was; its place in lists stays. */
+/** Adds or replaces a file; a replaced one keeps its place in lists. */
 function putStoreFile(database: Database, put: StoreFile): void {
   database
     .query<void, SQLQueryBindings[]>(insert)

@@ -1,4 +1,4 @@
-/** Vector stores, as rows. */
+/** Rows of vector stores. */
 import type { Database, SQLQueryBindings } from "bun:sqlite";
 import type { StoreRecord, StoreState } from "../../core/documents/records.ts";
 import { given } from "../../core/given.ts";
@@ -102,7 +102,7 @@ export class StoreRows implements Rows<StoreRegistry> {
   }
 }
 
-/** Its documents need not be removed one by one: its collection goes. */
+/** Documents need not be removed one by one: the whole collection is dropped. */
 function empty(database: Database, id: string): void {
   const collection = "collection = (select collection from stores where id = ?)";
   run(database, `delete from removals where ${collection}`, id);

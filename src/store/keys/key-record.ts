@@ -1,9 +1,9 @@
-/** A key as it is stored, wherever that is: never its text, only a salted digest of it. */
+/** The stored record of an API key: never its text, only a salted digest of it. */
 import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
 import { given } from "../../core/given.ts";
 import { type ApiKey, type NewKey, scopes } from "../../core/limits/api-key.ts";
 
-/** A type, since an interface is no record of named parameters. */
+/** A type, since an interface cannot be passed as named parameters. */
 export type KeyRecord = {
   id: string;
   name: string;
@@ -18,13 +18,13 @@ export type KeyRecord = {
   concurrency: number | null;
   document_bytes: number | null;
   document_passages: number | null;
-  /** Ids with spaces between. */
+  /** Ids, separated by spaces. */
   vector_stores: string | null;
 };
 
 const form = /^pk_([0-9a-f]{12})_([A-Za-z0-9_-]{43})$/;
 
-/** A new key with its text, which is stored nowhere. */
+/** A new key with its text, which is never stored. */
 export function newKeyRecord(key: NewKey): { record: KeyRecord; text: string } {
   const { name, scopes: wanted, expiresAt, limits = {}, quota = {}, vectorStores } = key;
   const id = randomBytes(6).toString("hex");
@@ -49,7 +49,7 @@ export function newKeyRecord(key: NewKey): { record: KeyRecord; text: string } {
   return { record, text: `pk_${id}_${secret}` };
 }
 
-/** The key with this text, looked up by its id; takes as long whether there is one or not. */
+/** The key with this text, looked up by its id; takes the same time whether or not it exists. */
 export function matchKey(
   text: string,
   find: (id: string) => KeyRecord | null | undefined,
@@ -64,7 +64,7 @@ export function matchKey(
 const digestOf = (salt: Uint8Array, secret: string): Buffer =>
   createHash("sha256").update(salt).update(secret).digest();
 
-/** Compared with where no key matches, so that it takes the same time. */
+/** Compared with if there is no such key, so that it takes the same time. */
 const nobody = { salt: randomBytes(16), digest: randomBytes(32) };
 
 export function toKey(record: KeyRecord): ApiKey {

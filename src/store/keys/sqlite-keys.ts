@@ -1,6 +1,6 @@
 /**
- * API keys in a SQLite file of the data dir. Only a salted digest of a key is stored, so that nobody
- * can authenticate with what the file holds. Every process that has it open sees a change at once.
+ * API keys in a SQLite file of the data dir. Only a salted digest of each key is stored, so that the
+ * file cannot be used to authenticate. Every process that has it open sees changes at once.
  */
 import { constants, type Database } from "bun:sqlite";
 import { chmodSync, statSync } from "node:fs";
@@ -30,7 +30,7 @@ export class SqliteKeys implements KeyRing, KeyStore, Disposable {
   readonly #file: KeysFile;
   #hadKeys = false;
 
-  /** No file is made until a key is. */
+  /** Creates no file until a key is created. */
   constructor(path: string) {
     this.#file = new KeysFile(path);
   }
@@ -55,7 +55,7 @@ export class SqliteKeys implements KeyRing, KeyStore, Disposable {
     return this.records().map(toKey);
   }
 
-  /** The rows themselves, to be shared with other nodes. */
+  /** The rows themselves, for sharing with other nodes. */
   records(): KeyRecord[] {
     const rows = this.#file.read((database) =>
       database.query<KeyRecord, []>("select * from keys order by created_at").all(),
@@ -63,7 +63,7 @@ export class SqliteKeys implements KeyRing, KeyStore, Disposable {
     return rows ?? [];
   }
 
-  /** The returned text of the key is stored nowhere. */
+  /** The returned text of the key is never stored. */
   create(wanted: NewKey): { key: ApiKey; text: string } {
     const { record, text } = newKeyRecord(wanted);
     const { name } = record;
@@ -105,14 +105,14 @@ export class SqliteKeys implements KeyRing, KeyStore, Disposable {
 
 interface OpenKeys {
   database: Database;
-  /** Whether changes of other processes are seen without opening it again. */
+  /** Whether changes by other processes are seen without reopening it. */
   followsChanges: boolean;
 }
 
 interface Opened extends OpenKeys {
-  /** The stamps of the files just before the read; undefined where they are too new to show a later change. */
+  /** The stamps of the files just before the read; undefined if they are too recent to show a later change. */
   before: string | undefined;
-  /** Which write-ahead log was there just after the read. */
+  /** Identity of the write-ahead log just after the read. */
   log: string | undefined;
 }
 
@@ -122,23 +122,23 @@ interface Look {
   log: FileStamp | undefined;
 }
 
-/** The resolution of file times: a file may change for so long without its times changing. */
+/** The coarsest resolution of file times: a change within it may not show. */
 const coarsestClockMs = 2000;
 
 /**
- * The database of keys as it is on the disk now. Another process may change, replace or remove it,
- * and in none of these cases may a revoked key stay valid.
+ * The key database as it is on disk now. Another process may change, replace or remove it; in none
+ * of these cases may a revoked key stay valid.
  */
 class KeysFile implements Disposable {
   readonly #path: string;
   #opened: Opened | undefined;
 
-  /** No file is made until something is written. */
+  /** Creates no file until something is written. */
   constructor(path: string) {
     this.#path = path;
   }
 
-  /** Reads from the current file; undefined where there is none. */
+  /** Reads from the current file; undefined if there is none. */
   read<Result>(query: (database: Database) => Result): Result | undefined {
     return this.#translating(() => {
       const database = this.#current();
@@ -146,12 +146,12 @@ class KeysFile implements Disposable {
     });
   }
 
-  /** Writes to the database, which is made first where it does not exist. */
+  /** Writes to the database; creates it if it does not exist. */
   write<Result>(change: (database: Database) => Result): Result {
     return this.#translating(() => {
       const database = this.#current() ?? this.#open();
       const result = change(database);
-      // Empties the write-ahead log: a copy of the file is complete, and a copy over it meets no old log.
+      // Empties the write-ahead log, so that a copy of the file is complete, and a restored copy meets no old log.
       database.run("pragma wal_checkpoint(truncate)");
       return result;
     });
@@ -161,14 +161,14 @@ class KeysFile implements Disposable {
     const opened = this.#opened;
     this.#opened = undefined;
     if (opened === undefined) return;
-    // The last connection removes the log by its name, which may belong to another database by now.
+    // The last connection deletes the log by name, but the log may belong to another database by now.
     if (opened.log !== this.#look().log?.identity) {
       opened.database.fileControl(constants.SQLITE_FCNTL_PERSIST_WAL, 1);
     }
     opened.database.close();
   }
 
-  /** Undefined where no key was ever given out, and while the file is gone or empty. */
+  /** Undefined if no key was ever created, and while the file is missing or empty. */
   #current(): Database | undefined {
     const opened = this.#opened;
     const look = this.#look();
@@ -185,7 +185,7 @@ class KeysFile implements Disposable {
     const now = Date.now();
     const keys = openKeys(this.#path);
     const { file } = look;
-    // An open connection sees changes by itself; for a read-only one only the stamps tell.
+    // An open connection sees changes by itself; for a read-only one, only the stamps show them.
     const tells =
       keys.followsChanges ||
       (file !== undefined && Math.abs(now - file.changedMs) > coarsestClockMs);
@@ -206,7 +206,7 @@ class KeysFile implements Disposable {
       return work();
     } catch (cause) {
       if (cause instanceof NodeError) throw cause;
-      // Perhaps the file is being copied just now: the next request tries again.
+      // The file may be being copied right now: the next request tries again.
       this[Symbol.dispose]();
       throw new NodeError(
         "unavailable",
@@ -242,7 +242,7 @@ const laterColumns = {
   vector_stores: "text",
 } as const;
 
-/** On a read-only disk for reading. */
+/** Opens read-only on a read-only disk. */
 function openKeys(path: string): OpenKeys {
   const { database, isReadOnly } = openOwn(path, (opened) => {
     opened.run(table);

@@ -12,7 +12,7 @@ export interface CollectionShape {
   dense: string;
   /** Whether it has the sparse vectors of the full-text search. */
   hasWords: boolean;
-  /** Whether those were made as the words of a question are made today. */
+  /** Whether they were made with the current version of the word splitter. */
   hasCurrentWords: boolean;
   /** Whether the document is indexed, so that its passages are found without a scan. */
   hasDocumentIndex: boolean;
@@ -22,7 +22,7 @@ export interface CollectionShape {
 export const wordsVector = "words";
 export const documentField = "document";
 
-/** How the node's own collections are made. */
+/** The definition of the node's own collections. */
 export function definitionOf({
   dimension,
   embedding,

@@ -10,7 +10,7 @@ export interface QdrantOptions {
   /** `http://host:6333`, `https://host/path`. */
   url: string;
   apiKey?: string;
-  /** How long the server may take to answer a question; a change may take six times as long. */
+  /** Timeout of reads; changes may take six times as long. Default: 5000. */
   timeoutMs?: number;
 }
 
@@ -28,7 +28,7 @@ export class QdrantConnection {
   readonly #timeoutMs: number;
   readonly #reading: QdrantClient;
   readonly #changing: QdrantClient;
-  /** Circuit breaker: after a timeout, calls fail at once for a while instead of waiting in vain. */
+  /** Circuit breaker: after a timeout, calls fail at once for a while. */
   #openCircuit: { error: NodeError; until: number } | undefined;
 
   constructor({ url, apiKey = "", timeoutMs = defaultTimeoutMs }: QdrantOptions) {
@@ -88,11 +88,11 @@ function checkedKey(apiKey: string): string {
   );
 }
 
-/** A Qdrant server's address: what the client needs, and what may be shown to people. */
+/** A Qdrant server's address: for the client, and to show to people. */
 export interface QdrantAddress {
   /** Without a credential. */
   shown: string;
-  /** As the client's constructor takes them: it drops a path in `url` and takes 6333 for any port that is not given. */
+  /** Arguments of the client's constructor, which drops a path in `url` and defaults to port 6333. */
   client: { url: string; port: number; prefix: string };
 }
 
@@ -122,7 +122,7 @@ export function qdrantAddress(url: string): QdrantAddress {
   };
 }
 
-/** A parsed URL forgets a port that its protocol has anyway, but `http://host:80` does not mean 6333. */
+/** A parsed URL drops its protocol's default port, but `http://host:80` must not become 6333. */
 function explicitPort(url: string, { protocol, port }: URL): number | undefined {
   if (port !== "") return Number(port);
   return protocol === "http:" && /^\s*http:\/*[^/?#]*:0*80\s*(?:[/?#]|$)/i.test(url)
@@ -140,10 +140,10 @@ interface ServerInWords {
   timeoutMs: number;
 }
 
-/** An answer of the server that is not a result. */
+/** An error response of the server. */
 interface Refusal {
   status: number;
-  /** Qdrant's own message; absent where something else answered, such as a proxy. */
+  /** Qdrant's own message; undefined if something else answered, such as a proxy. */
   reason: string | undefined;
 }
 
@@ -188,7 +188,7 @@ function toNodeError(error: unknown, { url, hasKey, timeoutMs }: ServerInWords):
   });
 }
 
-/** A timeout is not retried: that would only burden a slow server more. */
+/** A timeout is not retried: that would only add load to a slow server. */
 function retriesFor(error: unknown): number {
   if (isTimeout(error)) return 0;
   if (connectionCodeOf(error) !== undefined) return 2;
@@ -196,12 +196,12 @@ function retriesFor(error: unknown): number {
   return isPassing(status) ? 2 : 0;
 }
 
-/** 408: it was given up by the server itself, as after a pause of the machine. */
+/** 408: the server itself gave up, for example after the machine was suspended. */
 const isPassing = (status: number): boolean => status === 408 || status === 429 || status >= 500;
 
 const isTimeout = (error: unknown): boolean => error instanceof QdrantClientTimeoutError;
 
-/** The result, or undefined where Qdrant itself answers with that status. */
+/** The result, or undefined if Qdrant itself answers with this status. */
 export async function unlessRefused<Result>(
   status: number,
   result: Promise<Result>,
@@ -219,7 +219,7 @@ function refusalOf(error: unknown): Refusal | undefined {
   if (error instanceof QdrantClientResourceExhaustedError) {
     return { status: 429, reason: error.message };
   }
-  // The client's class for these cannot be imported, and has no name of its own.
+  // The client's class for these errors is not exported, and has no name of its own.
   if (!(error instanceof Error && "status" in error && typeof error.status === "number")) {
     return undefined;
   }
@@ -233,7 +233,7 @@ function reasonIn(body: unknown): string | undefined {
   return typeof reason === "string" ? reason : undefined;
 }
 
-/** Bun's `fetch` names what went wrong with a connection: ECONNREFUSED, ENOTFOUND, a certificate's fault … */
+/** The code of a connection error in Bun's `fetch`: ECONNREFUSED, ENOTFOUND, a certificate error … */
 function connectionCodeOf(error: unknown): string | undefined {
   const code = error instanceof Error ? field(error, "code") : undefined;
   return typeof code === "string" ? code : undefined;

@@ -1,4 +1,4 @@
-/** Passages as points of Qdrant, and points as passages, of foreign collections too. */
+/** Converts passages to Qdrant points and back, also those of foreign collections. */
 import type { Schemas } from "@qdrant/js-client-rest";
 import { NodeError } from "../../core/errors.ts";
 import type { EmbeddedPassage, Passage } from "../../core/ports/passage-repository.ts";
@@ -13,7 +13,7 @@ interface Point {
   vector?: unknown;
 }
 
-/** What is asked for of a payload; a foreign one may hold much more. */
+/** The fields to read from a payload; a foreign one may hold much more. */
 export const payloadFields = [
   "source",
   documentField,
@@ -55,7 +55,7 @@ export function passageOf({ id, payload }: Point): Passage | undefined {
   };
 }
 
-/** The point's dense vector; undefined where it has none. */
+/** The point's dense vector; undefined if it has none. */
 export function vectorOf({ vector }: Point, { dense }: CollectionShape): Float32Array | undefined {
   const found =
     typeof vector === "object" && vector !== null && !Array.isArray(vector)
@@ -64,7 +64,7 @@ export function vectorOf({ vector }: Point, { dense }: CollectionShape): Float32
   return isNumbers(found) ? Float32Array.from(found) : undefined;
 }
 
-/** Qdrant knows UUIDs and whole numbers; the latter are what foreign collections often have. */
+/** Qdrant's ids are UUIDs or integers; foreign collections often use integers. */
 export function pointId(id: string): PointId {
   if (/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(id)) return id;
   const number = /^\d+$/.test(id) ? Number(id) : Number.NaN;
@@ -74,32 +74,32 @@ export function pointId(id: string): PointId {
 
 export const textOr = (value: unknown): string => (typeof value === "string" ? value : "");
 
-/** A place or a number of passages; 0 for what is none. */
+/** A position or a count; 0 for any other value. */
 export const countOr = (value: unknown): number =>
   typeof value === "number" && Number.isSafeInteger(value) && value >= 0 ? value : 0;
 
 const isNumbers = (value: unknown): value is number[] =>
   Array.isArray(value) && value.every((item) => typeof item === "number");
 
-/** A text as a sparse vector of its words, so that a server that weighs by rarity scores as BM25 does. */
+/** A text as a sparse vector of its words, so that a server that weighs by rarity computes BM25 scores. */
 export interface SparseWords {
   indices: number[];
   values: number[];
 }
 
-/** How soon a word's repetitions stop counting. */
+/** BM25's k1: how soon repetitions of a word stop counting. */
 const saturation = 1.2;
-/** How much a long passage's words count less. */
+/** BM25's b: how much less the words of a long passage count. */
 const lengthShare = 0.75;
 /**
- * The words of an average passage. BM25 takes the collection's own average, which is not known when
- * a passage is stored; a wrong guess scales all scores nearly alike.
+ * Words of an average passage. BM25 uses the collection's own average, which is not known when a
+ * passage is stored; a wrong guess scales all scores nearly alike.
  */
 const averageLength = 150;
-/** Each is a search of its own; a longer question is a document, and its start says what it is about. */
+/** Each term is a search of its own; the start of a longer question is enough to know its topic. */
 const mostTerms = 32;
 
-/** What a stored passage's words weigh: BM25's part of the term, without its rarity. */
+/** Weights of a stored passage's words: BM25's term frequency part, without rarity. */
 export function wordWeights(text: string): SparseWords {
   const words = wordsOf(text);
   const counts = new Map<number, number>();
@@ -129,7 +129,7 @@ export const askFor = (terms: readonly number[]): SparseWords => ({
   values: terms.map(() => 1),
 });
 
-/** Two words with the same index among a collection's some hundred thousand are rare, and harm little. */
+/** Collisions are rare among a collection's words, and do little harm. */
 const indexOf = (word: string): number => Bun.hash.xxHash32(word);
 
 const mostPassages = 256;
@@ -140,7 +140,7 @@ const bytesOfValue = 21;
 /** A word of the passage in JSON, as sparse index and value. */
 const bytesOfCharacter = 8;
 
-/** Passages in requests of a size that a server handles well. */
+/** Splits passages into requests of a size that a server handles well. */
 export function* batchesOf(passages: readonly EmbeddedPassage[]): Generator<EmbeddedPassage[]> {
   let batch: EmbeddedPassage[] = [];
   let bytes = 0;
@@ -157,15 +157,14 @@ export function* batchesOf(passages: readonly EmbeddedPassage[]): Generator<Embe
   if (batch.length > 0) yield batch;
 }
 
-/** About as many bytes as its request has, rather more. */
+/** Estimated bytes in a request, rather too many. */
 const sizeOf = ({ vector, source }: EmbeddedPassage): number =>
   vector.length * bytesOfValue + source.length * bytesOfCharacter;
 
 /**
- * The score of a passage that would have each word as well as the best passage for that word has it.
+ * The score of an ideal passage, which matches each word as well as the best passage for that word.
  * A word that no passage has is rare, and counts as much as the one that counts most. It is never
- * less than what one rare word gives: a question of common words alone is not answered in full by a
- * passage that has them.
+ * less than the score of one rare word, so that common words alone do not give a full match.
  */
 export function fullScore(bestOfEachTerm: readonly number[], passages: number): number {
   const most = Math.max(0, ...bestOfEachTerm);
@@ -173,14 +172,14 @@ export function fullScore(bestOfEachTerm: readonly number[], passages: number): 
   return Math.max(sum, rarity(passages));
 }
 
-/** As the server weighs a word that one passage has. */
+/** The server's weight of a word that only one passage has. */
 const rarity = (passages: number): number => Math.log(1 + (passages - 0.5) / 1.5);
 
-/** BM25 scores only rank passages: the share of the question's words that a passage has. */
+/** The share of the question's words that a passage has; BM25 scores alone only rank passages. */
 export const shareOf = (score: number, full: number): number =>
   full > 0 ? Math.min(1, Math.max(0, score / full)) : 0;
 
-/** Cosine similarity, for collections whose own distance is another. */
+/** Cosine similarity, for collections with another distance. */
 export function cosine(a: Float32Array, b: Float32Array): number {
   const lengths = length(a) * length(b);
   return lengths === 0 ? 0 : dot(a, b) / lengths;

@@ -1,4 +1,4 @@
-/** The collections of a Qdrant server: the node's own, and those that others made. */
+/** The collections of a Qdrant server: the node's own, and those of others. */
 
 import type { Schemas } from "@qdrant/js-client-rest";
 import { NodeError } from "../../core/errors.ts";
@@ -38,7 +38,7 @@ export class QdrantCollectionStore implements CollectionStore {
     return new QdrantRepository(this.#connection, name, await this.#finish(name, shape));
   }
 
-  /** Opens a collection without completing or changing it; undefined where there is none. */
+  /** Inspects a collection without completing or changing it; undefined if there is none. */
   async inspect(
     name: string,
   ): Promise<{ description: CollectionDescription; passages: number } | undefined> {
@@ -62,7 +62,7 @@ export class QdrantCollectionStore implements CollectionStore {
     await this.#connection.change((client) => client.deleteCollection(name));
   }
 
-  /** Undefined where another client removed it right after it was made. */
+  /** Undefined if another client removed it right after it was created. */
   async #make(name: string, spec: CollectionSpec): Promise<CollectionShape | undefined> {
     const taken = 409;
     await this.#connection.change((client) =>
@@ -79,7 +79,7 @@ export class QdrantCollectionStore implements CollectionStore {
     return found && shapeOf(name, found);
   }
 
-  /** Adds what an interrupted creation left out, and words that an older version made; a foreign collection stays as it is. */
+  /** Completes an interrupted creation and rebuilds words of an older version; a foreign collection is not changed. */
   async #finish(name: string, shape: CollectionShape): Promise<CollectionShape> {
     if (!shape.hasWords) return shape;
     if (!shape.hasDocumentIndex) {
@@ -103,8 +103,8 @@ const goneAgain = (name: string): NodeError =>
 const page = 256;
 
 /**
- * Rebuilds the words of a collection that an older version of the node filled. The collection says
- * that its words are current once all are, so an interrupted rebuild begins again.
+ * Rebuilds the words of a collection that an older version of the node filled. The collection is
+ * marked as current only when all are done, so an interrupted rebuild begins again.
  */
 async function rebuildWords(connection: QdrantConnection, name: string): Promise<void> {
   let offset: Schemas["ScrollRequest"]["offset"] = null;

@@ -66,7 +66,7 @@ export class QdrantRepository implements PassageRepository {
     return this.#countOf({});
   }
 
-  /** The server counts, and keeps no record of changes: one that leaves the number as it was shows later. */
+  /** The server only counts points: a change that leaves the count as it was shows some seconds later. */
   async revision(): Promise<string> {
     return `${await this.count()} ${Math.floor(Date.now() / revisionMs)}`;
   }
@@ -283,7 +283,7 @@ const endless = (name: string): NodeError =>
     `Qdrant's list of the points of '${name}' comes to no end: a page leads to itself. Check the server.`,
   );
 
-/** The documents of a selection, as the server's filter. */
+/** A document selection as a Qdrant filter. */
 function selecting(documents: DocumentSelection | undefined): { filter?: Schemas["Filter"] } {
   if (documents === undefined) return {};
   const among = (names: ReadonlySet<string>) => [
@@ -300,7 +300,7 @@ const ofDocument = (document: string) => ({
   must: [{ key: documentField, match: { value: document } }],
 });
 
-/** Documents and their passages, counted from the payloads of points; one that names no document belongs to none. */
+/** Counts the passages of each document from the payloads of points; points without a document are skipped. */
 async function tallied(
   points: AsyncIterable<Pick<Schemas["Record"], "payload">>,
 ): Promise<StoredDocument[]> {

@@ -1,9 +1,9 @@
-/** Stored responses, as rows of a SQLite file; every call is one transaction. */
+/** Rows of stored responses in a SQLite file; every call is one transaction. */
 import type { Database, SQLQueryBindings } from "bun:sqlite";
 import type { TidiedResponses } from "../../core/ports/response-store.ts";
 import { OwnFile, type TablesOfVersion } from "../database.ts";
 
-/** What is JSON is text here. */
+/** JSON is stored as text. */
 export interface ResponseRow {
   id: string;
   owner: string | null;
@@ -19,34 +19,34 @@ export interface ResponseRow {
 export type RowChange = Partial<Pick<ResponseRow, "status" | "failure" | "body" | "conversation">>;
 
 export interface RowBounds {
-  /** Those that were made at this time or before it are no more. */
+  /** Responses created at or before this time have expired. */
   before: number;
-  /** Bytes of all together. */
+  /** Most bytes of all responses together. */
   maxBytes: number;
 }
 
-/** Most rows that one step deletes: others wait for it. */
+/** Most rows that one step deletes: other calls wait for it. */
 const step = 100;
 
-/** Pages that one step gives back to the disk. */
+/** Pages that one step returns to the disk. */
 const pages = 2000;
 
-/** Owners by the ids that an older version knew them by. */
+/** Owners by their ids in an older version. */
 export type FormerOwners = Readonly<Record<string, string>>;
 
 export class ResponseRows implements Disposable {
   readonly #file: OwnFile;
   #displaced = 0;
 
-  /** No file is made until something is written. */
+  /** Creates no file until something is written. */
   constructor(path: string, formerOwners: FormerOwners) {
     this.#file = new OwnFile({
       path,
       tables: responseTables,
       pragmas: [
-        // Room of what was deleted can be given back; it has to be said before anything is in the file.
+        // Allows freed space to be returned; has to be set before anything is in the file.
         "auto_vacuum = incremental",
-        // What is deleted is overwritten: it may be private.
+        // Overwrites deleted content, which may be private.
         "secure_delete = on",
       ],
       called: "Stored responses",
@@ -56,7 +56,7 @@ export class ResponseRows implements Disposable {
         try {
           renameOwners(database, formerOwners);
         } catch {
-          // On a disk that is full or can only be read; the next start does it.
+          // The disk is full or read-only; the next start does it.
         }
       },
     });
@@ -160,8 +160,8 @@ function expire(database: Database, { before }: RowBounds): number {
 }
 
 /**
- * As long as all are too large together, removes the oldest of the caller who stores most, up to a step of
- * them: nobody's go for another's who stores more.
+ * If the total is too large, deletes the oldest responses of the caller that stores most, up to one
+ * step: no caller loses responses to one that stores more.
  */
 function makeRoom(database: Database, { maxBytes }: RowBounds, spared = ""): number {
   const oldest = database.query<{ seq: number }, [string, string]>(
@@ -189,12 +189,12 @@ function remove(database: Database, rows: readonly { seq: number }[]): void {
   for (const { seq } of rows) removal.run(seq);
 }
 
-/** Until then what was deleted is still in the write-ahead log. */
+/** Until then, deleted content is still in the write-ahead log. */
 const emptyLog = (database: Database): void => {
   database.run("pragma wal_checkpoint(truncate)");
 };
 
-/** Gives room back, up to a step; says whether that is enough: some is left for those that come. */
+/** Returns free space to the disk, up to one step; true if that is enough: some is left for new rows. */
 function giveBack(database: Database): boolean {
   const free = (): number =>
     database.query<{ freelist_count: number }, []>("pragma freelist_count").get()?.freelist_count ??
@@ -202,16 +202,16 @@ function giveBack(database: Database): boolean {
   const before = free();
   if (before > pages) database.run(`pragma incremental_vacuum(${pages})`);
   emptyLog(database);
-  // On a disk that can only be read nothing changes.
+  // On a read-only disk, nothing changes.
   return before <= pages || free() === before;
 }
 
-/** Those that are made in the background, and not done yet. */
+/** Background responses that are not finished. */
 const unfinished = "status in ('queued', 'in_progress')";
 
 /**
- * What each owner stores is counted along: adding up a large table at every change would take its time.
- * Callers who need no key are the owner with the empty name.
+ * A running total per owner: adding up a large table at every change would be slow. Callers without
+ * a key are the owner with the empty name.
  */
 const owners = `
   create table owners (owner text primary key, bytes integer not null) strict, without rowid;
@@ -267,12 +267,12 @@ const responseTables: TablesOfVersion = {
   },
 };
 
-/** An owner as the first version called a configured key: by its place in the list. */
+/** The owner's name for a configured key in the first version: its place in the list. */
 const isPlace = "owner glob 'configured [0-9]*' and length(owner) < 20";
 
 /**
- * Gives what is stored under places to the keys that are there now, once: what is left is nobody's,
- * and no key that joins the list later has it. Where no keys are known it waits.
+ * Renames owners that are places to the keys now at these places, once. The rest belongs to nobody,
+ * so that no key added later gets it. Waits while no keys are configured.
  */
 function renameOwners(database: Database, former: FormerOwners): void {
   const names = Object.entries(former);

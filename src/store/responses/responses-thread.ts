@@ -1,6 +1,6 @@
 /**
- * The thread that has the file of stored responses to itself: a response may be megabytes, and a disk
- * takes its time to say that they are written. Here that keeps nobody else from their turn.
+ * The worker thread of stored responses: a response may have megabytes, and disk writes take time.
+ * Here they do not block the event loop.
  */
 import { workerData } from "node:worker_threads";
 import { answerMethodCalls } from "../thread-calls.ts";

@@ -1,4 +1,4 @@
-/** Stored responses in a SQLite file of the data dir, which a thread of its own reads and writes. */
+/** Stored responses: a SQLite file in the data dir, read and written by its own thread. */
 import { asNodeError, NodeError } from "../../core/errors.ts";
 import { given } from "../../core/given.ts";
 import {
@@ -25,21 +25,21 @@ export const responsesFile = "responses.sqlite";
 
 export interface SqliteResponsesOptions {
   path: string;
-  /** How long after it was made a response is stored; this holds for existing ones too. */
+  /** How long a response is stored; applies to existing ones too. */
   keepForMs: number;
-  /** Bytes of all together; the oldest of the caller who stores most go first. */
+  /** Most bytes of all together; the oldest of the caller that stores most are deleted first. */
   maxBytes: number;
-  /** Bytes of one. */
+  /** Most bytes of one response. */
   maxResponseBytes: number;
   /** Milliseconds of Unix time. */
   now: () => number;
-  /** Owners by the ids that an older version knew them by. */
+  /** Owners by their ids in an older version. */
   formerOwners?: FormerOwners;
 }
 
 type RowMethods = Omit<ResponseRows, typeof Symbol.dispose>;
 
-/** In the executable all modules are one file, and this path begins at the folder of main.ts. */
+/** In the executable, all modules are one file, and the path is relative to main.ts. */
 const thread = import.meta.url.endsWith("/sqlite-responses.ts")
   ? "./responses-thread.ts"
   : "./store/responses/responses-thread.ts";
@@ -48,7 +48,7 @@ export class SqliteResponses implements ResponseStore, AsyncDisposable {
   readonly #options: SqliteResponsesOptions;
   readonly #thread: MethodThread;
 
-  /** Neither a file nor a thread is made before one is needed. */
+  /** Creates no file and no thread until one is needed. */
   constructor(options: SqliteResponsesOptions) {
     this.#options = options;
     this.#thread = new MethodThread({
@@ -97,7 +97,7 @@ export class SqliteResponses implements ResponseStore, AsyncDisposable {
     await this.#thread[Symbol.asyncDispose]();
   }
 
-  /** Whether there is a file, and so something to ask the thread. */
+  /** Whether there is a file; without one, the thread is not needed. */
   get #isThere(): boolean {
     return this.#thread.hasStarted || isThere(this.#options.path);
   }
@@ -126,7 +126,7 @@ export class SqliteResponses implements ResponseStore, AsyncDisposable {
     if (bytes > this.#most) throw tooLarge(String(bytes), this.#most);
   }
 
-  /** What is far too large is never written as text: that alone would hold up everyone. */
+  /** Checks the size before serializing: that alone would block the event loop for a huge response. */
   #checked<Parts extends ResponseChange & Pick<Partial<SavedResponse>, "input">>(
     parts: Parts,
   ): Parts {
@@ -162,7 +162,7 @@ const toRowChange = ({ status, failure, body, conversation }: ResponseChange): R
     conversation: conversation && JSON.stringify(conversation),
   });
 
-/** What is JSON is parsed when it is asked for: it may be megabytes, and most is asked for one part. */
+/** JSON is parsed on access: it may have megabytes, and usually only one part is read. */
 const toResponse = (row: ResponseRow): SavedResponse => ({
   id: row.id,
   owner: row.owner ?? undefined,
@@ -184,7 +184,7 @@ const toResponse = (row: ResponseRow): SavedResponse => ({
 const statusOf = (text: string): ResponseStatus =>
   responseStatuses.find((status) => status === text) ?? "failed";
 
-/** Whether all together are too large as JSON. Counts no more than the text would have at least, and no further than to the bound. */
+/** Whether the values are too large as JSON. Counts a lower bound, and stops at the limit. */
 function isLargerThan(most: number, values: readonly unknown[]): boolean {
   let left = most;
   const take = (part: unknown): void => {

@@ -8,8 +8,8 @@ import { wordForm, wordsOf } from "../words.ts";
 const version = 2;
 
 /**
- * A passage whose vector changes gets a new key, and a key is never used twice, so an index of keys
- * is brought up to date by what lies beyond the last key and by what was removed since.
+ * A passage whose vector changes gets a new key, and keys are never reused. So an index of keys is
+ * updated with the rows beyond its last key, and with the removals since.
  */
 const tables = `
   create table meta (key text primary key, value text not null) strict;
@@ -32,8 +32,8 @@ const tables = `
 `;
 
 /**
- * The index of words. A passage's words come with it, made by `wordsOf` and stored as they are; a
- * program of before, which does not bring them, is refused rather than mixed in.
+ * The index of words. Each insert must bring the passage's words, made by `wordsOf`; an insert by an
+ * older version, which has none, is rejected.
  */
 const wordTables = `
   create virtual table words using fts5 (
@@ -52,16 +52,16 @@ const wordTables = `
   end;
 `;
 
-/** A passage's words as the index takes them. */
+/** A passage's words in the form that the index expects. */
 export const termsOf = (source: string): string => wordsOf(source).join(" ");
 
-/** Whether the words of a file are those that a question is asked with; a file that can only be read may be older. */
+/** Whether the file's words match those of a question; a read-only file may be older. */
 export const hasCurrentWords = (database: Database): boolean =>
   versionOf(database) === version && readMeta(database, "words") === String(wordForm);
 
 /**
- * Makes the tables where there are none; safe when two processes open the file at once. Hears of
- * work on an older file before it begins: 20,000 passages take some seconds.
+ * Creates the tables if there are none; safe when two processes open the file at once. `onRebuild` is
+ * called before an older file is upgraded: 20,000 passages take some seconds.
  */
 export function prepareTables(database: Database, onRebuild: () => void = () => {}): void {
   if (versionOf(database) === version && hasCurrentWords(database) && hasPositions(database)) {
@@ -93,7 +93,7 @@ export function prepareTables(database: Database, onRebuild: () => void = () => 
     .immediate();
 }
 
-/** Files of before have no index of positions; without one a page of a document takes longer. */
+/** Older files have no index of positions, without which reading a page of a document is slower. */
 const positionIndex =
   "create index if not exists passages_by_position on passages (document, position)";
 
@@ -151,7 +151,7 @@ function tableExists(database: Database, name: string): boolean {
   );
 }
 
-/** Stores what the collection is for, unless that is stored already. */
+/** Stores the collection's spec, unless it has one. */
 export function describeOnce(database: Database, { dimension, embedding }: CollectionSpec): void {
   database
     .transaction(() => {
@@ -162,13 +162,13 @@ export function describeOnce(database: Database, { dimension, embedding }: Colle
     .immediate();
 }
 
-/** Deletes what the collection was for: nobody opens it any more. */
+/** Deletes the collection's spec, so that it is not opened any more. */
 export function forget(database: Database): void {
-  // The form of the words is that of the file's tables, which stay.
+  // The version of the words belongs to the file's tables, which stay.
   database.run("delete from meta where key <> 'words'");
 }
 
-/** Deletes all passages, and what the collection was for. */
+/** Deletes all passages and the collection's spec. */
 export function empty(database: Database): void {
   database
     .transaction(() => {

@@ -1,6 +1,6 @@
 /**
- * An index's file beside its collection: written beside it and renamed, with a new name each time, checked
- * when read. Syncing and reading back take turns with others.
+ * Reads and writes the index file of a collection: written to a temporary file and renamed, with a
+ * new name each time, and verified when read. Syncing and reading do not block other work.
  */
 import { existsSync, statSync } from "node:fs";
 import { open, readdir, rename, rm } from "node:fs/promises";
@@ -12,10 +12,10 @@ export interface IndexFile {
   checksum: string;
 }
 
-/** Bytes that are digested before others get their turn; about a millisecond. */
+/** Bytes to digest before yielding to the event loop; about a millisecond. */
 const slice = 1 << 18;
 
-/** Lets `save` write the file of a collection; a crash leaves the one before untouched. */
+/** Writes the file with `save`; a crash leaves the previous one untouched. */
 export async function writeIndexFile(
   folder: string,
   collection: string,
@@ -36,7 +36,7 @@ export async function writeIndexFile(
   }
 }
 
-/** Lets `load` read the file if it is what was written; says whether it was. */
+/** Reads the file with `load` if its checksum is right; returns whether it was. */
 export async function readIndexFile(
   folder: string,
   { file, bytes, checksum }: IndexFile,
@@ -56,7 +56,7 @@ export async function readIndexFile(
   }
 }
 
-/** Not on the loop: the system needs time to remove a large file. */
+/** Asynchronous, since removing a large file takes time. */
 export async function removeIndexFile(
   folder: string,
   { file }: Pick<IndexFile, "file">,
@@ -64,7 +64,7 @@ export async function removeIndexFile(
   await rm(join(folder, file), { force: true });
 }
 
-/** Removes every index file of a collection, finished or not; those that were touched since `before` stay. */
+/** Removes every index file of a collection, finished or not, except those changed since `before`. */
 export async function removeIndexFiles(
   folder: string,
   collection: string,
@@ -101,7 +101,7 @@ async function digestOf(
     if (bytesRead === 0) break;
     hash.update(buffer.subarray(0, bytesRead));
     bytes += bytesRead;
-    // Reads that are done at once follow each other without a turn between.
+    // Reads that finish at once would never yield to the event loop.
     await new Promise((resolve) => setImmediate(resolve));
   }
   return { bytes, checksum: hash.digest("hex") };

@@ -1,6 +1,6 @@
 /**
- * The thread that has a usearch index to itself. Every call of usearch blocks, and some for longer
- * the larger the index is; here they keep nobody else from their turn.
+ * The worker thread of a usearch index. Every usearch call blocks, some for longer the larger the
+ * index is; here they do not block the event loop.
  */
 import { workerData } from "node:worker_threads";
 import { Index, MetricKind, ScalarKind } from "usearch";
@@ -8,12 +8,12 @@ import { answerCalls } from "../thread-calls.ts";
 
 export interface IndexOptions {
   dimension: number;
-  /** Nodes that a search looks at: more find a larger share of the truth, and take longer. */
+  /** Nodes that a search visits: more give better recall, and take longer. */
   expansion: number;
 }
 
 export type IndexCall =
-  /** Keys ascend, and are beyond all that were added before. */
+  /** Keys ascend, and are greater than all that were added before. */
   | { type: "add"; keys: BigUint64Array; vectors: Float32Array }
   | { type: "remove"; keys: BigUint64Array }
   | { type: "search"; vector: Float32Array; count: number }
@@ -21,9 +21,9 @@ export type IndexCall =
   | { type: "load"; path: string; lastKey: number }
   | { type: "close" };
 
-/** What the index holds once the call is done. */
+/** The state of the index after a call. */
 export interface IndexState {
-  /** What a search found, nearest first; empty for other calls. */
+  /** Results of a search, nearest first; empty for other calls. */
   keys: readonly number[];
   lastKey: number;
 }
@@ -31,9 +31,9 @@ export interface IndexState {
 const { dimension, expansion }: IndexOptions = workerData;
 const index = new Index({
   dimensions: dimension,
-  // Of vectors of unit length the product is the cosine, and the fastest to compute.
+  // For unit vectors, the inner product is the cosine, and the fastest to compute.
   metric: MetricKind.IP,
-  // A byte a number finds the candidates; the rows' own numbers decide between them.
+  // 8 bits per number are enough for candidates; the rows' own vectors decide between them.
   quantization: ScalarKind.I8,
   connectivity: 32,
   expansion_add: 128,

@@ -1,4 +1,4 @@
-/** Collections as files of one folder: `<name>.sqlite`, and beside it the index that can be rebuilt. */
+/** Collections as files in one folder: `<name>.sqlite`, and an index file that can be rebuilt. */
 import { Database } from "bun:sqlite";
 import { existsSync, mkdirSync, readdirSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
@@ -19,7 +19,7 @@ import { removeInSlices } from "./vector-search.ts";
 
 const extension = ".sqlite";
 
-/** Only the owner can read the documents, whatever the rights of the folders above. */
+/** Only the owner can read the documents, whatever the rights of the parent folders. */
 const ownersAlone = 0o700;
 
 export class SqliteCollectionStore implements CollectionStore {
@@ -50,15 +50,15 @@ export class SqliteCollectionStore implements CollectionStore {
   }
 
   /**
-   * Empties the file instead of removing it: a node that has it open sees that the passages are gone
-   * and sees new ones, whereas it would go on reading a removed file.
+   * Empties the file instead of removing it: a node that has it open sees that the passages are gone,
+   * and sees new ones. It would go on reading a removed file.
    */
   async drop(name: string, { forGood } = { forGood: false }): Promise<void> {
     const path = this.#path(name);
     if (!existsSync(path)) return;
     if (!isBlank(path)) {
       using database = openDatabase(name, path);
-      // A file that goes as well need not be emptied row by row.
+      // A file that is removed as well need not be emptied row by row.
       if (forGood) forget(database);
       else {
         const keys = database.query<{ key: number }, []>("select key from passages").all();
@@ -98,7 +98,7 @@ export class SqliteCollectionStore implements CollectionStore {
   }
 }
 
-/** Whether a file holds no collection: it was dropped, or the process that made it was killed. */
+/** Whether a file holds no collection: it was dropped, or the process that created it was killed. */
 function isBlank(path: string): boolean {
   if (statSync(path).size === 0) return true;
   try {
@@ -118,7 +118,7 @@ function describing(database: Database): Database {
   throw new Error("it does not say what vectors it holds");
 }
 
-/** Makes the file where it does not exist and a spec is given; an existing file keeps its spec. */
+/** Creates the file if it does not exist and a spec is given; an existing file keeps its spec. */
 export function openDatabase(
   name: string,
   path: string,
@@ -146,7 +146,7 @@ export function openDatabase(
   }
 }
 
-/** A collection store for dry runs: a new collection is made in memory, and nothing is dropped. */
+/** A collection store for dry runs: new collections are in memory, and nothing is dropped. */
 export class DryRunCollectionStore implements CollectionStore {
   readonly #store: CollectionStore;
 
@@ -177,7 +177,7 @@ export interface InspectedCollection {
   faults: readonly string[];
 }
 
-/** Reads what a collection's file holds and checks its integrity, without changing it; undefined where it holds no collection. */
+/** Inspects a collection's file and checks its integrity, without changing it; undefined if it holds no collection. */
 export function inspectCollection(name: string, path: string): InspectedCollection | undefined {
   using database = openReadOnly(path);
   const faults = database

@@ -1,4 +1,4 @@
-/** Passages in an embedded SQLite file: nothing to install, nothing lost in a crash. */
+/** Passages in an embedded SQLite file: nothing to install, and nothing is lost in a crash. */
 import type { Database, SQLQueryBindings } from "bun:sqlite";
 import { NodeError } from "../../core/errors.ts";
 import type { Log } from "../../core/log.ts";
@@ -90,7 +90,7 @@ export class SqliteRepository implements PassageRepository {
     return row?.count ?? 0;
   }
 
-  /** Keys are never used twice, and every removal has a number. */
+  /** Keys are never reused, and every removal has a number. */
   async revision(): Promise<string> {
     const rows = this.#database
       .query<{ name: string; seq: number }, []>(
@@ -117,7 +117,7 @@ export class SqliteRepository implements PassageRepository {
   }
 
   async *passages(document?: string): AsyncGenerator<EmbeddedPassage> {
-    // A document's few passages are found by their index, all of them by their keys.
+    // One document's passages are found by the document index, all passages by key.
     const where = document === undefined ? "key > ?1" : "document = ?2 and +key > ?1";
     const next = this.#database.query<Row & { vector: Uint8Array }, (number | string)[]>(
       `select ${columns}, vector from passages where ${where} order by key limit ${page}`,
@@ -242,7 +242,7 @@ export class SqliteRepository implements PassageRepository {
       );
   }
 
-  /** The candidates' passages, in their order. */
+  /** The candidates' passages, in the same order. */
   #read<Found extends Candidate>(candidates: readonly Found[]): (Passage & Omit<Found, "key">)[] {
     const rows = new Map(
       this.#database

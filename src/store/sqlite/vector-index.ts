@@ -1,7 +1,7 @@
 /**
- * An approximate index over the vectors of a collection's rows. The rows are the truth: what the
- * index does not hold yet is scanned exactly, and an index file that is missing, older or damaged
- * costs time, never an answer.
+ * An approximate index over the vectors of a collection's rows. The rows are the source of truth:
+ * those not in the index yet are scanned exactly, and an index file that is missing, outdated or
+ * damaged only makes searches slower.
  */
 import type { Database } from "bun:sqlite";
 import { reasonOf } from "../../core/errors.ts";
@@ -18,17 +18,17 @@ import {
 import type { IndexCall, IndexOptions, IndexState } from "./index-thread.ts";
 import { toVector } from "./vector-search.ts";
 
-/** Rows beyond the index that are scanned with each search rather than added; less than half a millisecond. */
+/** Rows not in the index that are scanned with each search; less than half a millisecond. */
 const longestTail = 200;
-/** Rows that are added before the index is closed; about a second. */
+/** Rows that are still added when the index is closed; about a second. */
 const finishable = 2000;
-/** Vectors added before a search gets its turn; about ten milliseconds. */
+/** Vectors to add before a search gets its turn; about ten milliseconds. */
 const slice = 16;
 const abandonedAfterMs = 3_600_000;
-/** Fewer new vectors than this are found again faster than a file is written. */
+/** Fewer new vectors than this are added again faster than a file is written. */
 const worthSaving = 1000;
 
-/** Up to here a search looks at `near` nodes, beyond at `far`, for the same share of the truth. */
+/** Up to this size a search visits `near` nodes, beyond it `far`, for the same recall. */
 const largeCollection = 250_000;
 const expansion = { near: 192, far: 384 };
 
@@ -36,7 +36,7 @@ const expansion = { near: 192, far: 384 };
 interface Reach {
   /** Every row with a key up to this one is in the index. */
   lastKey: number;
-  /** Every removal up to this one is done in the index. */
+  /** Every removal up to this one is applied to the index. */
   lastRemoval: number;
 }
 
@@ -55,7 +55,7 @@ export interface VectorIndexOptions {
 
 type SavedIndex = Reach & IndexFile;
 
-/** What is found where there is no index: every row is yet to be compared. */
+/** The result without an index: every row has yet to be compared. */
 const nothing: IndexState = { keys: [], lastKey: 0 };
 
 export class VectorIndex {
@@ -63,11 +63,11 @@ export class VectorIndex {
   readonly #dimension: number;
   readonly #home: IndexHome | undefined;
   readonly #log: Log;
-  /** Undefined until there are rows enough to be worth a thread. */
+  /** Undefined until there are enough rows to be worth a thread. */
   #index: ThreadedIndex | undefined;
   #reach: Reach = { lastKey: 0, lastRemoval: 0 };
   #unsaved = 0;
-  /** A saved file that turned out not to be whole, and is to be replaced. */
+  /** A saved file that is incomplete, and has to be replaced. */
   #damaged: string | undefined;
   #work: Promise<void> | undefined;
   #closed = false;
@@ -81,7 +81,7 @@ export class VectorIndex {
     this.follow();
   }
 
-  /** Keys of about the nearest vectors, none that was removed; rows beyond the last key were not compared. */
+  /** Keys of the approximately nearest vectors, without removed ones; rows beyond the last key were not compared. */
   async nearest(vector: Float32Array, count: number): Promise<IndexState> {
     const index = this.#index;
     if (index === undefined) return nothing;
@@ -95,7 +95,7 @@ export class VectorIndex {
     }
   }
 
-  /** Lets the index grow in the background where many rows are not in it. */
+  /** Updates the index in the background if many rows are missing from it. */
   follow(): void {
     const idle = this.#work === undefined && !this.#closed && !this.#broken;
     if (!idle || this.#tail() <= longestTail) return;
@@ -107,7 +107,7 @@ export class VectorIndex {
   }
 
   async close(): Promise<void> {
-    // What is nearly done is done, so that the next to open it finds a whole index.
+    // Finishes if little is left, so that the next start finds a complete index.
     this.#closed = this.#tail() > finishable;
     await this.#work;
     this.#closed = true;
@@ -115,7 +115,7 @@ export class VectorIndex {
     await this.#index?.close();
   }
 
-  /** Answers stay right where the index does not grow, or there is none; they only take longer. */
+  /** Results stay right without the index, or if it is not updated; searches only take longer. */
   #giveUp(error: unknown): void {
     if (this.#broken || this.#closed) return;
     this.#broken = true;
@@ -125,7 +125,7 @@ export class VectorIndex {
     });
   }
 
-  /** An index that does not answer is none; the rows are. */
+  /** An index that does not answer is dropped; searches use the rows. */
   #lose(index: ThreadedIndex, error: unknown): void {
     this.#giveUp(error);
     void index.close();
@@ -134,7 +134,7 @@ export class VectorIndex {
     this.#reach = { lastKey: 0, lastRemoval: 0 };
   }
 
-  /** An index that could not be saved is as good as before, in this process. */
+  /** An index that could not be saved still works in this process. */
   async #trySave(): Promise<void> {
     try {
       await this.#save();
@@ -156,7 +156,7 @@ export class VectorIndex {
   }
 
   async #catchUp(): Promise<void> {
-    // What was saved before, by this process or another, is work that is done already.
+    // Reuse what this or another process has saved.
     const saved = this.#saved();
     if (saved !== undefined && saved.lastKey > this.#reach.lastKey + longestTail) {
       await this.#load(saved);
@@ -179,7 +179,7 @@ export class VectorIndex {
     if (!this.#closed) await this.#trySave();
   }
 
-  /** What the thread is asked after this is done without the vectors that were removed. */
+  /** Later calls of the thread no longer see the removed vectors. */
   #followRemovals(index: ThreadedIndex): Promise<unknown> {
     const removed = this.#database
       .query<{ seq: number; key: number }, [number]>(
@@ -215,7 +215,7 @@ export class VectorIndex {
     return text === undefined ? undefined : JSON.parse(text);
   }
 
-  /** Takes the saved index where it is whole; else the index stays what it is, and follows the rows. */
+  /** Loads the saved index if it is complete; otherwise the current one stays, and follows the rows. */
   async #load(saved: SavedIndex): Promise<void> {
     if (this.#home === undefined) return;
     const index = this.#start();
@@ -233,11 +233,11 @@ export class VectorIndex {
     await before?.close();
   }
 
-  /** Searches wait while usearch writes, and no longer: what is said of the file is how far the index was then. */
+  /** Searches wait only while usearch writes; the record of the file has the state at that time. */
   async #save(): Promise<void> {
     const index = this.#index;
     if (this.#home === undefined || index === undefined || this.#unsaved < worthSaving) return;
-    // Who ingested has most often saved as much already.
+    // The process that ingested has usually saved as much already.
     const there = this.#saved();
     const isThere = there !== undefined && there.file !== this.#damaged;
     if (isThere && there.lastKey + longestTail >= this.#reach.lastKey) return;
@@ -247,7 +247,7 @@ export class VectorIndex {
     const unsaved = this.#unsaved;
     const file = await writeIndexFile(folder, collection, (path) => index.save(path));
     const before = this.#saved();
-    // Since it began, the collection may have been dropped, or another process have saved more.
+    // Meanwhile, the collection may have been dropped, or another process may have saved more.
     const isGone = readMeta(this.#database, "dimension") === undefined;
     if (isGone || (before !== undefined && before.lastKey > reach.lastKey)) {
       await removeIndexFile(folder, file);
@@ -260,17 +260,17 @@ export class VectorIndex {
       .run(reach.lastRemoval);
     this.#unsaved -= unsaved;
     if (before !== undefined) await removeIndexFile(folder, before);
-    // What a process left that was killed while it saved.
+    // Files of processes that were killed while saving.
     await removeIndexFiles(folder, collection, Date.now() - abandonedAfterMs);
   }
 }
 
-/** In the executable all modules are one file, and this path begins at the folder of main.ts. */
+/** In the executable, all modules are one file, and the path is relative to main.ts. */
 const thread = import.meta.url.endsWith("/vector-index.ts")
   ? "./index-thread.ts"
   : "./store/sqlite/index-thread.ts";
 
-/** A usearch index in a thread of its own, which does the calls in their order. */
+/** A usearch index in its own thread, which runs calls in order. */
 export class ThreadedIndex extends ThreadCalls<IndexCall> {
   constructor(options: IndexOptions) {
     super({
@@ -285,14 +285,14 @@ export class ThreadedIndex extends ThreadCalls<IndexCall> {
     return this.call({ type: "add", keys, vectors });
   }
 
-  /** Keys that are not there are ignored. */
+  /** Unknown keys are ignored. */
   remove(keys: BigUint64Array): Promise<IndexState> {
     return this.call({ type: "remove", keys });
   }
 
-  /** Keys of about the nearest vectors. */
+  /** Keys of the approximately nearest vectors. */
   search(vector: Float32Array, count: number): Promise<IndexState> {
-    // Of a part of a larger buffer all of that would be sent.
+    // Copied, since a view would send its whole underlying buffer.
     return this.call({ type: "search", vector: vector.slice(), count });
   }
 
@@ -300,7 +300,7 @@ export class ThreadedIndex extends ThreadCalls<IndexCall> {
     return this.call({ type: "save", path });
   }
 
-  /** Loads what was saved, whose last key was this one; the index must be new. */
+  /** Loads a saved index with this last key; only for a new index. */
   load(path: string, lastKey: number): Promise<IndexState> {
     return this.call({ type: "load", path, lastKey });
   }

@@ -1,4 +1,4 @@
-/** The nearest rows of a collection: candidates from its index, decided by the rows' own vectors. */
+/** Finds the nearest rows of a collection: candidates from its index, ranked by the rows' own vectors. */
 import type { Database } from "bun:sqlite";
 import type { DocumentSelection, SearchBounds } from "../../core/ports/passage-repository.ts";
 import { writing } from "./collection-file.ts";
@@ -12,9 +12,9 @@ interface Row {
 
 /** Rows compared before yielding to the event loop: a few milliseconds. */
 const scanPage = 2048;
-/** Rows of chosen documents that are compared one by one: about as long as the index takes to find them among others. */
+/** Most rows of selected documents that are compared one by one: about as fast as the index with a selection. */
 const fewRows = 20_000;
-/** Neighbours that are asked for at most; where too few of them are chosen, all rows are compared. */
+/** Most neighbours to request; if too few of them are selected, all rows are compared. */
 const mostNeighbours = 4096;
 
 export class VectorSearch {
@@ -26,7 +26,7 @@ export class VectorSearch {
     this.#index = index;
   }
 
-  /** In descending score. With a selection as many as without, where there are so many. */
+  /** In descending score. A selection does not reduce the number of results, if there are enough rows. */
   async nearest(
     vector: Float32Array,
     { limit, scoreThreshold }: SearchBounds,
@@ -41,7 +41,7 @@ export class VectorSearch {
         return best.sorted();
       }
     }
-    // More than are asked for: the index is a little off, the rows' own vectors decide.
+    // More than needed: the index is approximate, and the rows' own vectors decide.
     const wanted = 16 + 3 * limit;
     for (let count = wanted; ; count *= 4) {
       const { keys, lastKey } = await this.#index.nearest(vector, count);
@@ -60,7 +60,7 @@ export class VectorSearch {
     return this.#rows(keys).map((row) => scored(vector, row));
   }
 
-  /** The keys of the documents' rows; undefined where they are many. */
+  /** The keys of the documents' rows; undefined if there are too many. */
   #keysOf(documents: ReadonlySet<string>): number[] | undefined {
     const rows = this.#database
       .query<{ key: number }, [string, number]>(
@@ -127,7 +127,7 @@ export interface Candidate {
   score: number;
 }
 
-/** The best of many scored rows, without holding the rest. */
+/** The best of many scored rows, without storing the rest. */
 class BestCandidates {
   readonly #most: number;
   readonly #threshold: number;
@@ -154,12 +154,12 @@ class BestCandidates {
   }
 }
 
-/** Rows that are removed at a time, with their words: some tens of milliseconds. */
+/** Rows to remove at a time, with their words: some tens of milliseconds. */
 const slice = 512;
 
 export const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
-/** Removes rows by their keys in slices, between which others get their turn; says how many there were. One that is interrupted is not whole. */
+/** Removes rows by key in slices, yielding in between; returns how many there were. If interrupted, only some are removed. */
 export async function removeInSlices(
   database: Database,
   collection: string,
@@ -181,7 +181,7 @@ export function toBytes({ buffer, byteOffset, byteLength }: Float32Array): Uint8
   return new Uint8Array(buffer, byteOffset, byteLength);
 }
 
-/** SQLite's bytes may start anywhere; floats must start at a multiple of four. */
+/** SQLite's bytes may have any offset; floats need a multiple of four. */
 export function toVector(bytes: Uint8Array): Float32Array {
   return bytes.byteOffset % 4 === 0
     ? new Float32Array(bytes.buffer, bytes.byteOffset, bytes.byteLength / 4)

@@ -1,4 +1,4 @@
-/** Full-text search over the passages, with a score that says how much of the question a passage has. */
+/** Full-text search over passages; the score is the share of the question's words that a passage has. */
 import type { Database } from "bun:sqlite";
 import type { DocumentSelection } from "../../core/ports/passage-repository.ts";
 import { wordsOf } from "../words.ts";
@@ -11,21 +11,21 @@ export interface WordHit {
 
 interface Term {
   text: string;
-  /** How many passages have it. */
+  /** How many passages contain it. */
   count: number;
-  /** How much it tells, as SQLite's bm25 weighs it. */
+  /** Its weight in SQLite's bm25. */
   weight: number;
 }
 
-/** A longer question is a document of its own; its first words say what it is about. */
+/** The first words of a longer question are enough to know its topic. */
 const mostTerms = 64;
-/** A word in more passages than this tells little, and is slow to look up. */
+/** A word in more passages than this says little, and is slow to look up. */
 const commonShare = 0.1;
 const commonCount = 1000;
-/** The most that bm25 lets a term's frequency count: k1 + 1. */
+/** The most that a term's frequency counts in bm25: k1 + 1. */
 const saturation = 2.2;
 
-/** The passages that match best, best first; none where all that they share is what most passages have. */
+/** The best matches, best first; none if the question has only words that most passages have. */
 export function searchWords(
   database: Database,
   text: string,
@@ -36,7 +36,7 @@ export function searchWords(
   const terms = termsOf(database, text, total).filter(isTelling);
   const known = terms.filter(({ count }) => count > 0);
   if (known.length === 0) return [];
-  // A question of common words alone is not answered in full by a passage that has them.
+  // Common words alone do not give a full match.
   const sum = terms.reduce((weights, { weight }) => weights + weight, 0);
   const most = saturation * Math.max(sum, weightOf(1, total));
   const [isAmong, named] =
@@ -69,11 +69,11 @@ function termsOf(database: Database, text: string, total: number): Term[] {
   });
 }
 
-/** As SQLite's bm25 weighs a term. */
+/** A term's weight in SQLite's bm25. */
 const weightOf = (count: number, total: number): number =>
   Math.max(1e-6, Math.log((total - count + 0.5) / (count + 0.5)));
 
-/** Whether a word says something: few passages have it, or no great share of them. */
+/** Whether a word is informative: few passages have it, or only a small share of them. */
 const isTelling = ({ count, weight }: Term): boolean => count <= commonCount || weight > rareWeight;
 
 const rareWeight = Math.log((1 - commonShare) / commonShare);
