@@ -1,4 +1,4 @@
-/** The one error of the domain: adapters translate into it, the wire translates out of it. */
+/** The domain's only error class: adapters convert errors to it, and each API converts it to its own. */
 import { given } from "./given.ts";
 
 export const errorKinds = [
@@ -31,24 +31,24 @@ export const errorKinds = [
 
 export type ErrorKind = (typeof errorKinds)[number];
 
-/** The part of a request that an error is about, in the domain's words: each API has its own field for it. */
+/** The part of a request that an error is about, in domain terms: each API has its own field for it. */
 export interface Subject {
   /** `call`: the call that a tool's result names; `tool`: a tool's name; `choice`: the tool to call; `schema`: that of the answer's format. */
   part:
     | ("messages" | "call" | "prompt" | "tools" | "tool" | "choice")
     | ("format" | "schema" | "max tokens");
-  /** Which one of several: of the messages, prompts or tools; of a tool its parameters are meant. */
+  /** Index of the message, prompt or tool; for a tool, its parameters are meant. */
   at?: number;
-  /** What is at fault inside of it, as a path: `.properties.city`. */
+  /** The faulty part inside it, as a path: `.properties.city`. */
   inside?: string;
 }
 
 export interface NodeErrorDetails {
   /** The request field at fault, as the caller wrote it: `messages[0].role`. */
   param?: string;
-  /** In its place where the field has another name in each API. */
+  /** Instead of `param`, if the field's name depends on the API. */
   subject?: Subject;
-  /** When to retry, where that is known. */
+  /** When to retry, if known. */
   retryAfterMs?: number;
   cause?: unknown;
 }
@@ -73,13 +73,13 @@ export class NodeError extends Error {
   }
 }
 
-/** The same error for another caller: an error has one stack. */
+/** A copy for another caller, since an error has only one stack. */
 export function copyOf({ kind, message, cause, ...details }: NodeError): NodeError {
   const { param, subject, retryAfterMs } = details;
   return new NodeError(kind, message, { ...given({ param, subject, retryAfterMs }), cause });
 }
 
-/** An error of the domain as it is; any other as `unavailable`. `what`: cannot be done, as a sentence. */
+/** Returns a NodeError unchanged, and wraps any other error as `unavailable`. `what`: begins its message. */
 export function asNodeError(cause: unknown, what?: string): NodeError {
   if (cause instanceof NodeError) return cause;
   const reason = reasonOf(cause);
@@ -88,12 +88,12 @@ export function asNodeError(cause: unknown, what?: string): NodeError {
   });
 }
 
-/** What an unknown thrown value has to say, for a log line or a message to a person. */
+/** The message of any thrown value, for a log line or a person. */
 export function reasonOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-/** Whether it is an error of the system or of a library with this code: `EEXIST`, `SQLITE_BUSY`. */
+/** Whether an error of the system or a library has this code: `EEXIST`, `SQLITE_BUSY`. */
 export function hasCode(error: unknown, code: string): boolean {
   return error instanceof Error && "code" in error && error.code === code;
 }

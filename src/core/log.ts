@@ -1,4 +1,4 @@
-/** The log of the node; what writes it belongs to the process. */
+/** Port: the node's log. */
 
 export type LogFields = Readonly<Record<string, unknown>>;
 
@@ -11,5 +11,5 @@ export interface Log {
 
 const ignore = (): void => {};
 
-/** For what somebody else says, or nobody needs to hear. */
+/** Discards everything, for messages that are logged by other code or not needed. */
 export const noLog: Log = { debug: ignore, info: ignore, warn: ignore, error: ignore };

@@ -1,16 +1,16 @@
-/** Pages of lists, as OpenAI's API cuts them: a cursor is the id of an item. */
+/** Pagination as in OpenAI's API: a cursor is the id of an item. */
 
 export interface PageRequest {
   limit: number;
   order: "asc" | "desc";
-  /** The items behind this one. */
+  /** Only items after this one. */
   after?: string;
-  /** The items in front of this one. */
+  /** Only items before this one. */
   before?: string;
 }
 
 export interface Page<Item> {
   items: readonly Item[];
-  /** Whether there are more in the direction that was asked for. */
+  /** Whether there are more items in the requested direction. */
   hasMore: boolean;
 }

@@ -1,14 +1,14 @@
-/** How long work shows itself: a step is announced, advances, and ends. */
+/** Port: shows the progress of long work, in steps. */
 
 export interface ProgressStep {
-  /** Sets how much is done, in the step's unit; `note` says more, where that is not what a person counts. */
+  /** Sets how much is done, in the step's unit; `note`: more detail for a person. */
   update(done: number, note?: string): void;
-  /** Ends the step; `note` says what came of it. */
+  /** Ends the step; `note`: its outcome. */
   finish(note?: string): void;
 }
 
 export interface Progress {
-  /** Announces a step; `total` 0 means that its size is not known; `from`: how much was done before. */
+  /** Begins a step; `total` 0: its size is not known; `from`: how much was done before. */
   step(
     label: string,
     total: number,
@@ -17,7 +17,7 @@ export interface Progress {
   ): ProgressStep;
 }
 
-/** For work of one step, of which only the share that is done is told, from 0 to 1. */
+/** For work of one step: calls `tell` with the share that is done, 0 to 1. */
 export const shareOf = (tell: (done: number) => void): Progress => ({
   step: (_label, total) => ({
     update: (done) => tell(total > 0 ? Math.min(1, done / total) : 0),

@@ -1,4 +1,4 @@
-/** What a caller wrote, inside a sentence for it: no longer than one can read, whatever it was. */
+/** Quotes a caller's text in a message, shortened to a readable length. */
 
 const longest = 64;
 

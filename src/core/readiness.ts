@@ -1,4 +1,4 @@
-/** Whether the node can take a request now, and if not, why: in sentences. */
+/** Readiness check: whether the node can accept requests, and why not. */
 
 import type { ModelActivities } from "./models/model-activity.ts";
 import type { ModelRegistry } from "./models/model-registry.ts";
@@ -8,29 +8,29 @@ export interface ReadinessParts {
   models: ModelRegistry;
   activities: ModelActivities;
   retrieval: RetrievalService;
-  /** What is still being made in the background, a sentence each. */
+  /** What is still in progress in the background, a sentence each. */
   coming: ReadonlyMap<string, string>;
-  /** Whether the node was asked to stop, and takes no new requests. */
+  /** Whether the node is stopping, and accepts no new requests. */
   isDraining: () => boolean;
-  /** Of what several nodes share; absent where this one is alone. */
+  /** Reports on the state that several nodes share; absent if this node is alone. */
   shared?: (who: { isStranger: boolean }) => SharedReport;
 }
 
 /** A sentence each. */
 export interface SharedReport {
-  /** Why the node cannot take a request without it. */
+  /** Why the node cannot accept requests without it. */
   problem?: string;
   /** What the node does differently without it. */
   note?: string;
 }
 
-/** What a caller without a key is told; the reason may name the store and its address. */
+/** For a caller without a key, since the reason may contain the store and its address. */
 const collectionNotReady =
   "The node's collection is not ready. A caller with a key is told why, and the log has it.";
 
 /** A sentence each. */
 export interface ReadinessReport {
-  /** Why the node is not ready; none where it is. */
+  /** Why the node is not ready; empty if it is. */
   problems: string[];
   /** What a node that is ready does differently for now. */
   notes: string[];
@@ -38,7 +38,7 @@ export interface ReadinessReport {
   coming: string[];
 }
 
-/** `isStranger`: a caller without a key, who learns nothing of the store. */
+/** `isStranger`: a caller without a key, which gets no details of the store. */
 export async function checkReadiness(
   { models, activities, retrieval, coming, isDraining, shared }: ReadinessParts,
   { isStranger = false } = {},

@@ -1,16 +1,16 @@
-/** The clock by which files, vector stores and responses expire: a jump of the machine's clock deletes nothing. */
+/** The clock for expiry of files, vector stores and responses: a jump of the machine's clock deletes nothing. */
 import type { Log } from "./log.ts";
 
 export interface ClockSources {
-  /** Milliseconds of Unix time, as the machine says; it may be set. */
+  /** Unix time of the machine in milliseconds; it can be set. */
   wall: () => number;
-  /** Milliseconds that passed, from anywhere on; nobody can set it. */
+  /** A monotonic clock in milliseconds; it cannot be set. */
   steady: () => number;
 }
 
-/** Corrections up to this much are no jump. */
+/** Corrections up to this much do not count as a jump. */
 const toleranceMs = 60_000;
-/** A clock that goes on like this after a jump is believed: it was wrong before. */
+/** After running steadily for so long since a jump, the clock is trusted: it was wrong before. */
 const settleMs = 24 * 3_600_000;
 
 export class TrustedClock {
@@ -29,8 +29,8 @@ export class TrustedClock {
   }
 
   /**
-   * The time by which things may be deleted: while the machine's clock and the time that passed
-   * disagree, the earlier of the two.
+   * The time to compare expiry with: while the machine's clock and the elapsed time disagree, the
+   * earlier of the two.
    */
   expiryTime(): Date {
     const wall = this.#sources.wall();

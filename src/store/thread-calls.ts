@@ -1,15 +1,14 @@
-/** Calls to a thread, and how the thread answers them: in the order in which they are made. */
+/** Calls to a worker thread, which answers them in order. */
 import { parentPort, Worker } from "node:worker_threads";
 import { type ErrorKind, NodeError, reasonOf } from "../core/errors.ts";
 import { given } from "../core/given.ts";
 
-/** A call on its way to the thread. */
 interface ThreadCall<Call> {
   id: number;
   call: Call;
 }
 
-/** `kind`: of an error of the domain, which crosses as one. */
+/** `kind`: of a NodeError, which is recreated on the other side. */
 type ThreadReply =
   | { id: number; result: unknown }
   | { id: number; error: string; kind?: ErrorKind; param?: string };
@@ -21,9 +20,9 @@ interface Waiting {
 
 export interface ThreadOptions<Call> {
   module: URL;
-  /** What the thread is given at its start. */
+  /** The thread's `workerData`. */
   data: unknown;
-  /** As a message calls it: "the index". */
+  /** The thread's name in messages: "the index". */
   called: string;
   /** The call that ends the thread. */
   close: Call;
@@ -35,13 +34,13 @@ export class ThreadCalls<Call> {
   readonly #waiting = new Map<number, Waiting>();
   readonly #ended: Promise<void>;
   #calls = 0;
-  /** Why the thread does nothing any more. */
+  /** Why the thread has ended. */
   #end: Error | undefined;
 
   constructor({ module, data, called, close }: ThreadOptions<Call>) {
     this.#close = close;
     this.#worker = new Worker(module, { workerData: data });
-    // A thread that has nothing to do keeps no process from ending.
+    // An idle thread does not keep the process alive.
     this.#worker.unref();
     this.#worker.on("message", (reply: ThreadReply) => this.#take(reply));
     this.#worker.on("error", (error: Error) => this.#fail(error));
@@ -53,12 +52,11 @@ export class ThreadCalls<Call> {
     });
   }
 
-  /** Whether the thread does nothing any more. */
   get hasEnded(): boolean {
     return this.#end !== undefined;
   }
 
-  /** `Result`: what the thread answers this call with. */
+  /** `Result`: the thread's answer to this call. */
   call<Result>(call: Call): Promise<Result> {
     if (this.#end !== undefined) return Promise.reject(this.#end);
     const id = ++this.#calls;
@@ -69,10 +67,10 @@ export class ThreadCalls<Call> {
     });
   }
 
-  /** Ends the thread once the calls before are done. */
+  /** Ends the thread after all earlier calls. */
   async close(): Promise<void> {
     if (this.#end === undefined) await this.call(this.#close).catch(() => {});
-    // Who waits for the end is not to be ended before it.
+    // The process must not exit before the thread has ended.
     this.#worker.ref();
     await this.#ended;
   }
@@ -111,32 +109,32 @@ export function answerCalls<Call>(
   };
   parentPort?.on("message", (call: ThreadCall<Call>) => {
     parentPort?.postMessage(answer(call));
-    // With the port closed the thread has nothing to wait for, and ends.
+    // With the port closed, the thread has nothing to wait for, and ends.
     if (isLast(call.call)) parentPort?.close();
   });
 }
 
-/** A method of an object that a thread has to itself, or of a `part` of it. */
+/** A method call on an object in a thread, or on a `part` of it. */
 export interface MethodCall {
   part?: string;
   method: string;
   args: readonly unknown[];
 }
 
-/** In the thread: has the object's methods called by their names, and disposes of it in the end. */
+/** In the thread: calls the object's methods by name, and disposes of it at the end. */
 export const answerMethodCalls = (target: Disposable): void =>
   answerCalls<MethodCall | "close">(
     (call) => (call === "close" ? target[Symbol.dispose]() : callMethod(target, call)),
     (call) => call === "close",
   );
 
-/** What it returns is what the method says. */
+/** Returns the method's result. */
 export function callMethod(target: object, { part, method, args }: MethodCall) {
   const owner: object = part === undefined ? target : Reflect.get(target, part);
   return Reflect.apply(Reflect.get(owner, method), owner, args);
 }
 
-/** Calls methods of an object in a thread, which starts with the first call, and again after it has died. */
+/** Calls methods of an object in a thread, which starts with the first call and restarts if it has died. */
 export class MethodThread implements AsyncDisposable {
   readonly #options: Omit<ThreadOptions<MethodCall | "close">, "close">;
   #thread: ThreadCalls<MethodCall | "close"> | undefined;
@@ -149,7 +147,7 @@ export class MethodThread implements AsyncDisposable {
     return this.#thread !== undefined;
   }
 
-  /** Fails with the method's own NodeError, or with an Error where the thread has ended. */
+  /** Rejects with the method's own NodeError, or with an Error if the thread has ended. */
   call<Result>(call: MethodCall): Promise<Result> {
     if (this.#thread === undefined || this.#thread.hasEnded) {
       this.#thread = new ThreadCalls({ ...this.#options, close: "close" });

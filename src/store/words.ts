@@ -1,16 +1,16 @@
-/** The words of a text, as both stores save and look for them. */
+/** Splits text into the words that both stores index and search. */
 import { stemmer } from "stemmer";
 
 /**
- * Which words `wordsOf` makes of a text. A collection says which form its words have, and those of
- * another form are rebuilt: a change of `wordsOf` must change this number.
+ * The version of `wordsOf`. Collections store it, and those with another version are rebuilt: a
+ * change of `wordsOf` must change this number.
  */
 export const wordForm = 2;
 
 /**
- * Letters and digits in lower case; English endings are cut. Scripts that are written without spaces
- * have no words to find without a dictionary, and the dictionaries of two machines differ: there,
- * each two (Chinese, Japanese) or three (Thai, Lao, Khmer, Burmese) neighbouring letters are a word.
+ * Letters and digits in lower case, with English words stemmed. Scripts without spaces need a
+ * dictionary to find words, and dictionaries differ between machines: there, each two (Chinese,
+ * Japanese) or three (Thai, Lao, Khmer, Burmese) neighbouring letters are a word.
  */
 export function wordsOf(text: string): string[] {
   const runs = withoutAccents(text).match(/[\p{L}\p{N}\p{M}]+/gu) ?? [];
@@ -20,7 +20,7 @@ export function wordsOf(text: string): string[] {
 const isAscii = /^[a-z0-9]+$/;
 const stemOf = (word: string): string => (/^[a-z]+$/.test(word) ? stemmer(word) : word);
 
-/** Where a mark is an accent, and not a letter of its own as in Thai or a part of one as in Japanese. */
+/** Scripts in which a mark is an accent, and not a letter as in Thai, or a part of one as in Japanese. */
 const accented =
   /([\p{sc=Latin}\p{sc=Greek}\p{sc=Cyrillic}\p{sc=Arabic}\p{sc=Hebrew}\p{N}])\p{M}+/gu;
 
@@ -29,7 +29,7 @@ const withoutAccents = (text: string): string =>
 
 const ideographs = String.raw`\p{scx=Han}\p{scx=Hiragana}\p{scx=Katakana}`;
 const southeastAsian = String.raw`\p{sc=Thai}\p{sc=Lao}\p{sc=Khmer}\p{sc=Myanmar}`;
-/** What a run of letters is made of, by script. */
+/** Splits a run of letters by script. */
 const scripts = new RegExp(
   `(?<pairs>[${ideographs}]+)|(?<triples>[${southeastAsian}]+)|(?<word>[^${ideographs}${southeastAsian}]+)`,
   "gu",
@@ -43,7 +43,7 @@ function partsOf(run: string): string[] {
   });
 }
 
-/** Each `count` letters that follow each other; all of them where there are no more. */
+/** Every `count` consecutive letters; the whole run if it is shorter. */
 function neighbours(run: string, count: number): string[] {
   const letters = [...run];
   const last = Math.max(0, letters.length - count);

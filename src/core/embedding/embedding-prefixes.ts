@@ -1,4 +1,4 @@
-/** What common families of embedding models want before a question and before a passage. */
+/** Prefixes that common families of embedding models expect before a question and a passage. */
 
 export interface EmbeddingPrefixes {
   query: string;
@@ -11,7 +11,7 @@ const searchSentence = "Represent this sentence for searching relevant passages:
 const instruction =
   "Instruct: Given a web search query, retrieve relevant passages that answer the query\nQuery: ";
 
-/** The first that fits counts; as the models' makers say. */
+/** As the models' authors document them; the first match counts. */
 const families: readonly (readonly [RegExp, EmbeddingPrefixes])[] = [
   [/e5.*instruct/, { query: instruction, document: "" }],
   [/(^|[^a-z0-9])e5([^a-z0-9]|$)/, { query: "query: ", document: "passage: " }],
@@ -32,7 +32,7 @@ const families: readonly (readonly [RegExp, EmbeddingPrefixes])[] = [
 /** A model's name is read from its file and may be of any length; some expressions above take quadratic time. */
 const longestName = 1000;
 
-/** By any name that the model goes by; a model of no known family wants none. */
+/** Matches any of the model's names; a model of no known family has no prefixes. */
 export function knownPrefixes(names: readonly string[]): EmbeddingPrefixes {
   const spelled = names.map((name) =>
     name

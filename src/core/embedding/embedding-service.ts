@@ -1,4 +1,4 @@
-/** Embeddings: every input is checked before the first is computed. */
+/** Computes embeddings; checks every input before the first is computed. */
 import { NodeError } from "../errors.ts";
 import type { ModelRegistry } from "../models/model-registry.ts";
 import type {
@@ -11,9 +11,9 @@ import type {
 export interface EmbeddingRequest {
   model: string;
   inputs: readonly EmbeddingInput[];
-  /** Shorter vectors: cut, then brought back to unit length. */
+  /** Shorter vectors: truncated, then normalized again. */
   dimensions?: number;
-  /** Names the field that holds an input, for an error about it; default: `input[0]`, … */
+  /** The request's field of an input, for errors; default: `input[0]`, … */
   fieldOf?: (index: number) => string;
 }
 
@@ -52,14 +52,14 @@ export class EmbeddingService {
 }
 
 export interface CheckOptions {
-  /** Names the field that holds an input. */
+  /** The request's field of an input, for errors. */
   fieldOf: (index: number) => string;
   signal: AbortSignal;
-  /** What is put before a text. */
+  /** Prefix of each text. */
   prefix?: string;
 }
 
-/** Refuses inputs of which one is empty, unknown or over the model's context, naming its field. */
+/** Throws if an input is empty, has unknown tokens or exceeds the model's context; the error names its field. */
 export async function checkInputs(
   engine: EmbeddingEngine,
   inputs: readonly EmbeddingInput[],
@@ -84,7 +84,7 @@ function checkContent(engine: EmbeddingEngine, input: EmbeddingInput, param: str
     throw new NodeError("invalid_request", `${param} is ${what}; give it some text.`, { param });
   }
   if (typeof input !== "string") {
-    // Too long a list is refused by its length, before its tokens are looked at.
+    // A list that is too long is refused before its tokens are checked.
     if (input.length > engine.maxTokens) checkLength(engine, input.length, param);
     const unknown = input.find((token) => token >= engine.vocabularySize);
     if (unknown !== undefined) {

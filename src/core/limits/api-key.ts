@@ -1,4 +1,4 @@
-/** Keys that a node gives out: who holds one, what it opens, how much, and until when. */
+/** API keys: name, scopes, limits and expiry, and the ports to look them up and create them. */
 import type { DocumentQuota } from "../documents/document-caller.ts";
 import { NodeError } from "../errors.ts";
 import type { CallerLimits } from "./rate-limiter.ts";
@@ -8,16 +8,16 @@ export const scopes = ["chat", "embeddings", "retrieve", "documents"] as const;
 export type Scope = (typeof scopes)[number];
 
 export interface ApiKey {
-  /** The part of the key that is no secret; it names the key in lists and logs. */
+  /** The public part of the key; identifies it in lists and logs. */
   id: string;
   /** Who holds it. */
   name: string;
   scopes: readonly Scope[];
-  /** Its own limits; the node's hold where it has none. */
+  /** Its own limits; the node's apply to the rest. */
   limits: Readonly<Partial<CallerLimits>>;
-  /** How much of documents it may have; the node's bounds hold where it has none. */
+  /** Its own document quotas; the node's apply to the rest. */
   quota: Readonly<Partial<DocumentQuota>>;
-  /** Ids of the vector stores that it is bound to, with `:read` behind one that it may only read; absent: it may use all. */
+  /** Ids of the vector stores that it is bound to, with the suffix `:read` for read-only; absent: all. */
   vectorStores?: readonly string[];
   createdAt: Date;
   expiresAt?: Date;
@@ -31,25 +31,25 @@ export function stateOf({ expiresAt, revokedAt }: ApiKey, now = new Date()): Key
   return expiresAt !== undefined && expiresAt <= now ? "expired" : "valid";
 }
 
-/** Where given-out keys are looked up. */
+/** Looks up keys. */
 export interface KeyRing {
-  /** Whether a key was ever given out: from then on nobody comes in without one. */
+  /** Whether a key was ever created: from then on, every caller needs one. */
   hasKeys(): boolean;
-  /** The key with this text; undefined where there is none. Takes as long whether there is or not. */
+  /** The key with this text; undefined if there is none. Takes the same time in both cases. */
   find(text: string): ApiKey | undefined;
-  /** By the part of it that is no secret. */
+  /** By the public part of the key. */
   byId(id: string): ApiKey | undefined;
 }
 
 export type NewKey = Pick<ApiKey, "name" | "scopes" | "expiresAt" | "vectorStores"> &
   Partial<Pick<ApiKey, "limits" | "quota">>;
 
-/** Where keys are given out and revoked: a file of this node's, or a server that several nodes share. */
+/** Creates and revokes keys: in a file of this node, or on a server that several nodes share. */
 export interface KeyStore {
   list(): readonly ApiKey[] | Promise<readonly ApiKey[]>;
-  /** The text of the key is shown once, and stored nowhere. */
+  /** The text of the key is returned once, and never stored. */
   create(wanted: NewKey): NewKeyText | Promise<NewKeyText>;
-  /** By id or name; undefined where there is no such key. A revoked key keeps its date. */
+  /** By id or name; undefined if there is no such key. A revoked key keeps its date. */
   revoke(idOrName: string): ApiKey | undefined | Promise<ApiKey | undefined>;
 }
 

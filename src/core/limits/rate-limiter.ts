@@ -1,9 +1,9 @@
-/** How much each caller may request of this node: requests and tokens a minute, and requests at once. */
+/** Rate limits per caller: requests per minute, tokens per minute, and concurrent requests. */
 import { NodeError } from "../errors.ts";
 import type { Decision, Limiter } from "../ports/limiter.ts";
 import { minuteMs, type RateLimit, TokenBucket } from "./token-bucket.ts";
 
-/** 0: no bound. */
+/** 0: no limit. */
 export interface CallerLimits {
   requestsPerMinute: number;
   tokensPerMinute: number;
@@ -13,22 +13,22 @@ export interface CallerLimits {
 export const noLimits: CallerLimits = { requestsPerMinute: 0, tokensPerMinute: 0, concurrency: 0 };
 
 export interface LimitedCaller {
-  /** Whose requests count together. */
+  /** Requests with the same id count together. */
   id: string;
-  /** As a message calls it: "The key 'ada'". */
+  /** Its name in messages: "The key 'ada'". */
   called: string;
   limits: CallerLimits;
-  /** Whether this request takes one of the caller's places while it is answered; default: it does. */
+  /** Whether this request counts against the caller's concurrency; default: true. */
   takesPlace?: boolean;
 }
 
-/** What a caller has left; absent where there is no bound. */
+/** What a caller has left; absent if there is no limit. */
 export interface RateLimitStatus {
   requests?: RateLimit;
   tokens?: RateLimit;
 }
 
-/** A place among the caller's requests in progress; disposing of it gives the place back, once. */
+/** A place among the caller's requests in progress; disposing of it releases the place, once. */
 export type Lease = Disposable;
 
 interface Usage {
@@ -49,7 +49,7 @@ export class RateLimiter implements Limiter {
     this.#sweptAt = now();
   }
 
-  /** How many callers are remembered: those with answers in progress, or with a bucket that is not full. */
+  /** Number of tracked callers: those with answers in progress, or with a bucket that is not full. */
   get size(): number {
     return this.#usages.size;
   }
@@ -65,7 +65,7 @@ export class RateLimiter implements Limiter {
     return {
       status: () => this.status(caller),
       reserve: (answers) => {
-        // A request that has ended holds no places any more.
+        // A request that has ended must not take places.
         if (!leases.disposed) leases.use(this.leaseFor(answers, caller));
       },
       charge: (tokens) => this.charge(caller, tokens),
@@ -74,8 +74,8 @@ export class RateLimiter implements Limiter {
   }
 
   /**
-   * A lease for a request, which counts against the caller's limits; throws for one beyond them.
-   * `isAdmitted`: another node has let it in, so it counts and is not refused.
+   * A lease for a request, which counts against the caller's limits; throws if one is exceeded.
+   * `isAdmitted`: another node has admitted it, so it counts, but is not refused.
    */
   lease(caller: LimitedCaller, { isAdmitted = false } = {}): Lease {
     this.#sweep();
@@ -92,7 +92,7 @@ export class RateLimiter implements Limiter {
     return leaseOf(usage, takesPlace ? 1 : 0);
   }
 
-  /** A further lease for a request that turns out to be for several answers; throws for too many. */
+  /** A further lease for a request with several answers; throws if there are too many. */
   leaseFor(answers: number, caller: LimitedCaller, { isAdmitted = false } = {}): Lease {
     const usage = this.#remember(caller);
     const refused = tooManyAnswers(caller, { answers, active: usage.active });
@@ -100,7 +100,7 @@ export class RateLimiter implements Limiter {
     return leaseOf(usage, answers - 1);
   }
 
-  /** Counts what an answer used; the bucket may be overdrawn, and the caller then waits longer. */
+  /** Counts used tokens; the bucket may be overdrawn, and the caller then waits longer. */
   charge(caller: LimitedCaller, tokens: number): void {
     if (caller.limits.tokensPerMinute > 0) this.#remember(caller).tokens.take(tokens);
   }
@@ -135,7 +135,7 @@ export class RateLimiter implements Limiter {
     return known;
   }
 
-  /** Forgets callers whose usage is that of a new one; once a minute, which is how long a bucket takes to fill. */
+  /** Drops callers that no longer differ from new ones; once a minute, the time a bucket takes to fill. */
   #sweep(): void {
     const now = this.#now();
     if (now - this.#sweptAt < minuteMs) return;
@@ -155,20 +155,20 @@ function leaseOf(usage: Usage, places: number): Lease {
   return lease;
 }
 
-/** How much of its limits a caller has used, as this node counts or as several do together. */
+/** A caller's usage, counted by this node or by several together. */
 export interface Standing {
   /** Answers in progress. */
   active: number;
-  /** How long until there is one more request; 0 where there is now. */
+  /** How long until one more request is allowed; 0: now. */
   requestsWaitMs: number;
   /** The same for tokens. */
   tokensWaitMs: number;
 }
 
-/** Nobody knows when an answer in progress will end. */
+/** A guess: when an answer in progress will end is not known. */
 const placeRetryMs = 1000;
 
-/** Why one more request is refused; undefined where it is not. */
+/** Why one more request is refused; undefined if it is not. */
 export function refusalOf(
   { called, limits, takesPlace = true }: LimitedCaller,
   { active, requestsWaitMs, tokensWaitMs }: Standing,
@@ -195,7 +195,7 @@ export function refusalOf(
   return undefined;
 }
 
-/** Why a request, which has one place already, is refused for so many answers; undefined where it is not. */
+/** Why a request, which already has one place, may not have so many answers; undefined if it may. */
 export function tooManyAnswers(
   { called, limits: { concurrency } }: LimitedCaller,
   { answers, active }: { answers: number; active: number },

@@ -1,20 +1,20 @@
 /**
- * A token bucket: it holds as much as its limit, is drawn from, and refills evenly over a minute.
- * It counts anything that is limited by the minute: requests, or the tokens of a model.
+ * A token bucket: it holds up to its limit, and refills evenly over a minute. It counts anything
+ * that is limited per minute: requests, or the tokens of a model.
  */
 
 export interface RateLimit {
   limit: number;
   remaining: number;
-  /** Until all of it is there again. */
+  /** Time until it is full again. */
   resetMs: number;
 }
 
 export const minuteMs = 60_000;
-/** Rounding must not refuse who waited exactly as long as was said. */
+/** Rounding must not refuse a caller that waited exactly as long as it was told. */
 const rounding = 1e-6;
 
-/** How long until a bucket of which so much is used holds an amount; 0 where it does now. */
+/** How long until a bucket with this usage holds the amount; 0: now. */
 export function waitMsFor(limit: number, used: number, amount: number): number {
   const missing = used + amount - limit;
   return missing <= rounding ? 0 : (missing * minuteMs) / limit;
@@ -27,10 +27,10 @@ export const rateLimitOf = (limit: number, used: number): RateLimit => ({
 });
 
 export class TokenBucket {
-  /** What it holds when full. A key's limit may be changed while its bucket is in use. */
+  /** Its capacity. A key's limit may change while its bucket is in use. */
   limit: number;
   readonly #now: () => number;
-  /** What is missing until it is full; more than the limit where it was overdrawn. */
+  /** What is missing until it is full; more than the limit if it is overdrawn. */
   #used = 0;
   #refilledAt: number;
 
@@ -45,12 +45,12 @@ export class TokenBucket {
     return this.#refill() === 0;
   }
 
-  /** Draws from it, whether there is enough or not. */
+  /** Takes an amount, whether or not there is enough. */
   take(amount: number): void {
     this.#used = this.#refill() + amount;
   }
 
-  /** How long until it holds so much; 0 where it does now. */
+  /** How long until it holds the amount; 0: now. */
   waitMs(amount: number): number {
     return waitMsFor(this.limit, this.#refill(), amount);
   }

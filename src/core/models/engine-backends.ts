@@ -1,46 +1,46 @@
-/** Which backend of the engine a model runs on: the order in which they are tried, and the choice. */
+/** Chooses the engine backend of a model: tries them in order, and uses the first that works. */
 import { NodeError, reasonOf } from "../errors.ts";
 import { given } from "../given.ts";
 import type { Log } from "../log.ts";
 
 export type EngineBackend = "cuda" | "vulkan" | "metal" | "cpu";
 
-/** The best first. What a platform has no libraries for is left out where they are looked for. */
+/** The best first. Backends without libraries for the platform are skipped when they are looked up. */
 export const backendOrder: readonly EngineBackend[] = ["cuda", "vulkan", "metal", "cpu"];
 
 /** Why a backend that would be better than the one in use is not used. */
 export interface RejectedBackend {
   backend: EngineBackend;
-  /** A few words that anybody may read: no paths, nothing of what a driver printed. */
+  /** Short and safe to publish: no paths, no output of a driver. */
   reason: string;
-  /** Whether the machine has a device for it; without one there is nothing to tell. */
+  /** Whether the machine has a device for it; without one, it is not reported. */
   hasDevice: boolean;
   remedy?: string;
-  /** The date of the trial, where it was not made just now. */
+  /** The date of the trial, if it was made earlier. */
   triedOn?: string;
 }
 
-/** What a model is tried with, the best first, and what is known of the rest. */
+/** The backends to try for a model, the best first, and why others are rejected. */
 export interface BackendPlan {
   /** Each is tried once; the last is the CPU. */
   candidates: readonly EngineBackend[];
   rejected: readonly RejectedBackend[];
-  /** Those of the candidates that have worked before with the same library, driver and model. */
+  /** Candidates that have worked before with the same library, driver and model. */
   proven: readonly EngineBackend[];
   /** Saves the result of a trial, for the next start. */
   keep(backend: EngineBackend, failure?: LastingFailure): Promise<void>;
 }
 
-/** What would fail in the same way again, as a crash does and a lack of memory does not. */
+/** A failure that would happen again: a crash, but not a lack of memory. */
 export interface LastingFailure {
   reason: string;
-  /** Whether no model can be loaded; else it is about the one that was tried. */
+  /** Whether it affects all models; otherwise only the one that was tried. */
   isForAll: boolean;
 }
 
 export interface BackendSubject {
   path: string;
-  /** 0: it is to stay on the CPU. */
+  /** 0: CPU only. */
   nGpuLayers: number | "auto";
 }
 
@@ -48,13 +48,13 @@ export interface Accelerators {
   planFor(subject: BackendSubject): Promise<BackendPlan>;
 }
 
-/** Where a load has come to. `file`: what it looks at has nothing to do with the backend. */
+/** The stage of a load. `file`: does not depend on the backend. */
 export type LoadStage = "library" | "file" | "model" | "trial";
 
 /** A load that may succeed with another backend. */
 export class BackendFailure extends Error {
   override readonly name = "BackendFailure";
-  /** Whether it would fail again; see LastingFailure. */
+  /** Whether it would happen again; see LastingFailure. */
   readonly lasts: "no" | "for the model" | "for all";
 
   constructor(
@@ -69,11 +69,11 @@ export class BackendFailure extends Error {
 export interface ChosenBackend<Loaded> {
   loaded: Loaded;
   backend: EngineBackend;
-  /** Those that would be better. */
+  /** Better backends that were rejected. */
   rejected: RejectedBackend[];
 }
 
-/** Loads a model with the best backend that works, each tried once; a failure of the last is the model's own. */
+/** Loads a model with the best backend that works, trying each once; if the last fails, throws its error. */
 export async function loadWithBest<Loaded>(
   { candidates, rejected: known, keep }: BackendPlan,
   name: string,
@@ -105,7 +105,7 @@ export async function loadWithBest<Loaded>(
   throw new NodeError("internal", `There is no backend to load the model '${name}' with.`);
 }
 
-/** Says once what would be better and is not tried, where something can be done about it. */
+/** Logs each better backend that is not used, once, if the machine has a device for it. */
 export function tellRejected(
   log: Log,
   rejected: readonly RejectedBackend[],
@@ -119,7 +119,7 @@ export function tellRejected(
   }
 }
 
-/** What a model's trial says where a result is none. */
+/** The reason if a trial computes NaN or infinity. */
 export const notFinite = "what it computes is not a number";
 
 export const tryAgain = "'paddock doctor --gpu' tries it again and says what to do";
@@ -127,7 +127,7 @@ export const tryAgain = "'paddock doctor --gpu' tries it again and says what to 
 export const datedReason = ({ reason, triedOn }: RejectedBackend): string =>
   triedOn === undefined ? reason : `${reason} (tried on ${triedOn})`;
 
-/** The engine's version with what would be better than its backend, as one line. */
+/** The engine's version and the rejected better backends, as one line. */
 export function describeBackend(version: string, rejected: readonly RejectedBackend[]): string {
   const better = rejected
     .filter(({ hasDevice }) => hasDevice)
@@ -135,7 +135,7 @@ export function describeBackend(version: string, rejected: readonly RejectedBack
   return `${version}${better.join("")}`;
 }
 
-/** One line for all models: the first one's, and what differs from it. */
+/** One line for all models: the first one's version, and those that differ. */
 export function joinVersions(versions: ReadonlyMap<string, string>): string {
   const [first, ...others] = versions;
   if (first === undefined) return "not loaded yet";

@@ -1,4 +1,4 @@
-/** How busy models are: their calls, counted and timed where every call passes, and their tokens as they come. */
+/** Measures how busy models are: wraps engines to count and time their calls and tokens. */
 import { given } from "../given.ts";
 import type { ChatEngine, GenerationEvent, TokenUsage } from "../ports/chat-engine.ts";
 import type { EmbeddingEngine } from "../ports/embedding-engine.ts";
@@ -6,16 +6,16 @@ import type { Reranker } from "../ports/reranker.ts";
 import type { Report } from "../ports/telemetry.ts";
 import type { LoadedModel, ModelType } from "./model.ts";
 
-/** A call of a model, from when it is made to its end. */
+/** A call of a model, from request to end. */
 export interface Call {
-  /** It left the queue; calls after the first count for nothing. */
+  /** The call left the queue; only the first `start` counts. */
   start(): void;
   end(): void;
 }
 
 export interface ModelBounds {
   name: string;
-  /** How many calls are served at the same time; absent: not said. */
+  /** How many calls run at the same time; absent: not known. */
   slots?: number;
   /** How many may wait; absent: any number. */
   maxQueue?: number;
@@ -38,7 +38,7 @@ export class ModelActivity {
     return this.#inUse;
   }
 
-  /** Why it would refuse another call; undefined where it would not. */
+  /** Why it would refuse another call; undefined if it would not. */
   get problem(): string | undefined {
     const { name, slots = Number.POSITIVE_INFINITY, maxQueue } = this.bounds;
     if (maxQueue === undefined || this.#inUse < slots || this.#waiting < maxQueue) return undefined;
@@ -64,7 +64,7 @@ export class ModelActivity {
   }
 }
 
-/** How busy the models are, and the models themselves so measured: they answer as they did before. */
+/** The activity of all models, and measured versions of the models, which behave the same. */
 export class ModelActivities {
   readonly #activities: ReadonlyMap<string, ModelActivity>;
 
@@ -72,7 +72,7 @@ export class ModelActivities {
     this.#activities = new Map(models.map((bounds) => [bounds.name, new ModelActivity(bounds)]));
   }
 
-  /** Every model's, in the order of the configuration. */
+  /** In the order of the configuration. */
   all(): ModelActivity[] {
     return [...this.#activities.values()];
   }
@@ -85,7 +85,7 @@ export class ModelActivities {
     return this.all().flatMap(({ problem }) => problem ?? []);
   }
 
-  /** The model, measured; one that is loaded again goes on with the same counts. */
+  /** Wraps a model; one that is loaded again continues with the same counts. */
   measured(model: LoadedModel): LoadedModel {
     const { name } = model.card;
     const activity = this.#activities.get(name);
@@ -100,7 +100,7 @@ export class ModelActivities {
   }
 }
 
-/** The chat engine, whose tokens are counted as they come. */
+/** Wraps a chat engine; tokens are counted as they come. */
 export function measuredChat(
   model: string,
   engine: ChatEngine,
@@ -222,7 +222,7 @@ const measuredReranker = (model: string, engine: Reranker, activity: ModelActivi
   },
 });
 
-/** `work` says when it starts; the times are those from when it was asked for to its end. */
+/** `work` calls `start` when it leaves the queue; `from` and `to` include the waiting time. */
 async function measuredCall<Result>(
   { model, modelType, activity }: { model: string; modelType: ModelType; activity: ModelActivity },
   { report, onStart }: { report: Report; onStart: (() => void) | undefined },
@@ -246,13 +246,13 @@ async function measuredCall<Result>(
 }
 
 /**
- * Counts tokens that are only estimated while they come. Until an answer's end each event counts as
- * one token; where that was too many, later tokens pay for it, so that the sum never falls.
+ * Counts tokens that are estimated while they come: until an answer's end, each event counts as one
+ * token. If that was too many, later tokens are offset against it, so that the sum never falls.
  */
 export class TokenTally {
   #debt = 0;
 
-  /** Adds tokens, fewer than none to correct; answers how many the sum grows by. */
+  /** Adds tokens, a negative number to correct; returns by how much the sum grows. */
   add(tokens: number): number {
     const due = tokens - this.#debt;
     this.#debt = Math.max(0, -due);

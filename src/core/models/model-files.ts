@@ -1,10 +1,10 @@
-/** The files of a model: one that comes in several parts, and what its weights were quantized into. */
+/** Names of a model's files: split files, and quantized versions. */
 
 const part = /-(\d{5})-of-(\d{5})(\.gguf)$/i;
-/** A name that counts more parts is a mistake, or an attack. */
+/** More parts than this are a mistake, or an attack. */
 const mostParts = 1000;
 
-/** All files of the model that a name or a path belongs to, the first one first; it alone where it is no part. */
+/** All parts of the model that a file belongs to, in order; only the file itself if it is not split. */
 export function partsOf(file: string): string[] {
   const [end, at, count, extension] = part.exec(file) ?? [];
   const [index, total] = [Number(at), Number(count)];
@@ -16,12 +16,12 @@ export function partsOf(file: string): string[] {
   );
 }
 
-/** Whether the file is a part that another one stands for. */
+/** Whether the file is a part other than the first. */
 export const isLaterPart = (file: string): boolean => partsOf(file).indexOf(file) > 0;
 
 const mostNamed = 5;
 
-/** What is wrong where some of a model's files are not there. */
+/** The message for missing files of a model. */
 export function missingParts(missing: readonly string[], all: number): string {
   const names = missing.slice(0, mostNamed).map((file) => `'${file.split(/[\\/]/).at(-1)}'`);
   const more = missing.length > mostNamed ? ` and ${missing.length - mostNamed} more` : "";
@@ -37,11 +37,11 @@ export type Quantization = (typeof quantizations)[number];
 /** Hexadecimal digits of a digest: enough to tell the files of one folder apart. */
 const digestLength = 16;
 
-/** The name of the file that weights are quantized into; `digest` is theirs, so that other weights have another name. */
+/** The name of a quantized file; `digest`: of the source weights, so that other weights get another name. */
 export const quantizedName = (file: string, type: Quantization, digest: string): string =>
   `${file.replace(/(-\d{5}-of-\d{5})?\.gguf$/i, "")}${markOf(digest)}${type}.gguf`;
 
-/** What stands in the name of everything that was made from these weights. */
+/** Part of the name of every file that was made from these weights. */
 export const markOf = (digest: string): string => `.from-${digest.slice(0, digestLength)}.`;
 
 const quantized = new RegExp(
@@ -50,5 +50,5 @@ const quantized = new RegExp(
 
 export const isQuantized = (file: string): boolean => quantized.test(file);
 
-/** At the end of the name of the note that says what a file was made from. */
+/** Suffix of the note that records what a file was made from. */
 export const madeFromSuffix = ".made-from.json";

@@ -1,4 +1,4 @@
-/** The models of a node by name, and their tokenizers. */
+/** Looks up a node's models and their tokenizers by name. */
 import { NodeError } from "../errors.ts";
 import { given } from "../given.ts";
 import type { Tokenizer } from "../ports/tokenizer.ts";
@@ -12,11 +12,11 @@ import type {
   RerankingModel,
 } from "./model.ts";
 
-/** Every configured model by name, from the moment the node starts; each is ready once it is loaded. */
+/** Knows every configured model from the start; each is ready once it is loaded. */
 export class ModelRegistry {
   readonly #types: ReadonlyMap<string, ModelType>;
   readonly #loaded = new Map<string, LoadedModel>();
-  /** Why models are not there yet, where something is in the way. */
+  /** Why models are not ready, if something went wrong. */
   readonly #awaited = new Map<string, NodeError>();
 
   constructor(configured: readonly { name: string; type: ModelType }[]) {
@@ -51,7 +51,7 @@ export class ModelRegistry {
     return this.#find(name, type).card;
   }
 
-  /** Why models cannot answer now, a sentence each; none where all can. */
+  /** Why models cannot answer now, a sentence each; empty if all can. */
   problems(): string[] {
     return [...this.#types.keys()].flatMap((name) => {
       const model = this.#loaded.get(name);
@@ -78,7 +78,7 @@ export class ModelRegistry {
     const model = this.#loaded.get(name);
     const awaited = this.#awaited.get(name);
     if (model === undefined && awaited !== undefined) {
-      // Without its field, which is of what the node itself asked the model's server.
+      // Without its field, which belongs to the node's own request to the model's server.
       const { kind, message, retryAfterMs } = awaited;
       throw new NodeError(kind, message, { cause: awaited, ...given({ retryAfterMs }) });
     }
@@ -112,13 +112,13 @@ const isOf = <Type extends ModelType>(
   type: Type,
 ): model is LoadedModel & { type: Type } => model.type === type;
 
-/** The tokenizer of a model that a caller names, and how much the model takes. */
+/** A model's tokenizer, and the size of its context. */
 export interface ModelTokenizer {
   tokenizer: Tokenizer;
   contextSize: number;
 }
 
-/** A model that is missing or not ready is refused, and one whose vocabulary nobody here knows. */
+/** Throws for a model that is missing or not ready, and for one whose vocabulary is not known here. */
 export function tokenizerOf(models: ModelRegistry, name: string): ModelTokenizer {
   const { type } = models.card(name);
   if (type === "reranker") throw notTokenized(models, name);

@@ -1,4 +1,4 @@
-/** What a model of a node is: its settings, its card, its engine, and the defaults of its sampling. */
+/** Types of a node's models: settings, card and engine, and the sampling defaults. */
 import type { ChatEngine, Sampling } from "../ports/chat-engine.ts";
 import type { EmbeddingEngine } from "../ports/embedding-engine.ts";
 import type { EmbeddingIdentity } from "../ports/passage-repository.ts";
@@ -9,27 +9,27 @@ export type ModelType = "chat" | "embedding" | "reranker";
 /** The settings a loaded model runs with; node information reports them under the same names. */
 export interface ModelSettings extends Omit<Sampling, "topK"> {
   promptTemplate: PromptTemplateName;
-  /** Most tokens an answer may have where the request is silent; -1: until the context is full. */
+  /** Most tokens of an answer if the request sets no maximum; -1: until the context is full. */
   nPredict: number;
   nGpuLayers: number;
   ctxSize: number;
   batchSize: number;
 }
 
-/** What can be chosen for the machine that a model runs on. */
+/** Settings that can be chosen automatically for the machine. */
 export type FittedSettings = Pick<ModelSettings, "ctxSize" | "batchSize" | "nGpuLayers">;
 
-/** The settings that a model is asked to run with; what is `auto` is chosen when it is loaded. */
+/** The configured settings; `auto` is replaced when the model is loaded. */
 export type WantedSettings = Omit<ModelSettings, keyof FittedSettings> & {
   [Key in keyof FittedSettings]: number | "auto";
 };
 
 export interface UpstreamCard {
-  /** What it is called there. */
+  /** Its name on the upstream server. */
   model: string;
-  /** What serves it, and which version: `vLLM 0.11.0`. */
+  /** The server's software and version: `vLLM 0.11.0`. */
   server: string;
-  /** Whether its tokens are counted by its server, or estimated here. */
+  /** Whether its server counts tokens, or the node estimates them. */
   tokens: "counted" | "estimated";
   /** The addresses that serve it now, without credentials. */
   urls: () => readonly string[];
@@ -38,33 +38,33 @@ export interface UpstreamCard {
 export interface ModelCard {
   name: string;
   type: ModelType;
-  /** When the model's file was made. */
+  /** When the model's file was created. */
   createdAt: Date;
   ownedBy: string;
   settings: ModelSettings;
-  /** What would be better on this machine, where the model is a weak one. */
+  /** Suggests a better model for this machine, if this one is weak. */
   advice?: string;
   /** Absent: it runs on this machine. */
   upstream?: UpstreamCard;
 }
 
-/** Disposing a model gives its memory back. */
+/** Disposing of a model frees its memory. */
 interface Model<Engine> extends AsyncDisposable {
   card: ModelCard;
   engine: Engine;
   /** `fp_<hex>`: changes only when the weights, the engine's build or the settings do. */
   fingerprint: string;
-  /** Why it cannot answer now, where it can fail by itself. */
+  /** Why it cannot answer now; absent for models that cannot fail on their own. */
   problem?: () => string | undefined;
 }
 
 export interface ChatModel extends Model<ChatEngine> {
-  /** What of a request's sampling it does not act on; absent: it acts on all. */
+  /** Sampling settings that it ignores; default: none. */
   ignores?: readonly (keyof Sampling)[];
 }
 
 export interface EmbeddingModel extends Model<EmbeddingEngine> {
-  /** What a collection that it fills remembers of it. */
+  /** Stored with every collection that it fills. */
   identity: EmbeddingIdentity;
 }
 
@@ -75,7 +75,7 @@ export type LoadedModel =
   | ({ type: "embedding" } & EmbeddingModel)
   | ({ type: "reranker" } & RerankingModel);
 
-/** The wanted settings, with what was chosen once in the place of `auto`: it stays so. */
+/** Replaces `auto` with the values that were chosen, so that they stay the same. */
 export function settledSettings(wanted: WantedSettings, chosen: FittedSettings): WantedSettings {
   const { ctxSize, batchSize, nGpuLayers } = wanted;
   return {
@@ -106,13 +106,13 @@ export const promptTemplateNames = [
 
 export type PromptTemplateName = (typeof promptTemplateNames)[number];
 
-/** What a model's family and size decide; the rest has the OpenAI API's defaults. */
+/** Defaults that depend on the model's family and size; the others are those of the OpenAI API. */
 type ModelDefaults = Pick<
   Sampling,
   "minP" | "repeatPenalty" | "repeatLastN" | "dryMultiplier" | "dryBase" | "dryAllowedLength"
 >;
 
-/** As llama-server has it, but for the window: penalties look at the whole answer. */
+/** As in llama-server, except for the window: penalties look at the whole answer. */
 export const samplingDefaults: ModelDefaults = {
   minP: 0.05,
   repeatPenalty: 1,
@@ -132,5 +132,5 @@ export const starterSampling: ModelDefaults = {
   dryMultiplier: 0.8,
 };
 
-/** A server's own tail is left alone. */
+/** No `minP`: the server's own setting applies. */
 export const upstreamSampling: ModelDefaults = { ...samplingDefaults, minP: 0 };

@@ -1,4 +1,4 @@
-/** Reranking: documents of a request in the order of how well they fit its query. */
+/** Reranks documents by their relevance to a query. */
 import { NodeError } from "../errors.ts";
 import { given } from "../given.ts";
 import type { ModelRegistry } from "../models/model-registry.ts";
@@ -15,13 +15,13 @@ export interface RerankRequest {
 }
 
 export interface RankedDocument {
-  /** Its place in the request. */
+  /** Its index in the request. */
   index: number;
   /** 0 to 1. */
   score: number;
 }
 
-/** Tokens that the documents of a request may come to, the query counted beside each of them. */
+/** Most tokens of a request's documents, with the query counted once per document. */
 const mostRequestTokens = 600_000;
 
 export class RerankService {
@@ -31,7 +31,7 @@ export class RerankService {
     this.#models = models;
   }
 
-  /** The best first; of equal ones the first in the request. */
+  /** The best first; equal ones in the order of the request. */
   async rank(
     { model, query, documents, topN, maxDocumentTokens }: RerankRequest,
     { signal, report }: Pick<RankOptions, "signal" | "report">,
@@ -57,7 +57,7 @@ export class RerankService {
   }
 }
 
-/** Tokens that a question may have: the other half is for passages. */
+/** Most tokens of a question: the other half is for passages. */
 export const mostQuestionTokens = (maxTokens: number): number => Math.floor(maxTokens / 2);
 
 export const questionTooLong = (most: number): NodeError =>
@@ -67,7 +67,7 @@ export const questionTooLong = (most: number): NodeError =>
     { param: "query" },
   );
 
-/** `index`: of the document with which they became too many. */
+/** `index`: of the document that exceeds the limit. */
 export const tooMuchToRead = (index: number, most: number): NodeError =>
   new NodeError(
     "context_length_exceeded",

@@ -1,10 +1,10 @@
 /**
- * Responses that are made in the background: some at the same time, more of them in a queue, callers
- * in turn. Each change is saved, so that a caller sees it, also after a restart.
+ * Background responses: some run at the same time, others wait in a queue, callers in turn. Each
+ * change is saved, so that a caller sees it even after a restart.
  *
- * A run counts as a request in progress until it has ended: its caller's place of `concurrency` and the
- * tokens that it used are the request's own, which ends with `ended`. Its time, `limits.request_timeout`,
- * begins when its turn comes.
+ * A run counts as a request in progress until `ended` settles: it uses a place of its caller's
+ * `concurrency`, and its tokens count as the request's. Its time, `limits.request_timeout`, begins
+ * when its turn comes.
  */
 import { pause } from "../abort.ts";
 import { type ErrorKind, NodeError, reasonOf } from "../errors.ts";
@@ -18,25 +18,25 @@ import type {
 
 export interface BackgroundOptions extends QueueBounds {
   store: ResponseStore;
-  /** Which process makes responses in the background: what it left unfinished is nobody's else. */
+  /** Whether this process runs background responses: only the owner may fail unfinished ones. */
   ownership: { take(): boolean; check(): void };
-  /** How long one may take; 0: no bound. */
+  /** How long a response may take; 0: no limit. */
   timeoutMs: () => number;
   log: Log;
 }
 
 export interface BackgroundRequest {
-  /** As it is stored until it is made; its status does not matter. */
+  /** Stored until it is finished; its status does not matter. */
   response: SavedResponse;
-  /** Whose runs count together. */
+  /** Runs of the same caller count together. */
   caller: string;
-  /** Makes it, once its turn has come; ends early, and may fail, where the signal aborts. */
+  /** Generates the response, once its turn has come; ends early, and may throw, if the signal aborts. */
   work: BackgroundWork;
 }
 
-/** One that was accepted, and is stored as `queued`. */
+/** An accepted response, stored as `queued`. */
 export interface BackgroundStart {
-  /** Settles when nothing is done for it any more, however it ended; it never fails. */
+  /** Settles when its run has ended, however it ended; never rejects. */
   ended: Promise<void>;
 }
 
@@ -51,21 +51,21 @@ export class BackgroundResponses implements AsyncDisposable {
     this.#queue = new BackgroundQueue(options);
   }
 
-  /** Fails what a process that is gone left unfinished; nothing where another one has it in hand. */
+  /** Fails what a dead process left unfinished; does nothing if another process owns it. */
   async recover(): Promise<void> {
     const { store, ownership } = this.#options;
-    // A node that has nothing to do with them writes nothing, not even the lock.
+    // Without unfinished responses, nothing is written, not even the lock.
     if (this.#hasStopped || this.#recovered !== undefined) return;
     if ((await store.hasUnfinished()) && ownership.take()) await this.#own();
   }
 
-  /** Stores it as `queued`, and makes it when its turn comes; refuses it where too many wait. */
+  /** Stores it as `queued`, and runs it when its turn comes; throws if too many are waiting. */
   async start({ response, caller, work }: BackgroundRequest): Promise<BackgroundStart> {
     const { store, ownership } = this.#options;
     if (this.#hasStopped) throw nodeStopped();
     ownership.check();
     await this.#own();
-    // The node may have stopped meanwhile: nobody would end a run that joins now.
+    // The node may have stopped meanwhile, and nothing would end a run that joins now.
     if (this.#hasStopped) throw nodeStopped();
     const queued: SavedResponse = { ...response, status: "queued", isBackground: true };
     const run = new BackgroundRun(queued.id, caller, work);
@@ -82,7 +82,7 @@ export class BackgroundResponses implements AsyncDisposable {
     return { ended: run.ended };
   }
 
-  /** Ends the work for it, where this process does it; what is stored of it is the caller's affair. */
+  /** Stops the run, if this process has it; the caller updates what is stored. */
   abort(id: string): void {
     const run = this.#queue.get(id);
     if (run === undefined) return;
@@ -90,7 +90,7 @@ export class BackgroundResponses implements AsyncDisposable {
     if (run.state === "waiting") this.#end(run);
   }
 
-  /** Ends all, and stores them as failed. */
+  /** Stops all runs, and stores them as failed. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#hasStopped = true;
     const runs = this.#queue.all;
@@ -136,7 +136,7 @@ export class BackgroundResponses implements AsyncDisposable {
     });
   }
 
-  /** What was made is not lost to a disk that is full for a while; it keeps its place meanwhile. */
+  /** Retries, so that a disk that is full for a while loses no response; the run keeps its place meanwhile. */
   async #keep(run: BackgroundRun, change: ResponseChange): Promise<void> {
     for (let waitMs = 1000; ; waitMs = Math.min(2 * waitMs, 30_000)) {
       try {
@@ -159,7 +159,7 @@ export class BackgroundResponses implements AsyncDisposable {
     this.#takeTurns();
   }
 
-  /** Before anything new is begun: what is unfinished then is of a process that is gone. */
+  /** Runs before anything new begins: whatever is unfinished then belongs to a dead process. */
   async #own(): Promise<void> {
     this.#recovered ??= this.#failLeft();
     await this.#recovered;
@@ -183,7 +183,7 @@ export class BackgroundResponses implements AsyncDisposable {
 const leftBehind = (): NodeError =>
   new NodeError("unavailable", "The node ended before the response was made. Try again.");
 
-/** Those of OpenAI's API; all others are `server_error`. */
+/** Codes of OpenAI's API; all others are `server_error`. */
 const codes: Partial<Record<ErrorKind, string>> = {
   invalid_request: "invalid_prompt",
   context_length_exceeded: "invalid_prompt",
@@ -192,7 +192,7 @@ const codes: Partial<Record<ErrorKind, string>> = {
   too_many_tokens: "rate_limit_exceeded",
 };
 
-/** Why a response was not made, as the API tells it. What was not foreseen says nothing of its inside. */
+/** Converts an error to the API's failure. Unexpected errors reveal no internals. */
 export function toFailure(error: unknown): ResponseFailure {
   if (!(error instanceof NodeError)) {
     return {
@@ -207,17 +207,17 @@ const nodeStopped = (): NodeError =>
   new NodeError("unavailable", "The node stopped before the response was made. Try again.");
 
 interface QueueBounds {
-  /** How many are made at the same time. */
+  /** How many run at the same time. */
   maxRunning: number;
-  /** How many more wait; half of them of one caller. */
+  /** How many more may wait; at most half of them of one caller. */
   maxQueue: number;
 }
 
-/** The runs in hand: some are at work, the others wait in a bounded queue, callers served round robin. */
+/** The runs: some are running, the others wait in a bounded queue; callers are served round robin. */
 class BackgroundQueue {
   readonly #bounds: QueueBounds;
   readonly #runs = new Map<string, BackgroundRun>();
-  /** When each caller that has some had its last turn. */
+  /** The number of each caller's last turn. */
   readonly #turns = new Map<string, number>();
   #turn = 0;
 
@@ -233,7 +233,7 @@ class BackgroundQueue {
     return this.#runs.get(id);
   }
 
-  /** Refuses one for which there is no place. */
+  /** Throws if there is no place. */
   join(run: BackgroundRun): void {
     const { maxRunning, maxQueue } = this.#bounds;
     const waiting = this.all.filter(({ state }) => state !== "running");
@@ -255,7 +255,7 @@ class BackgroundQueue {
     if (countOf(this.all, run.caller) === 0) this.#turns.delete(run.caller);
   }
 
-  /** The one whose turn it is: the first of the caller whose last turn is the longest ago. */
+  /** The next run: the first of the caller whose last turn was longest ago. */
   next(): BackgroundRun | undefined {
     const running = this.all.filter(({ state }) => state === "running");
     if (running.length >= this.#bounds.maxRunning) return undefined;
@@ -271,13 +271,13 @@ class BackgroundQueue {
 const countOf = (runs: readonly BackgroundRun[], caller: string): number =>
   runs.reduce((sum, run) => sum + Number(run.caller === caller), 0);
 
-/** Makes a response: what it has become, `completed`, `incomplete` or `failed`. */
+/** Generates a response; returns the outcome: `completed`, `incomplete` or `failed`. */
 type BackgroundWork = (signal: AbortSignal) => Promise<ResponseChange>;
 
-/** `saving`: it is being saved for the first time, and nothing else is done for it before. */
+/** `saving`: being saved for the first time; it cannot run before. */
 type RunState = "saving" | "waiting" | "running";
 
-/** One response that is made in the background: its turn, its time and its end. */
+/** The run of one background response: its state, its timeout and its end. */
 class BackgroundRun {
   readonly id: string;
   readonly caller: string;
@@ -304,7 +304,7 @@ class BackgroundRun {
     this.#stop.abort(reason);
   }
 
-  /** `timeoutMs`: how long it may take; 0: no bound. */
+  /** `timeoutMs`: how long it may take; 0: no limit. */
   async make(timeoutMs: number): Promise<ResponseChange> {
     this.signal.throwIfAborted();
     const late = new AbortController();

@@ -1,11 +1,11 @@
-/** Conversations that callers store on the node: items that responses go on from, and are added to. */
+/** Stored conversations: items that responses continue from, and are added to. */
 import type { DocumentCaller } from "../documents/document-caller.ts";
 import { NodeError, reasonOf } from "../errors.ts";
 import type { Log } from "../log.ts";
 import type { ResponseStore } from "../ports/response-store.ts";
 import { quoted } from "../quoted.ts";
 
-/** Of any type; what it is else is the API's affair. */
+/** Of any type; the API defines its other fields. */
 export interface ConversationItem {
   id: string;
 }
@@ -19,7 +19,7 @@ export interface Conversation {
 }
 
 export interface ConversationOptions {
-  /** They are stored among responses: with their owners, their time and their bounds. */
+  /** Conversations are stored as responses, with the same owners, expiry and limits. */
   store: Pick<ResponseStore, "save" | "find" | "delete">;
   isKeeping: boolean;
   log: Log;
@@ -30,12 +30,12 @@ type Change = (conversation: Conversation) => Partial<Pick<Conversation, "metada
 
 const prefix = "conv_";
 
-/** Whether an id is that of a conversation, and never of a response. */
+/** Whether an id belongs to a conversation, not to a response. */
 export const isConversationId = (id: string): boolean => id.startsWith(prefix);
 
 export class ConversationService {
   readonly #options: ConversationOptions;
-  /** Changes that are under way, by conversation: one reads what the one before it wrote. */
+  /** Changes in progress, by conversation: each reads what the previous one wrote. */
   readonly #turns = new Map<string, Promise<unknown>>();
 
   constructor(options: ConversationOptions) {
@@ -58,7 +58,7 @@ export class ConversationService {
     return conversation;
   }
 
-  /** `param`: the field that names it. */
+  /** `param`: the request's field for it. */
   async get(id: string, owner: Owner, param = "conversation_id"): Promise<Conversation> {
     const found =
       isConversationId(id) && this.#options.isKeeping
@@ -84,8 +84,8 @@ export class ConversationService {
   }
 
   /**
-   * Adds what a response was asked with and what it answered. An answer that is there is given also
-   * where the conversation is gone by now, or would become too large: false then.
+   * Adds the input and output of a response. Returns false, without throwing, if the conversation is
+   * gone by now or would become too large: the answer is returned to the caller anyway.
    */
   async add(id: string, owner: Owner, items: readonly ConversationItem[]): Promise<boolean> {
     try {
@@ -103,7 +103,7 @@ export class ConversationService {
     if (!isThere) throw noSuchConversation(id, "conversation_id");
   }
 
-  /** Its time is counted from the last change. */
+  /** Expiry counts from the last change. */
   async #save(
     { id, createdAt, metadata, items }: Conversation,
     { id: owner }: Owner,

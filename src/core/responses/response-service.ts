@@ -1,4 +1,4 @@
-/** Stored responses as callers know them: each sees its own, and can cancel what is made in the background. */
+/** Stored responses: each caller sees its own, and can cancel those in the background. */
 
 import { pause } from "../abort.ts";
 import type { DocumentCaller } from "../documents/document-caller.ts";
@@ -24,7 +24,7 @@ export interface ResponseServiceOptions {
 type Owner = Pick<DocumentCaller, "id">;
 
 export class ResponseService {
-  /** Whether responses are stored at all; where they are not, `keep` does nothing, and `start` refuses. */
+  /** Whether responses are stored at all; if not, `keep` does nothing, and `start` throws. */
   readonly isKeeping: boolean;
   readonly #options: ResponseServiceOptions;
 
@@ -34,8 +34,8 @@ export class ResponseService {
   }
 
   /**
-   * Stores a response that is made, and says whether it is stored: an answer that is there is given also
-   * where the disk is full, or where it is larger than what is stored.
+   * Stores a finished response; returns whether it was stored. Never throws: the answer is returned
+   * even if the disk is full or the response is too large.
    */
   async keep(response: SavedResponse): Promise<boolean> {
     if (!this.isKeeping) return false;
@@ -51,7 +51,7 @@ export class ResponseService {
     }
   }
 
-  /** Undefined where there is none, where its time is over, and where it is somebody else's. */
+  /** Undefined if there is none, it has expired, or it belongs to another caller. */
   async find(id: string, { id: owner }: Owner): Promise<SavedResponse | undefined> {
     if (!this.isKeeping || isConversationId(id)) return undefined;
     return await this.#options.store.find(id, owner);
@@ -63,14 +63,14 @@ export class ResponseService {
     return response;
   }
 
-  /** One that is being made is not made any further. */
+  /** Also stops a response that is in progress. */
   async delete(id: string, owner: Owner): Promise<void> {
     const isThere = !isConversationId(id) && (await this.#options.store.delete(id, owner.id));
     if (!isThere) throw noSuchResponse(id);
     this.#options.background.abort(id);
   }
 
-  /** Ends one that is made in the background; one that has ended stays as it is. */
+  /** Cancels a background response; one that has ended stays as it is. */
   async cancel(id: string, owner: Owner): Promise<SavedResponse> {
     const response = await this.get(id, owner);
     if (!response.isBackground) {
@@ -81,13 +81,13 @@ export class ResponseService {
       );
     }
     if (isFinished(response.status)) return response;
-    // Saved first: what the run still has to say comes too late then.
+    // Saved first, so that later changes by the run are ignored.
     await this.#options.store.change(id, { status: "cancelled" });
     this.#options.background.abort(id);
     return await this.get(id, owner);
   }
 
-  /** Has one made in the background; see BackgroundResponses. */
+  /** Starts a background response; see BackgroundResponses. */
   async start(request: BackgroundRequest): Promise<BackgroundStart> {
     if (!this.isKeeping) {
       throw new NodeError(
@@ -105,16 +105,16 @@ const noSuchResponse = (id: string): NodeError =>
 
 interface TidyingOptions {
   store: ResponseStore;
-  /** Fails what nobody makes any more. */
+  /** Fails responses whose process is gone. */
   recover: () => Promise<void>;
-  /** How often it looks. */
+  /** How often to tidy. */
   everyMs: number;
   log: Log;
 }
 
 /**
- * Deletes stored responses whose time is over, and fails those left unfinished, again and again, until
- * the signal aborts; it never fails.
+ * Periodically deletes expired responses and fails those left unfinished, until the signal aborts.
+ * Never throws.
  */
 export async function tidyResponses(options: TidyingOptions, signal: AbortSignal): Promise<void> {
   let saidWhy: string | undefined;

@@ -1,4 +1,4 @@
-/** Opens the node's collection, and refuses one that its embedding model does not fit. */
+/** Opens the node's collection, and refuses one that does not fit its embedding model. */
 import { NodeError } from "../errors.ts";
 import type { Log } from "../log.ts";
 import type {
@@ -11,11 +11,11 @@ import type {
 
 export interface OpenCollection {
   repository: PassageRepository;
-  /** The prefixes that the collection was and is filled with. */
+  /** The prefixes that the collection is filled with. */
   prefixes: Pick<EmbeddingIdentity, "queryPrefix" | "documentPrefix">;
 }
 
-/** Makes the collection where there is none. */
+/** Creates the collection if there is none. */
 export async function openCollection(
   store: CollectionStore,
   name: string,
@@ -30,7 +30,7 @@ export async function openCollection(
     if (mismatch === undefined) {
       return toOpen(found, filledWith(description, spec, log));
     }
-    // An empty collection can be recreated without a loss; one that Paddock did not make is left alone.
+    // An empty collection can be recreated without loss; one that Paddock did not create is left alone.
     if (description.embedding === undefined || (await found.count()) > 0) {
       throw new NodeError(
         "collection_mismatch",
@@ -47,7 +47,7 @@ export async function openCollection(
   return toOpen(await store.create(name, spec), spec.embedding);
 }
 
-/** Opens a collection as it is, whatever filled it; undefined where there is none. */
+/** Opens a collection as it is, whatever filled it; undefined if there is none. */
 export async function openExisting(
   store: CollectionStore,
   name: string,
@@ -66,7 +66,7 @@ const toOpen = (
 
 const noPrefixes = { queryPrefix: "", documentPrefix: "" };
 
-/** What the collection says counts: vectors made with and without a prefix do not match. */
+/** The collection's own prefixes count: vectors with and without a prefix do not match. */
 function filledWith(
   { name, embedding }: CollectionDescription,
   spec: CollectionSpec,
@@ -96,7 +96,7 @@ function filledWith(
   return embedding;
 }
 
-/** What does not fit, as a sentence. */
+/** Why the collection does not fit, as a sentence; undefined if it does. */
 export function findMismatch(
   { name, dimension, distance, embedding }: CollectionDescription,
   spec: CollectionSpec,
@@ -122,14 +122,14 @@ const short = (fingerprint: string): string => fingerprint.slice(0, 12);
 const remedy = (name: string, model: string): string =>
   `Configure the model that filled it; or name another collection ([vectorstore] collection_name) and ingest into it; or embed what it holds again, into another one: 'paddock collections copy ${name} --model ${model} --as ${name}-2', then collection_name = "${name}-2".`;
 
-/** What a collection may be called: a word that is also a file's name on every platform. */
+/** A collection's name: also a valid file name on every platform. */
 export const collectionNamePattern = "^[A-Za-z0-9_-]{1,64}$";
 export const collectionNameRule = "1 to 64 letters, digits, '_' or '-'";
 
 export const isCollectionName = (name: string): boolean =>
   new RegExp(collectionNamePattern).test(name);
 
-/** Refuses a vector of another dimension, and one that holds NaN or an infinity: it would compare with nothing. */
+/** Refuses a vector with another dimension, and one with NaN or infinity, which cannot be compared. */
 export function checkVector(
   vector: Float32Array,
   { name, dimension }: { name: string; dimension: number },

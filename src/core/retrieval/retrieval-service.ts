@@ -1,4 +1,4 @@
-/** Retrieval: a question, embedded and matched against the node's collection. */
+/** Retrieval: embeds a question and finds the passages that match it. */
 import type { DocumentCaller } from "../documents/document-caller.ts";
 import { checkInputs } from "../embedding/embedding-service.ts";
 import { copyOf, NodeError } from "../errors.ts";
@@ -24,7 +24,7 @@ export type RetrievalMode = "dense" | "hybrid";
 
 export interface Collection {
   name: string;
-  /** The embedding model whose vectors the collection holds; none where none is configured. */
+  /** The embedding model whose vectors the collection holds; undefined if none is configured. */
   embeddingModel: string | undefined;
   /** Address of the store, without credentials. */
   url: string;
@@ -33,28 +33,28 @@ export interface Collection {
 
 export interface RetrievalSettings {
   mode: RetrievalMode;
-  /** How many passages are considered where more than their vectors decides. */
+  /** How many passages to consider for hybrid search and reranking. */
   candidates: number;
-  /** Name of the reranking model that judges them; absent: none does. */
+  /** Name of the reranking model; absent: none. */
   reranker?: string;
 }
 
 /** What retrieval searches: the open collection. */
 export interface RetrievalBackend {
   repository: PassageRepository;
-  /** What the collection's model wants before a question; empty where it was filled without. */
+  /** The collection's prefix for questions; empty if it was filled without. */
   queryPrefix: string;
 }
 
 export interface RetrievalRequest {
   model: string;
   messages: readonly ChatMessage[];
-  /** Bounds of this request; they may narrow the node's, never widen them. */
+  /** Bounds of this request; they can only narrow the node's. */
   bounds: Partial<SearchBounds>;
   scope: SearchScope;
 }
 
-/** How the passages were found: what was asked for, or what the collection can do. */
+/** How the passages were found: as configured, or as far as the collection supports it. */
 interface RetrievalMethod {
   mode: RetrievalMode;
   reranked: boolean;
@@ -64,16 +64,16 @@ export interface RetrievalResult {
   points: FoundPassage[];
   bounds: SearchBounds;
   method: RetrievalMethod;
-  /** How many the embedded question has. */
+  /** Tokens of the embedded question. */
   tokens: number;
 }
 
 /** How long a question waits for passages that are being stored. */
 const mostWaitMs = 3000;
-/** And how long after storing began: the handbook comes with its vectors, and takes a second or two; what takes longer may take minutes. */
+/** And how long after storing began: the handbook comes with its vectors and takes a second or two; anything slower may take minutes. */
 const mostStoringMs = 10_000;
 
-/** Until the collection is attached, or something fails. */
+/** Reported until the collection is attached, or something fails. */
 const preparing = "The node's collection is still being prepared.";
 
 export class RetrievalService {
@@ -83,7 +83,7 @@ export class RetrievalService {
   #backend: RetrievalBackend | undefined;
   #missing: NodeError | undefined;
   #coming: string | undefined;
-  /** Settles when all passages that are coming are stored. */
+  /** Settles when all expected passages are stored. */
   #stored = Promise.withResolvers<void>();
   #waitUntil = 0;
   #scopes: SearchScopes | undefined;
@@ -94,17 +94,17 @@ export class RetrievalService {
     this.#settings = settings;
   }
 
-  /** Attaches the collection; until then retrieval answers that it is not ready. */
+  /** Attaches the collection; until then, retrieval reports that it is not ready. */
   attach(backend: RetrievalBackend): void {
     this.#backend = backend;
   }
 
-  /** Has it search in vector stores too; until then there is the node's collection alone. */
+  /** Adds vector stores; until then, only the node's collection is searched. */
   searchIn(scopes: SearchScopes): void {
     this.#scopes = scopes;
   }
 
-  /** Says why the collection is not attached. */
+  /** Sets the reason why the collection is not attached. */
   unavailable(reason: NodeError): void {
     this.#missing = reason;
   }
@@ -114,7 +114,7 @@ export class RetrievalService {
     return this.#backend === undefined && this.#missing === undefined;
   }
 
-  /** Says that passages are still being stored; undefined: that all are there. */
+  /** Reports that passages are still being stored; undefined: all are stored. */
   expectPassages(notice: string | undefined): void {
     if (this.#coming === undefined && notice !== undefined) {
       this.#stored = Promise.withResolvers();
@@ -124,7 +124,7 @@ export class RetrievalService {
     if (notice === undefined) this.#stored.resolve();
   }
 
-  /** Waits until the passages that are coming are stored, for a few seconds at most. */
+  /** Waits until all expected passages are stored, for a few seconds at most. */
   async passagesStored(): Promise<void> {
     const waitMs = Math.min(mostWaitMs, this.#waitUntil - performance.now());
     if (this.#coming === undefined || waitMs <= 0) return;
@@ -133,12 +133,12 @@ export class RetrievalService {
     await Promise.race([this.#stored.promise, late.promise]).finally(() => clearTimeout(timer));
   }
 
-  /** What is to be said while not all passages are there yet; undefined once they are. */
+  /** The notice while passages are still being stored; undefined once they are. */
   get coming(): string | undefined {
     return this.#coming;
   }
 
-  /** Why it cannot answer now; undefined where it can, or has nothing to answer from. */
+  /** Why it cannot answer now; undefined if it can, or if there is no embedding model. */
   async problem(): Promise<string | undefined> {
     if (this.collection.embeddingModel === undefined) return undefined;
     if (this.#backend === undefined) return this.#missing?.message ?? preparing;
@@ -164,17 +164,17 @@ export class RetrievalService {
     return await this.find(question, bounds, options, request.scope);
   }
 
-  /** Refuses a scope that names what is not there, or not for its caller. */
+  /** Throws if the scope names something that does not exist or that its caller may not use. */
   async check(scope: SearchScope): Promise<void> {
     try {
       await this.#scopes?.check(scope);
     } catch (error) {
-      // What cannot be known now fails where it is searched, and is told as that.
+      // If it cannot be checked now, the search itself fails, and reports so.
       if (!(error instanceof NodeError && error.kind === "unavailable")) throw error;
     }
   }
 
-  /** Those of the passages that their collections have now, for a caller that was given them before. */
+  /** Reads passages that the caller was given before, as far as they still exist. */
   async read(places: readonly PassagePlace[], caller: DocumentCaller): Promise<FoundPassage[]> {
     const passages: FoundPassage[] = [];
     for (const [store, held] of Map.groupBy(places, ({ store }) => store)) {
@@ -191,7 +191,7 @@ export class RetrievalService {
     return passages;
   }
 
-  /** What is put before a question; nothing while there is no collection. */
+  /** Prefix of a question; empty while there is no collection. */
   get queryPrefix(): string {
     return this.#backend?.queryPrefix ?? "";
   }
@@ -202,7 +202,7 @@ export class RetrievalService {
     throw new NodeError("unavailable", "This node has no embedding model, and so no collection.");
   }
 
-  /** The passages that match a question which the embedding model can take. */
+  /** Finds the passages that match a question; it must fit the embedding model. */
   async find(
     question: string,
     bounds: SearchBounds,
@@ -218,13 +218,13 @@ export class RetrievalService {
       report(result.points.length);
       return result;
     } catch (error) {
-      // A search that its caller gave up did not fail.
+      // A search that was aborted did not fail.
       if (!options.signal.aborted) report();
       throw error;
     }
   }
 
-  /** Several collections are searched as one: of one model, their scores mean the same. */
+  /** Searches several collections as one: with the same model, their scores are comparable. */
   async #search(
     question: string,
     bounds: SearchBounds,
@@ -268,7 +268,7 @@ export class RetrievalService {
     return { points, bounds, method, tokens };
   }
 
-  /** The question's vector for each prefix that collections were filled to match. */
+  /** The question's vector for each query prefix of the collections. */
   async #embed(
     question: string,
     targets: readonly SearchTarget[],
@@ -313,7 +313,7 @@ export class RetrievalService {
   }
 }
 
-/** Bounds that are nowhere wider than the node's. */
+/** Narrows the node's bounds; never widens them. */
 export function narrow(node: SearchBounds, wanted: Partial<SearchBounds>): SearchBounds {
   return {
     limit: Math.min(node.limit, wanted.limit ?? node.limit),
@@ -321,7 +321,7 @@ export function narrow(node: SearchBounds, wanted: Partial<SearchBounds>): Searc
   };
 }
 
-/** Of a vector store that was deleted meanwhile there is nothing to read. */
+/** A vector store that was deleted meanwhile has nothing to read. */
 function unlessGone(error: unknown): undefined {
   if (!(error instanceof NodeError && error.kind === "no_such_object")) throw error;
 }
@@ -329,7 +329,7 @@ function unlessGone(error: unknown): undefined {
 const byScore = (points: readonly FoundPassage[]): FoundPassage[] =>
   points.toSorted((a, b) => b.score - a.score);
 
-/** The mean of what the vectors and what the reranking model say. */
+/** Scores each passage with the mean of its vector score and its relevance to the reranking model. */
 async function rerank(
   reranker: Reranker,
   question: string,

@@ -1,4 +1,4 @@
-/** A search: in which vector stores and files, for which caller, and what it finds. */
+/** Types of a search: its scope, its targets and its results. */
 
 import type { DocumentCaller } from "../documents/document-caller.ts";
 import type { AttributeFilter } from "../documents/records.ts";
@@ -12,19 +12,19 @@ import type {
 import type { RetrievalBackend } from "./retrieval-service.ts";
 
 export interface SearchScope {
-  /** The caller: only what it may see is searched. */
+  /** Only documents that the caller may see are searched. */
   caller: DocumentCaller;
-  /** Ids or names of vector stores; absent: those that the caller is bound to, or the node's collection. */
+  /** Ids or names of vector stores; default: those the caller is bound to, or the node's collection. */
   stores?: readonly string[];
-  /** The request's field that names a store, for a refusal. */
+  /** The request's field of a store, for errors. */
   fieldOf?: (index: number) => string;
   filter?: AttributeFilter;
-  /** Whether a reranking model judges, where the node has one; default: true. */
+  /** Whether to rerank, if the node has a reranking model; default: true. */
   isReranked?: boolean;
 }
 
 export interface SearchTarget {
-  /** Id of its vector store; empty where the node has none. */
+  /** Id of its vector store; empty if the node has none. */
   store: string;
   collection: string;
   repository: PassageRepository;
@@ -34,27 +34,27 @@ export interface SearchTarget {
   shows: (document: string) => boolean;
 }
 
-/** Collections that stay open until this is disposed of. */
+/** Holds the collections open until it is disposed of. */
 export interface SearchTargets extends Disposable {
   all: readonly SearchTarget[];
 }
 
 export interface SearchScopes {
-  /** Refuses what is not there, or not for the caller. */
+  /** Throws if a store does not exist or the caller may not use it. */
   check(scope: SearchScope): Promise<void>;
-  /** `ready`: the node's own collection, or why it is not there. */
+  /** `ready`: returns the node's own collection, or throws why it is not available. */
   open(scope: SearchScope, ready: () => RetrievalBackend): Promise<SearchTargets>;
 }
 
 /**
- * How far a passage that has all of the question's words is raised towards 1. It is what served
- * best of 0.2 to 1 (see bench/README.md), and flat around it.
+ * How far the score of a passage with all of the question's words is raised towards 1. The best
+ * value between 0.2 and 1 (see bench/README.md); results are flat around it.
  */
 const wordWeight = 0.7;
 
 /**
- * The passages found either way in descending score: the cosine, raised towards 1 by the words. It
- * is never under the cosine, so a threshold lets through what it would without words.
+ * Merges both results in descending score: the cosine, raised towards 1 by the matching words. The
+ * score is never below the cosine, so a threshold passes everything that it would without words.
  */
 export function fuse(
   near: readonly ScoredPassage[],
@@ -69,9 +69,9 @@ export function fuse(
 }
 
 export interface FoundPassage extends ScoredPassage {
-  /** As people know it: of an uploaded file its name. */
+  /** The name to show to people: for an uploaded file, its own name. */
   document: string;
-  /** The vector store that it is in; empty where the node has none. */
+  /** Id of its vector store; empty if the node has none. */
   store: string;
   file: string;
 }
@@ -79,7 +79,7 @@ export interface FoundPassage extends ScoredPassage {
 /** Where a passage can be read again. */
 export type PassagePlace = Pick<FoundPassage, "id" | "store" | "score">;
 
-/** Says where a passage lies, and calls its document as people know it. */
+/** Adds a passage's store and file, and the name of its document to show to people. */
 export function located(
   passage: ScoredPassage,
   { store, collection }: { store: string; collection: string },
