@@ -1,4 +1,4 @@
-/** Files of models: written to a temporary name and renamed, in folders that only their owner can read. */
+/** Writes model files atomically, in folders that only their owner can read. */
 import { type FileHandle, mkdir, open, readdir, rename, rm, stat } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 
@@ -43,7 +43,7 @@ async function removeAbandoned(path: string): Promise<void> {
 
 const ownerOnly = 0o700;
 
-/** Folders that exist keep their rights. */
+/** Does not change the permissions of folders that exist. */
 export async function makePrivateFolder(path: string): Promise<void> {
   await mkdir(path, { recursive: true, mode: ownerOnly });
 }

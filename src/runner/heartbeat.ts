@@ -1,29 +1,29 @@
-/** Heartbeat: asks a process whether its event loop turns, and notices steps that do not end because its threads hang. */
+/** Heartbeat of a model's process: detects a blocked event loop, and steps that hang. */
 import type { Vitals } from "./protocol.ts";
 
 export interface HeartbeatOptions {
-  /** How long it may be silent; 0: for ever. */
+  /** How long it may be silent; 0: no limit. */
   timeoutMs: number;
-  /** How long it may compute without an end of a step, or longer where its steps are long; 0: for ever. */
+  /** How long it may compute without finishing a step, more if its steps are long; 0: no limit. */
   stepTimeoutMs: number;
   ask: () => void;
-  /** Called once, when it has been silent or stuck for that long; `why`: `no heartbeat for 30 s`. */
+  /** Called once, when it was silent or stuck for too long. `why`: `no heartbeat for 30 s`. */
   onHung: (why: string) => void;
 }
 
 const longestIntervalMs = 2000;
-/** Least number of intervals in the time that a process may be silent. */
+/** Fewest heartbeats within the timeout. */
 const intervals = 10;
-/** A process that loads may take longer: a slow disk brings GPU libraries and weights, an accelerator compiles its programs. */
+/** Loading may take longer: libraries and weights come from a slow disk, accelerators compile. */
 const loadingFactor = 10;
-/** A step may take so many times what those of its size usually take: other programs may be busy. */
+/** How many times its usual time a step may take, since other programs may be busy. */
 const slowestStep = 10;
 
 export class Heartbeat implements Disposable {
   readonly #options: HeartbeatOptions;
   readonly #intervalMs: number;
   readonly #timer: ReturnType<typeof setInterval>;
-  /** Counted in this loop's own intervals: while it is blocked or the machine sleeps, nothing is missed. */
+  /** Counted in this loop's intervals: none is missed while it is blocked or the machine sleeps. */
   #missed = 0;
   #isLoading = true;
   #last: Vitals | undefined;
@@ -42,12 +42,12 @@ export class Heartbeat implements Disposable {
     return this.#missed * this.#intervalMs;
   }
 
-  /** How long no step has ended while there was one in progress. */
+  /** How long a step has been in progress without any step ending. */
   get stuckMs(): number {
     return this.#stuck * this.#intervalMs;
   }
 
-  /** How long that may be for the steps in progress. */
+  /** The limit for `stuckMs`, for the steps in progress. */
   get mostStuckMs(): number {
     const usualMs = this.#last?.steps?.usualMs ?? 0;
     const { stepTimeoutMs } = this.#options;
@@ -63,7 +63,7 @@ export class Heartbeat implements Disposable {
     const { steps, pageFaults } = vitals;
     const { steps: before, pageFaults: faultsBefore } = this.#last ?? {};
     const isComputing = steps?.usualMs !== undefined && before?.usualMs !== undefined;
-    // One that waits for a slow disk to bring its weights is not hung.
+    // A process that waits for weights from a slow disk does not hang.
     const isSame = steps?.finished === before?.finished && pageFaults === faultsBefore;
     this.#last = vitals;
     this.#stuck = isComputing && isSame ? this.#stuck + 1 : 0;

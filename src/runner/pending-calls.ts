@@ -1,9 +1,9 @@
-/** The calls of a model from the moment they are made until they are answered, across restarts of its process. */
+/** A model's calls until they are answered, across restarts of its process. */
 import { copyOf, NodeError } from "../core/errors.ts";
 import { type Call, type CallItem, fromSentError, isLast, serialize } from "./protocol.ts";
 import type { RunnerProcess } from "./runner-process.ts";
 
-/** What the maker of a call is told: every item that comes of it, or its failure where the process dies. */
+/** Receives the items of a call, or its failure if the process dies. */
 export interface CallListener {
   hear(item: CallItem): void;
   fail(error: Error): void;
@@ -13,17 +13,17 @@ interface Entry {
   call: Call;
   listener: CallListener;
   isDispatched: boolean;
-  /** Whether it left the queue of the model; its answer is lost with the process then. */
+  /** Whether it left the model's queue; its answer is then lost with the process. */
   isStarted: boolean;
   attempts: number;
-  /** Whether its maker left; it stays here until the process is done with it. */
+  /** Whether it was cancelled; it stays here until the process is done with it. */
   isCancelled: boolean;
 }
 
-/** A call that only waited is retried, but not for ever: one that is there at several crashes may cause them. */
+/** A call that only waited is retried, but not for ever: it may be the cause of the crashes. */
 const mostAttempts = 3;
 
-/** The others are too short to divide the threads for. */
+/** Other calls are too short to divide the threads for. */
 const computing: ReadonlySet<Call["type"]> = new Set(["generate", "embed", "rank"]);
 
 export class PendingCalls {
@@ -81,7 +81,7 @@ export class PendingCalls {
     }
   }
 
-  /** Ends a call at once where no process has it, else when the process says that it is done. */
+  /** Ends a call at once if no process has it, else when the process confirms. */
   cancel(id: number, process: RunnerProcess | undefined): void {
     const entry = this.#entries.get(id);
     if (entry === undefined || entry.isCancelled) return;
@@ -94,7 +94,7 @@ export class PendingCalls {
     if (this.#entries.delete(id)) this.#onChange();
   }
 
-  /** The process died: calls that it had begun fail, the others wait for the next; returns how many failed. */
+  /** The process died: started calls fail, others wait for the next. Returns how many failed. */
   loseProcess(error: NodeError): number {
     this.#fail(({ isCancelled }) => isCancelled, notWanted());
     const lost = this.#fail(
@@ -105,7 +105,7 @@ export class PendingCalls {
     return lost;
   }
 
-  /** A process died before it was ready: counts as an attempt of every call, so that none waits for ever. */
+  /** A process died while loading: counts as an attempt of every call, so none waits for ever. */
   loseStart(error: NodeError): void {
     for (const entry of this.#entries.values()) entry.attempts++;
     this.#fail(({ attempts }) => attempts >= mostAttempts, error);
@@ -125,5 +125,5 @@ export class PendingCalls {
   }
 }
 
-/** Reaches nobody: who cancels a call has a reason of their own. */
+/** Never shown: a caller that cancels uses its own reason. */
 const notWanted = (): NodeError => new NodeError("internal", "The answer is not wanted any more.");

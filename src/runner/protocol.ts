@@ -22,13 +22,13 @@ import type { Ranking, RankOptions } from "../core/ports/reranker.ts";
 import type { TokenizedText, TokenizerInput } from "../core/ports/tokenizer.ts";
 import type { LocalHost } from "../engine/load-model.ts";
 
-/** What the runner of a model opens the engine with. */
+/** Engine options of a runner. */
 export interface EngineSettings {
   threads: number;
   gpuLibraries?: string;
 }
 
-/** What it computes with, and what would be better. */
+/** The backend in use, and better ones that were rejected. */
 export interface RunnerBackend {
   backend: EngineBackend;
   rejected: readonly RejectedBackend[];
@@ -59,7 +59,7 @@ export type Call =
 export type ToRunner =
   | { type: "load"; engine: EngineSettings & RunnerBackend; spec: ModelSpec }
   | { type: "call"; id: number; call: SerializedCall }
-  /** Flow control: so many more events of the call may be sent. */
+  /** Flow control: allows this many more events of the call. */
   | { type: "credit"; id: number; events: number }
   | { type: "cancel"; id: number }
   /** Answered by the event loop that does everything else, so that a blocked loop is noticed. */
@@ -87,11 +87,11 @@ export interface SentError {
   retryAfterMs?: number;
 }
 
-/** What comes of a call: a generation's events and its end, or one result. */
+/** The output of a call: a generation's events and its end, or one result. */
 export type CallItem =
   | { type: "start"; promptTokens?: number }
   | { type: "event"; event: GenerationEvent }
-  /** An event with log probabilities, of which a prompt has thousands: JSON, for the same reason as the pieces below. */
+  /** An event with log probabilities, as JSON since a prompt has thousands; see `pieces` below. */
   | { type: "scored"; event: string }
   | { type: "end" }
   | { type: "counts"; counts: number[] }
@@ -107,7 +107,7 @@ export const isLast = ({ type }: CallItem): boolean =>
 
 export interface Vitals {
   bytes: number;
-  /** How often it had to wait for the disk to get at its memory, weights among it. */
+  /** Major page faults: waits for the disk to load memory, including weights. */
   pageFaults: number;
   steps?: ReturnType<LocalHost["steps"]>;
 }
@@ -115,20 +115,20 @@ export interface Vitals {
 export type LogLevel = "debug" | "info" | "warn" | "error";
 
 export type FromRunner =
-  /** It listens now; messages sent before are lost. */
+  /** The runner is listening; earlier messages are lost. */
   | { type: "listening" }
   | { type: "log"; level: LogLevel; message: string; fields: Readonly<Record<string, unknown>> }
   | { type: "progress"; label: string; percent: number }
-  /** Where its load has come to; before the first of these it loads the backend's library. */
+  /** Progress of loading; before the first stage, the backend's library is loaded. */
   | { type: "stage"; stage: LoadStage }
   | { type: "loaded"; version: string; facts: Facts }
   | { type: "not-loaded"; error: SentError }
-  /** Its event loop turns. */
+  /** The event loop is running. */
   | ({ type: "heartbeat" } & Vitals)
-  /** Several items in one message, since a message costs about as much as a token of a small model. */
+  /** Batched, since a message costs about as much as a token of a small model. */
   | { type: "items"; items: { id: number; item: CallItem }[] };
 
-/** Events of a generation that a runner may send before its reader has taken any. */
+/** Events that a runner may send before the reader consumes any. */
 export const initialCredits = 64;
 
 export function toSentError(error: unknown): SentError {
@@ -142,12 +142,12 @@ export function fromSentError({ kind, message, ...details }: SentError): Error {
   return new NodeError(kind, message, details);
 }
 
-/** A call as one JSON text: the channel's own serialization takes microseconds for each of up to a million values. */
+/** A call as JSON: the channel's serialization takes microseconds for each of a million values. */
 type SerializedCall = string;
 
 type Generate = Extract<Call, { type: "generate" }>;
 
-/** As JSON can say it, which makes nothing of a map: its entries stand beside it. */
+/** For JSON, which has no maps: the entries of `logitBias` are in `biases`. */
 type PlainCall = Exclude<Call, Generate> | (Generate & { biases?: [number, number][] });
 
 export function serialize(call: Call): SerializedCall {

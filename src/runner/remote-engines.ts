@@ -1,4 +1,4 @@
-/** The engine ports, answered by a runner: each method is a call to another process. */
+/** Engine ports backed by a runner: each method is a call to its process. */
 import { setTimeout as pauseFor } from "node:timers/promises";
 import { onAbort } from "../core/abort.ts";
 import { NodeError } from "../core/errors.ts";
@@ -102,7 +102,7 @@ async function ask<Type extends Asked>(
     },
     fail: reject,
   });
-  // A caller that left still counts as served until the process has stopped computing for it.
+  // A cancelled call is in progress until the process has stopped computing it.
   using _ = onAbort(signal, () => {
     cancel();
     void pauseFor(longestCancelMs, undefined, { ref: false }).then(() => reject(signal?.reason));
@@ -114,14 +114,14 @@ async function ask<Type extends Asked>(
   }
 }
 
-/** A generation's events; flow control keeps the runner at most some events ahead of the reader. */
+/** A generation's events, with flow control that limits how far the runner is ahead. */
 async function* generate(
   runner: Runner,
   request: GenerationRequest | CompletionRequest,
   { signal, caller, prefixScope, onStart }: CallOptions,
 ): AsyncGenerator<GenerationEvent> {
   signal.throwIfAborted();
-  /** Those that are JSON are parsed as they are read. */
+  /** JSON is parsed when it is read. */
   const events: (GenerationEvent | string)[] = [];
   let outcome: { error?: unknown } | undefined;
   let arrived = Promise.withResolvers<void>();
@@ -141,7 +141,7 @@ async function* generate(
     },
     fail: settle,
   });
-  // On abort, not on the next read: nobody may be reading, and the slot must be freed.
+  // At once, not on the next read: nobody may be reading, and the slot must be freed.
   using _ = onAbort(signal, () => {
     cancel();
     arrived.resolve();
@@ -172,7 +172,7 @@ async function* generate(
   }
 }
 
-/** How long a cancelled call waits for the process to confirm, which takes it a token or a slice of text, unless it hangs. */
+/** How long a cancelled call waits for confirmation, which takes about a token unless it hangs. */
 const longestCancelMs = 10_000;
 
 const unexpected = ({ type }: CallItem): NodeError =>

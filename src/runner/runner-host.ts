@@ -1,4 +1,4 @@
-/** Models each in a process of its own: a crash of native code takes down one model, for a moment. */
+/** Runs each model in its own process: a crash of native code affects one model, briefly. */
 import { setTimeout as pauseFor } from "node:timers/promises";
 import { NodeError } from "../core/errors.ts";
 import { given } from "../core/given.ts";
@@ -19,20 +19,20 @@ import { ThreadShares } from "./thread-shares.ts";
 
 export interface RunnerHostOptions {
   program: Program;
-  /** `threads`: the budget of all of them together. */
+  /** `threads`: the budget of all models together. */
   engine: EngineSettings;
   accelerators: Accelerators;
   log: Log;
-  /** How long a model's process may leave its heartbeat unanswered before it is started again; 0: for ever. */
+  /** How long a heartbeat may go unanswered before the process is restarted; 0: no limit. */
   heartbeatTimeoutMs: number;
-  /** How long one of its steps may take, or longer where it usually does; 0: for ever. */
+  /** Time limit of a step, longer if its steps usually are; 0: no limit. */
   stepTimeoutMs: number;
   onRestart?: (model: string, why: { hung: boolean }) => void;
-  /** Most memory of all models together, and how much one of them needs. */
+  /** The memory limit of all models together, and the needs of one. */
   memory?: { limit: number; bytesOf: (spec: ModelSpec) => Promise<number> };
 }
 
-/** A model's process, and the memory that it takes while it runs. */
+/** A model's process, and the memory that it uses. */
 interface Resident {
   runner: Runner | undefined;
   bytes: number;
@@ -45,9 +45,9 @@ export class RunnerHost implements ModelHost {
   readonly #options: RunnerHostOptions;
   readonly #shares: ThreadShares;
   readonly #residents = new Map<string, Resident>();
-  /** Memory reserved for processes that are being started, by the name of their model. */
+  /** Memory reserved for processes that are starting, by model name. */
   readonly #reserved = new Map<string, number>();
-  /** Settles when the last in the queue for memory has it, or gave up. */
+  /** Settles when the last in the queue for memory got it or gave up. */
   #lastReservation: Promise<void> = Promise.resolve();
   readonly #versions = new Map<string, string>();
   readonly #toldBackends = new Set<string>();
@@ -143,7 +143,7 @@ export class RunnerHost implements ModelHost {
           loading,
         ),
     );
-    // What was given up was said when that happened.
+    // Backends that failed now were logged already.
     for (const { backend } of better) this.#toldBackends.add(backend);
     resident.runner = runner;
     this.#residents.set(name, resident);
@@ -155,7 +155,7 @@ export class RunnerHost implements ModelHost {
     return (await this.#options.memory?.bytesOf(spec)) ?? 0;
   }
 
-  /** Evicts models until another fits; one that is busy finishes its calls first, and new ones wait. */
+  /** Evicts models until another fits. A busy one finishes its calls first, while new ones wait. */
   async #reserveMemory(name: string, bytes: number, signal: AbortSignal): Promise<Disposable> {
     const { memory } = this.#options;
     const reservation = { [Symbol.dispose]: () => void this.#reserved.delete(name) };
@@ -166,7 +166,7 @@ export class RunnerHost implements ModelHost {
         `The model '${name}' needs about ${megabytes(bytes)} of memory, and [engine] memory_limit allows ${megabytes(memory.limit)} for all models. Raise the limit, or choose a smaller model, context or 'parallel'.`,
       );
     }
-    // First come, first served: a model that was evicted for another cannot come before it again.
+    // First come, first served: an evicted model cannot overtake the one it was evicted for.
     const { promise: isOver, resolve: end } = Promise.withResolvers<void>();
     const before = this.#lastReservation;
     this.#lastReservation = isOver;
@@ -184,7 +184,7 @@ export class RunnerHost implements ModelHost {
     while (this.#taken(name) + bytes > limit) {
       signal.throwIfAborted();
       const next = this.#leastRecentlyUsed(name);
-      // All of it is reserved for models that are being started; once they run they can be evicted.
+      // All memory is reserved for models that are starting; once they run, they can be evicted.
       if (next === undefined) {
         await pauseFor(pollMs, undefined, { signal });
         continue;
@@ -205,7 +205,7 @@ export class RunnerHost implements ModelHost {
     return taken.values().reduce((sum, bytes) => sum + bytes, 0);
   }
 
-  /** An idle one before a busy one; then the least recently used. */
+  /** Idle models before busy ones, then the least recently used. */
   #leastRecentlyUsed(but: string): { name: string; runner: Runner } | undefined {
     return [...this.#residents]
       .flatMap(([name, { runner, bytes }]) =>

@@ -1,4 +1,4 @@
-/** The child process that runs one model: starts it, has it load, and says what a failed start means. */
+/** The child process of one model: starts it, has it load, and explains failed starts. */
 import { setTimeout as pauseFor } from "node:timers/promises";
 import { onAbort } from "../core/abort.ts";
 import { NodeError, reasonOf } from "../core/errors.ts";
@@ -23,9 +23,9 @@ export interface RunnerOptions {
   name: string;
   engine: EngineSettings & RunnerBackend;
   spec: ModelSpec;
-  /** How long it may leave its heartbeat unanswered, once it is loaded; 0: for ever. */
+  /** How long a heartbeat may go unanswered, once it is loaded; 0: no limit. */
   heartbeatTimeoutMs: number;
-  /** How long a step may take, or longer where it usually does; 0: for ever. */
+  /** Time limit of a step, longer if its steps usually are; 0: no limit. */
   stepTimeoutMs: number;
   log: Log;
 }
@@ -41,27 +41,27 @@ export interface RunnerProcess {
   version: string;
   facts: Facts;
   send(message: ToRunner): void;
-  /** Resident bytes, as it last said; undefined: it has not. */
+  /** Resident bytes, as last reported; undefined before the first report. */
   residentBytes(): number | undefined;
   silentMs(): number;
-  /** For how long its steps have not ended, and how long that may be. */
+  /** How long no step has ended, and the limit for that. */
   stuck(): { ms: number; most: number };
   ended: Promise<Ending>;
-  /** Ends it at once; a runner holds nothing that would be lost. */
+  /** Ends it at once; a runner has no state to lose. */
   kill(): void;
-  /** The same, and waits for its end for some seconds: a process that no signal ends must not hold up the node. */
+  /** Kills it and waits for some seconds: a process that no signal ends must not block the node. */
   end(): Promise<void>;
 }
 
 export interface Ending {
   /** `SIGSEGV`, `exit code 1`, `no heartbeat for 30 s` or `no step ended for 60 s`. */
   how: string;
-  /** Whether it was ended because it left its heartbeat unanswered, or its steps did not end. */
+  /** Whether it was killed for a missing heartbeat, or a step that did not end. */
   hung: boolean;
   stderrTail: string;
 }
 
-/** The hidden command that is a runner; see main.ts. */
+/** The hidden command that starts a runner; see main.ts. */
 export const runnerCommand = "runner";
 
 export async function startRunner(
@@ -70,7 +70,7 @@ export async function startRunner(
 ): Promise<RunnerProcess> {
   signal.throwIfAborted();
   const loaded = Promise.withResolvers<Pick<RunnerProcess, "version" | "facts">>();
-  // Where the process ends before, `broken` rejects and nobody awaits this one.
+  // If the process ends first, `broken` rejects and nobody awaits this promise.
   loaded.promise.catch(() => {});
   let step: ProgressStep | undefined;
   let isOpen = true;
@@ -144,7 +144,7 @@ export async function startRunner(
   const killHung = (why: string): void => {
     hung = why;
     kill();
-    // One that hangs in a driver may be beyond any signal; its callers are not to wait for it.
+    // A process that hangs in a driver may ignore any signal; its callers must not wait for it.
     void pauseFor(longestEndMs, undefined, { ref: false }).then(() => {
       givenUp.resolve();
       child.unref();
@@ -156,7 +156,7 @@ export async function startRunner(
     ask: () => send({ type: "heartbeat" }),
     onHung: killHung,
   });
-  // A thread of native code that waits for ever leaves the loop free to answer heartbeats.
+  // While a native thread waits for ever, the event loop still answers heartbeats.
   const stallMs = engine.backend === "cpu" ? 0 : heartbeatTimeoutMs * stallFactor;
   const onStall = (): void => killHung(`no progress for ${Math.round(stallMs / 1000)} s`);
   let stall = stallMs === 0 ? undefined : setTimeout(onStall, stallMs);
@@ -196,15 +196,15 @@ export async function startRunner(
   }
 }
 
-/** A step of a load may take so many times the silence: some accelerators compile their programs at first use. */
+/** Multiplies the timeout while loading: some accelerators compile their programs at first use. */
 const stallFactor = 4;
 
-/** A process in an uninterruptible system call, such as a read from a dead disk, is not ended by any signal. */
+/** No signal ends a process in an uninterruptible system call, such as a read from a dead disk. */
 const longestEndMs = 5000;
-/** How long the last words of one that hung may take to come. */
+/** How long to wait for the stderr of a process that hung. */
 const lastWordsMs = 100;
 
-/** Starts a model's process again; refuses a model that is not the one of the first start, which `facts` describe. */
+/** Restarts a model's process; throws if the model is not the one that `facts` describe. */
 export async function restartProcess(
   options: RunnerOptions,
   facts: Facts,
@@ -219,7 +219,7 @@ export async function restartProcess(
   );
 }
 
-/** Starts a process with the sizes that `facts` report: beside models at work, others would be chosen. */
+/** Starts a process with the sizes in `facts`: with other models loaded, it would choose others. */
 export async function startWith(
   options: RunnerOptions,
   facts: Facts,
@@ -230,16 +230,15 @@ export async function startWith(
   const settled = { ...options, spec: { ...spec, settings } };
   return await startRunner(settled, { ...starting, progress: noProgress }).catch(
     (error: unknown) => {
-      // The backend worked when the model was first loaded; another would answer otherwise.
+      // The backend worked at the first load; another one would give different answers.
       throw error instanceof BackendFailure ? error.cause : error;
     },
   );
 }
 
-/** Changes with the weights, the engine and the settings. */
 const identityOf = ({ type, fingerprint }: Facts): string => `${type} ${fingerprint}`;
 
-/** Tries a model on a backend in a process of its own, where a crash does no harm; fails with a BackendFailure. */
+/** Tries a model on a backend in a separate process, which may crash. Throws a BackendFailure. */
 export async function tryBackend(
   options: Omit<RunnerOptions, "stepTimeoutMs">,
   signal: AbortSignal,
@@ -253,7 +252,7 @@ export async function tryBackend(
   return { version: tried.version };
 }
 
-/** Marks an error that came of the end of the process, not of what it reported. */
+/** The cause of an error if the process ended, rather than reported it. */
 export class ProcessEnded extends Error {
   override readonly name = "ProcessEnded";
 }
@@ -265,7 +264,7 @@ const when: Readonly<Record<LoadStage, string>> = {
   trial: "at its first computation",
 };
 
-/** What the failure of a runner's start says of the backend that it was started with. */
+/** Explains a failed start as a failure of its backend. */
 function toBackendFailure(
   cause: unknown,
   { stage, hung }: { stage: LoadStage; hung: boolean },
@@ -285,6 +284,6 @@ function toBackendFailure(
       : "its first computation failed";
     return new BackendFailure(reason, { lasts: "for the model", cause });
   }
-  // There may be too little memory now, and enough at another time.
+  // Memory may be short only now.
   return new BackendFailure("the model cannot be loaded with it", { lasts: "no", cause });
 }

@@ -1,4 +1,4 @@
-/** Supervises the process of one model: starts it, restarts it with backoff when it dies, unloads it when idle. */
+/** Supervises one model's process: starts it, restarts it with backoff, unloads it when idle. */
 import { setTimeout as pauseFor } from "node:timers/promises";
 import { untilAborted } from "../core/abort.ts";
 import { copyOf, NodeError, reasonOf } from "../core/errors.ts";
@@ -22,17 +22,17 @@ export interface SupervisionOptions extends RunnerOptions {
   shares: ThreadShares;
   /** Calls that may wait while there is no process. */
   mostWaiting: number;
-  /** How long it may be idle before its process is ended until the next call; absent: for ever. */
+  /** Idle time after which the process is ended until the next call; absent: no limit. */
   keepAliveMs?: number;
-  /** Waits until there is memory for its process, and reserves it until the process is there. */
+  /** Waits for memory for the process, and reserves it until the process runs. */
   reserveMemory: (signal: AbortSignal) => Promise<Disposable>;
-  /** Called at every restart; `hung`: the process was killed because it did not answer, or its steps did not end. */
+  /** Called at every restart. `hung`: killed for a missing heartbeat or a step without end. */
   onRestart: (hung: boolean) => void;
 }
 
-/** A process that was silent for this fraction of its timeout is no longer called ready. */
+/** After silence for this fraction of the timeout, the model is reported as not ready. */
 const unreadyFraction = 1 / 3;
-/** After so many failed starts in a row the calls that wait are failed. */
+/** Failed starts in a row before waiting calls fail. */
 const mostFailedStarts = 2;
 
 export class Runner implements AsyncDisposable {
@@ -41,21 +41,21 @@ export class Runner implements AsyncDisposable {
   readonly #calls = new PendingCalls(() => this.#used());
   readonly #backoff = new RestartBackoff();
   readonly #stopping = new AbortController();
-  /** What was loaded first; a process that is restarted must load the same. */
+  /** Describes the loaded model; a restarted process must load the same. */
   #facts: Facts;
   readonly version: string;
   #process: RunnerProcess | undefined;
   #isStarting = false;
   /** Whether other weights are being loaded; calls wait for them. */
   #isReplacing = false;
-  /** Whether the process finishes the calls that it has and then ends. */
+  /** Whether the process ends once it has finished its calls. */
   #isDraining = false;
   #lastUsed = performance.now();
   #idleTimer: ReturnType<typeof setTimeout> | undefined;
-  /** Why there is no process, where that is a failure. */
+  /** Why there is no process, if that is a failure. */
   #failure: NodeError | undefined;
 
-  /** Starts the first process; where that fails there is no runner. */
+  /** Starts the first process; throws if that fails. */
   static async start(
     options: SupervisionOptions,
     loading: { progress: Progress; signal: AbortSignal },
@@ -96,7 +96,7 @@ export class Runner implements AsyncDisposable {
     return this.#lastUsed;
   }
 
-  /** Why it cannot answer now. An unloaded model can: its next call loads it again. */
+  /** Why it cannot answer now. An unloaded model can: the next call loads it. */
   problem(): string | undefined {
     if (this.#process === undefined) return this.#failure?.message;
     const { name, heartbeatTimeoutMs, stepTimeoutMs } = this.#options;
@@ -109,7 +109,7 @@ export class Runner implements AsyncDisposable {
     return `The model '${name}' computes and has finished nothing for ${seconds(stuckMs)}; after ${seconds(most)} its process is started again.`;
   }
 
-  /** After `cancel` the listener hears once more, when the process is done with it; `credit` allows so many more events. */
+  /** After `cancel`, the listener gets one last item or failure. `credit` allows more events. */
   call(call: Call, listener: CallListener): { cancel(): void; credit(events: number): void } {
     this.#checkQueue();
     const id = this.#calls.add(call, listener);
@@ -121,7 +121,7 @@ export class Runner implements AsyncDisposable {
     };
   }
 
-  /** Ends an idle process until the next call, to free its memory; says whether it did. */
+  /** Ends an idle process until the next call, to free its memory; returns whether it did. */
   async unloadIfIdle(): Promise<boolean> {
     const process = this.#process;
     if (process === undefined || this.#calls.size > 0) return false;
@@ -129,7 +129,7 @@ export class Runner implements AsyncDisposable {
     return true;
   }
 
-  /** Ends the process once it has finished the calls that it has; new calls wait for the next process. */
+  /** Ends the process once its calls are finished; new calls wait for the next process. */
   async drain(signal: AbortSignal): Promise<void> {
     const process = this.#process;
     if (process === undefined) return;
@@ -138,7 +138,7 @@ export class Runner implements AsyncDisposable {
     await untilAborted(process.ended, signal);
   }
 
-  /** Loads other weights once the calls in progress have ended; where that fails, the former ones again. */
+  /** Loads other weights once the calls in progress have ended; on failure, the former ones. */
   async replaceWeights(spec: ModelSpec, signal: AbortSignal): Promise<void> {
     this.#isReplacing = true;
     try {
@@ -244,7 +244,7 @@ export class Runner implements AsyncDisposable {
     void this.#start(this.#backoff.ended());
   }
 
-  /** Tries until a process is loaded, which then gets the calls that wait. */
+  /** Retries until a process is loaded, and gives it the waiting calls. */
   async #start(pauseMs: number): Promise<void> {
     const { name, log, reserveMemory } = this.#options;
     const { signal } = this.#stopping;
@@ -296,12 +296,12 @@ const cannotBeLoaded = (name: string, cause: unknown): NodeError =>
     { param: "model", cause },
   );
 
-/** A process that ran for so long was healthy: its end begins a new series. */
+/** After this long, the end of a process starts a new series of failures. */
 const steadyMs = 10_000;
 const firstPauseMs = 500;
 const longestPauseMs = 30_000;
 
-/** Exponential backoff of restarts: a process that fails again and again is started ever later. */
+/** Exponential backoff for restarts. */
 export class RestartBackoff {
   #failures = 0;
   #startedAt = 0;
@@ -314,13 +314,13 @@ export class RestartBackoff {
     this.#startedAt = performance.now();
   }
 
-  /** A process that was up ended; returns how long to wait before the next. */
+  /** A running process ended; returns the pause before the next start. */
   ended(): number {
     if (performance.now() - this.#startedAt > steadyMs) this.reset();
     return this.failed();
   }
 
-  /** A start failed; returns how long to wait before the next. */
+  /** A start failed; returns the pause before the next. */
   failed(): number {
     const failures = this.#failures++;
     return failures === 0 ? 0 : Math.min(longestPauseMs, firstPauseMs * 2 ** (failures - 1));

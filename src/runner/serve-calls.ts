@@ -1,4 +1,4 @@
-/** The runner's side of the protocol: loads one model and answers the node's calls, with flow control. */
+/** The runner's side of the protocol: loads a model and answers calls, with flow control. */
 import { NodeError, reasonOf } from "../core/errors.ts";
 import { given } from "../core/given.ts";
 import type { Log, LogFields } from "../core/log.ts";
@@ -21,7 +21,7 @@ import {
 
 export type Send = (message: FromRunner) => void;
 
-/** Answers the node; the returned function handles every message. `vitals`: how this process is. */
+/** Returns the handler of the node's messages. `vitals`: the state of this process. */
 export function serveCalls(
   send: Send,
   vitals: () => Omit<Vitals, "steps">,
@@ -84,7 +84,7 @@ function logThrough(send: Send): Log {
   return { debug: at("debug"), info: at("info"), warn: at("warn"), error: at("error") };
 }
 
-/** Errors do not survive serialisation, so a field that is one becomes its message. */
+/** Errors cannot be serialized, so they are replaced by their message. */
 const sendable = (fields: LogFields): LogFields =>
   Object.fromEntries(
     Object.entries(fields).map(([name, value]) => [
@@ -108,7 +108,7 @@ interface InProgress {
   wake: () => void;
 }
 
-/** As long as a frame of a fast screen, so that nobody sees the delay. */
+/** One frame of a fast screen, so that the delay is not visible. */
 const batchMs = 8;
 
 const toItem = (event: GenerationEvent): CallItem =>
@@ -116,7 +116,7 @@ const toItem = (event: GenerationEvent): CallItem =>
 
 type Items = Extract<FromRunner, { type: "items" }>["items"];
 
-/** The calls that a runner answers; each sends only the events that its reader has given credit for. */
+/** The calls in progress of a runner; each sends only as many events as it has credit for. */
 export class CallsInProgress {
   readonly #engine: LoadedModel;
   readonly #send: Send;
@@ -205,7 +205,7 @@ export class CallsInProgress {
     );
   }
 
-  /** Back pressure: waits until the reader has taken some of what was sent, or has left. */
+  /** Back pressure: waits until the reader has consumed some events, or has cancelled. */
   async #creditFor(progress: InProgress): Promise<void> {
     while (progress.credits === 0 && !progress.stop.signal.aborted) {
       await new Promise<void>((resolve) => {
@@ -214,7 +214,7 @@ export class CallsInProgress {
     }
   }
 
-  /** Sends an item at once after a pause, else with what comes within milliseconds: a message costs about as much as a token. */
+  /** Sends an item at once after a pause, else in a batch: a message costs as much as a token. */
   #post(id: number, item: CallItem): void {
     this.#outbox.push({ id, item });
     const wait = isLast(item) ? 0 : this.#sentAt + batchMs - performance.now();

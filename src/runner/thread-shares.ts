@@ -1,4 +1,4 @@
-/** Divides one budget of threads among the busy processes: more busy threads than cores make each many times slower. */
+/** Divides the threads among busy processes: more busy threads than cores slow all of them. */
 
 export interface ThreadShare {
   busy(isBusy: boolean): void;
@@ -20,7 +20,7 @@ export class ThreadShares {
     this.#budget = budget;
   }
 
-  /** Adds a member, which is told whenever its part changes; a lone busy one has all threads. */
+  /** Adds a member; `tell` is called when its share changes. A single busy one gets all threads. */
   join(tell: (threads: number) => void): ThreadShare {
     const member: Member = { isBusy: false, threads: this.#budget, tell };
     this.#members.add(member);
@@ -45,7 +45,7 @@ export class ThreadShares {
     const each = Math.floor(this.#budget / Math.max(1, busy.length));
     let rest = this.#budget - each * busy.length;
     for (const member of busy) {
-      // At least one each, even above the budget: single threads wait for no other and only take turns.
+      // At least one each, even above the budget: single threads do not wait for others.
       const threads = Math.max(1, each + (rest > 0 ? 1 : 0));
       rest--;
       if (threads === member.threads) continue;

@@ -1,4 +1,4 @@
-/** Makes a GGUF of a BERT sentence-embedding model out of its weights, tokenizer and config. */
+/** Converts a BERT sentence-embedding model (weights, tokenizer, config) to GGUF. */
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type Static, Type as T } from "@sinclair/typebox";
@@ -27,12 +27,12 @@ const BertTokenizer = T.Object({
 });
 
 export interface Weights {
-  /** Rows before columns. */
+  /** Row-major. */
   entry(name: string): { shape: readonly number[] };
   values(name: string): Promise<Float32Array>;
 }
 
-/** Reads config.json and tokenizer.json of `folder` now, and the tensors of `weights` while the GGUF is written. */
+/** Reads config.json and tokenizer.json now, and the tensors while the GGUF is written. */
 export async function importBert(name: string, folder: string, weights: Weights): Promise<Gguf> {
   const readJson = async (file: string): Promise<unknown> =>
     JSON.parse(await readFile(join(folder, file), "utf8"));
@@ -130,7 +130,7 @@ function tensor(weights: Weights, from: string, to: string): Tensor {
   return { name: to, shape, type: typeFor(to, shape), values: () => weights.values(from) };
 }
 
-/** Matrices are quantised; vectors, positions and token types are small and lose more by it. */
+/** Matrices are quantized; vectors, positions and token types are small and would lose more. */
 function typeFor(name: string, shape: readonly number[]): TensorType {
   if (shape.length === 1 || name === "position_embd.weight" || name === "token_types.weight") {
     return "f32";

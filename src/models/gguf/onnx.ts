@@ -1,4 +1,4 @@
-/** Reads the weights out of an ONNX file, one tensor at a time, under the names that PyTorch gave them. */
+/** Reads the weights of an ONNX file, one tensor at a time, under their PyTorch names. */
 import type { Weights } from "./import-bert.ts";
 
 const model = { graph: 7 } as const;
@@ -7,7 +7,7 @@ const node = { input: 1, name: 3, operation: 4 } as const;
 const tensor = { dims: 1, type: 2, name: 8, raw: 9 } as const;
 const float = 1;
 
-/** More is no model that is read here. */
+/** More than any supported model has. */
 const mostTensors = 10_000;
 const mostNodes = 200_000;
 const mostDims = 8;
@@ -15,7 +15,7 @@ const mostDims = 8;
 interface Entry {
   shape: readonly number[];
   data: ProtobufField;
-  /** Whether it is stored with its columns before its rows. */
+  /** Whether it is stored column-major. */
   isTransposed: boolean;
 }
 
@@ -55,14 +55,14 @@ export class OnnxFile implements Weights {
 
 function transposed(values: Float32Array, rows: number, columns: number): Float32Array {
   const turned = new Float32Array(values.length);
-  // Along the values and not along the shape, which may have any number of rows of nothing.
+  // Iterates over the values, since an untrusted shape may have any number of empty rows.
   for (const [at, value] of values.entries()) {
     turned[(at % columns) * rows + Math.floor(at / columns)] = value;
   }
   return turned;
 }
 
-/** A matrix that a layer multiplies with has lost its name and lies turned; the node that takes it says which it is. */
+/** Matrices of layers are stored transposed and without a name; the MatMul node identifies them. */
 async function readEntries(file: ProtobufFile): Promise<Map<string, Entry>> {
   const found = new Map<string, Entry>();
   const layers = new Map<string, string>();
@@ -137,9 +137,9 @@ const tooMany = (): Error => new Error("The weights' file has more parts than a 
 
 interface ProtobufField {
   number: number;
-  /** Of a whole number. */
+  /** For an integer. */
   value?: number;
-  /** Of a text, bytes or a message: where they lie in the file. */
+  /** Where the content is in the file. */
   start: number;
   end: number;
 }

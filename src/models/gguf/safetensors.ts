@@ -1,4 +1,4 @@
-/** Reads tensors out of a safetensors file, one at a time. */
+/** Reads the tensors of a safetensors file, one at a time. */
 import { Type as T } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
 import type { Weights } from "./import-bert.ts";
@@ -57,7 +57,7 @@ export class SafetensorsFile implements Weights {
 
 async function readBytes(path: string, start: number, end: number): Promise<ArrayBuffer> {
   const file = Bun.file(path);
-  // Checked before reading: the place comes from the file.
+  // Checked before reading: the offsets come from an untrusted file.
   const isThere = start <= end && end <= file.size;
   const bytes = isThere ? await file.slice(start, end).arrayBuffer() : undefined;
   if (bytes?.byteLength === end - start) return bytes;

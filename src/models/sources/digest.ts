@@ -1,4 +1,4 @@
-/** The sha256 of files, computed once for each version of a file. */
+/** sha256 digests of files, cached until a file changes. */
 import { readFile, stat } from "node:fs/promises";
 import { basename, join, resolve } from "node:path";
 import { type Static, Type as T } from "@sinclair/typebox";
@@ -29,7 +29,7 @@ export interface DigestOptions {
   signal: AbortSignal;
 }
 
-/** The digest of a file, computed again only where the file changed. */
+/** The digest of a file, computed again only if the file changed. */
 export async function digestOf(path: string, options: DigestOptions): Promise<string> {
   const { folder, progress, signal } = options;
   const known = await knownDigest(path, folder);
@@ -46,7 +46,7 @@ export async function digestOf(path: string, options: DigestOptions): Promise<st
   return digest;
 }
 
-/** Checks a model's file that exists already against the digest that it should have, where one is given. */
+/** Checks an existing model file against its expected digest, if one is given. */
 export async function checkDigest(
   path: string,
   source: string,
@@ -72,7 +72,7 @@ export function checkOneFile(files: readonly string[], source: string): void {
   );
 }
 
-/** In the models folder; losing it costs time only. */
+/** In the models folder. It is a cache, and can be deleted. */
 const fileName = "digests.json";
 
 const Entry = T.Object({
@@ -85,7 +85,7 @@ const Entry = T.Object({
 const Digests = T.Record(T.String(), Entry);
 type Digests = Static<typeof Digests>;
 
-/** A cache of digests by the size and times of their files, so that a start does not hash 40 GB again. */
+/** A cached digest, by the file's size and times: hashing 40 GB at every start is too slow. */
 async function knownDigest(path: string, folder: string): Promise<string | undefined> {
   const [entry, now] = [(await read(folder))[resolve(path)], await stampOf(path)];
   const isSame =
@@ -95,7 +95,7 @@ async function knownDigest(path: string, folder: string): Promise<string | undef
   return isSame ? entry?.sha256 : undefined;
 }
 
-/** In a read-only folder nothing is noted, and the digest is computed again next time. */
+/** Does nothing in a read-only folder: the digest is then computed again next time. */
 export async function noteDigest(path: string, sha256: string, folder: string): Promise<void> {
   const stamp = await stampOf(path);
   if (stamp === undefined) return;

@@ -28,7 +28,7 @@ export interface DownloadOptions extends Omit<FetchOptions, "subject"> {
   hub: Hub;
   /** Which npm registry a package comes from; default: the one that the user's files name. */
   registryOf?: RegistryOf;
-  /** Whether a model of the hub is updated to the latest commit of its branch; default: no. */
+  /** Whether to update a model of the hub to the latest commit of its branch. Default: no. */
   renew?: boolean;
   say?: (line: string) => void;
 }
@@ -117,7 +117,7 @@ async function fetchParts(
   }
 }
 
-/** Uses the sizes that the server tells beforehand; where it tells none, each file is checked on its own. */
+/** Uses the sizes from HEAD requests; without them, each file is checked on its own. */
 async function checkRoomForAll(
   urls: readonly string[],
   folder: string,
@@ -144,10 +144,10 @@ async function checkRoomForAll(
   );
 }
 
-/** Before the name of a file that is to take another's place, once all of a model are there. */
+/** Prefix of new files that replace the old ones once all files of a model are complete. */
 const coming = "next_";
 
-/** Moves a model of the hub to the commit that its branch is at now; undefined where the source means another file now. */
+/** Updates a model to the latest commit of its branch; undefined if it is another file there. */
 async function renew(
   source: string,
   { path, pin }: Origin,
@@ -202,7 +202,7 @@ async function changedParts(
     const { digest } = await lookAt(url, subject, options);
     if (digest !== undefined && digest === (await digestOf(file, options))) continue;
     const next = join(options.folder, `${coming}${basename(file)}`);
-    // What an earlier try brought may be of another commit.
+    // A file of an earlier attempt may be from another commit.
     const isThere = (await sizeOf(next)) !== undefined;
     if (isThere && (digest === undefined || digest !== (await digestOf(next, options)))) {
       await rm(next);

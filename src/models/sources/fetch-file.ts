@@ -1,4 +1,4 @@
-/** Downloads one file: resumes a partial download, retries with backoff, and renames the file only when it is whole and its digest right. */
+/** Downloads a file: resumes, retries with backoff, and renames it once its digest is right. */
 import { type FileHandle, open } from "node:fs/promises";
 import { basename, dirname } from "node:path";
 import { byteSize } from "../../core/byte-size.ts";
@@ -30,7 +30,7 @@ import {
 
 export interface FetchOptions extends IdleOptions {
   subject: Subject;
-  /** The sha256 that the file must have, where it is known. */
+  /** The expected sha256, if known. */
   sha256?: string;
   progress: Progress;
   /** The first pause of the backoff; default: half a second. */
@@ -46,10 +46,10 @@ interface FetchedFile {
 
 /** Attempts in a row that may fail without progress. */
 const mostTries = 4;
-/** An attempt that brings so many new bytes is progress. */
+/** New bytes in an attempt that count as progress. */
 const progressBytes = 1_000_000;
 
-/** Returns undefined where the file exists already. */
+/** Returns undefined if the file exists already. */
 export async function fetchFile(
   url: string,
   path: string,
@@ -197,7 +197,7 @@ async function complete(
 function rangeOf(bytes: number, { etag, digest }: PartNote): Record<string, string> {
   if (bytes === 0) return {};
   const range = { range: `bytes=${bytes}-` };
-  // With a digest, the version is checked by that at the end, and any ETag will do.
+  // With a digest, the version is checked at the end, so the ETag does not matter.
   return digest !== undefined || etag === undefined ? range : { ...range, "if-range": etag };
 }
 
@@ -250,7 +250,7 @@ function givenUp({ source }: Subject, { message }: RetryableError, bytes: number
   );
 }
 
-/** The partial download, and what is known of its file. */
+/** The state of a partial download. */
 export interface Known {
   /** Bytes that were downloaded before; the range after them was requested. */
   bytes: number;
@@ -259,13 +259,13 @@ export interface Known {
 }
 
 type Verdict =
-  /** Its bytes are written at `start`; 0: the download begins again. */
+  /** Write the bytes at `start`; 0: the download begins again. */
   | { type: "write"; start: number; total?: number }
   | { type: "whole" }
   /** It does not fit the partial download: request the whole file. */
   | { type: "restart" };
 
-/** Checks the response to a request for a file or a range of it: where its bytes go, and how many there must be. */
+/** Decides from the response where its bytes go, and how many there must be. */
 export function judge({ status, headers }: Response, known: Known): Verdict {
   const range = readRange(headers.get("content-range"));
   if (status === 416) {

@@ -1,4 +1,4 @@
-/** HTTP requests for models: redirects, retries, and error responses explained with what to do about them. */
+/** HTTP requests for models: redirects, retries, and error messages with advice. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { isLoopback } from "../../core/address-range.ts";
 import { NodeError, reasonOf } from "../../core/errors.ts";
@@ -134,7 +134,7 @@ export interface RetryOptions {
 
 interface Retries extends Omit<RetryOptions, "hub"> {
   mostTries: number;
-  /** Whether a failed attempt got on, so that the count begins again. */
+  /** Whether a failed attempt made progress, which resets the count. */
   hasProgressed?: () => Promise<boolean>;
   giveUp: (last: RetryableError) => NodeError | Promise<NodeError>;
 }
@@ -187,10 +187,10 @@ const unreachable = (subject: Subject, cause: RetryableError): NodeError =>
     { cause },
   );
 
-/** A longer body is not read. */
+/** Longest body that is read. */
 const mostBytes = 1_000_000;
 
-/** Undefined where the body is too long or no JSON, or its connection is lost. */
+/** Undefined if the body is too long or not JSON, or the connection is lost. */
 export async function readJson({ body }: Response): Promise<unknown> {
   const chunks: Uint8Array[] = [];
   let length = 0;
@@ -212,7 +212,7 @@ export interface Subject {
   /** Default: a model. */
   what?: "model" | "package";
   hub: Hub;
-  /** `owner/repo`, where it is the hub's. */
+  /** `owner/repo`, for a model of the hub. */
   repository?: string;
   /** What was looked for in it. */
   wanted?: string;
@@ -266,7 +266,7 @@ export interface IdleOptions {
   stallMs?: number;
 }
 
-/** Fails what takes too long between two calls of `heard`, so that it is tried again. */
+/** Fails with a RetryableError if `heard` is not called for `stallMs`. */
 export async function withIdleTimeout<Result>(
   url: string,
   { signal, stallMs = 60_000 }: IdleOptions,

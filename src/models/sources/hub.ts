@@ -1,4 +1,4 @@
-/** The model hub (Hugging Face or a mirror), references to its files, and where a model's file is. */
+/** The model hub (Hugging Face or a mirror): parses references, and locates a model's file. */
 import { basename, dirname } from "node:path";
 import { Type as T } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
@@ -15,15 +15,15 @@ import {
 import { type Pin, withoutKey } from "./origin.ts";
 
 export interface Hub {
-  /** Without a slash at its end. */
+  /** Without a trailing slash. */
   endpoint: string;
   /** For gated repositories; sent to the hub only. */
   token?: string;
-  /** A name and a password in base64, where it wants those instead of a token. */
+  /** Basic authentication (`name:password` in base64), instead of a token. */
   basic?: string;
 }
 
-/** The hub as the environment names it: HF_ENDPOINT for a mirror, HF_TOKEN for gated repositories. */
+/** From the environment: HF_ENDPOINT for a mirror, HF_TOKEN for gated repositories. */
 export function hubFrom({
   HF_ENDPOINT: endpoint,
   HF_TOKEN: token,
@@ -79,7 +79,7 @@ interface Located {
   subject: Subject;
 }
 
-/** `pin`: the file and commit of an earlier download, which stay. */
+/** `pin`: the file and commit of an earlier download, which are used again. */
 export async function locate(source: string, retry: RetryOptions, pin: Pin = {}): Promise<Located> {
   const { hub } = retry;
   if (!source.startsWith("hf:")) {
@@ -116,7 +116,7 @@ export async function lookAt(
   return await requestWithRetry({ url, method: "HEAD", staysAtHub: true }, subject, retry);
 }
 
-/** Where replacing characters by `_` could make two names equal, as of `a/b_c` and `a_b/c`, a digest is added. */
+/** Adds a digest if replacing characters by `_` could make names equal: `a/b_c` and `a_b/c`. */
 function nameOfHubFile({ repository, revision }: HubReference, file: string): string {
   const isMain = revision === "main";
   const isPlain = isMain && !repository.includes("_") && safe(file) === file;
@@ -124,7 +124,7 @@ function nameOfHubFile({ repository, revision }: HubReference, file: string): st
   return safe(`hf_${repository}_${mark}${isMain ? "" : `${revision}_`}${file}`);
 }
 
-/** The name has a digest of the URL, so that files of one name from two places do not collide. */
+/** The name includes a digest of the URL, so that files of the same name do not collide. */
 function placeOfAddress(source: string): Place {
   const url = URL.parse(source);
   const name = basename(url?.pathname ?? "");

@@ -24,7 +24,7 @@ export interface Pin {
   commit?: string;
 }
 
-/** A URL without query and user info, which may hold a key: keys change, and must not be stored. */
+/** A URL without query and user info, which may contain a key: keys must not be stored. */
 export const withoutKey = (source: string): string =>
   /^https?:/.test(source)
     ? source.replace(/[?#].*$/, "").replace(/^(https?:\/\/)[^/]*@/, "$1")
@@ -47,7 +47,7 @@ export async function forgetSource(path: string, source: string): Promise<void> 
 }
 
 export interface Origin {
-  /** Of the model's first file; the files need not be there. */
+  /** Of the model's first file; the files may not exist. */
   path: string;
   pin: Pin;
 }
@@ -94,13 +94,13 @@ async function noteOf(path: string): Promise<Note | undefined> {
   }
 }
 
-/** Those of a model's files that are not there. */
+/** The files that do not exist. */
 export async function missingOf(files: readonly string[], folder: string): Promise<string[]> {
   const sizes = await Promise.all(files.map((file) => sizeOf(join(folder, file))));
   return files.filter((_, at) => sizes[at] === undefined);
 }
 
-/** All files that belong to a model's file, those of a partial download included. */
+/** Files that belong to a model's file, including those of a partial download. */
 export const filesBeside = (file: string): string[] => [
   `${file}${originSuffix}`,
   `${file}.part`,

@@ -1,4 +1,4 @@
-/** A partial download: its bytes so far, the checks of what comes, and the lock that one process has. */
+/** A partial download: its bytes so far, checks of the response, and a lock between processes. */
 import { Database } from "bun:sqlite";
 import { existsSync, rmSync } from "node:fs";
 import { open, readFile, rename, rm, stat, statfs, writeFile } from "node:fs/promises";
@@ -62,7 +62,7 @@ export class PartialFile {
     await rm(this.#notePath, { force: true });
   }
 
-  /** Removes the download and throws, where there is a problem that a resume could not mend. */
+  /** If there is a problem that resuming cannot fix, removes the download and throws. */
   async dropFor(problem: NodeError | undefined): Promise<void> {
     if (problem === undefined) return;
     await this.remove();
@@ -79,7 +79,7 @@ const magic = new TextEncoder().encode("GGUF");
 /** Bytes that are needed to tell whether a file is a GGUF. */
 export const headLength = magic.length;
 
-/** What is wrong with the first bytes of a model, where something is. */
+/** The error if the first bytes are not those of a GGUF. */
 export function headProblem(head: Uint8Array, host: string): NodeError | undefined {
   if (magic.every((byte, at) => head[at] === byte)) return undefined;
   const shown = JSON.stringify(new TextDecoder().decode(head.slice(0, 16)));
@@ -109,7 +109,7 @@ export function checkLength(
   );
 }
 
-/** How many bytes a file of unknown length may have, so that `reserve` is left free on the disk. */
+/** Size limit for a file of unknown length, so that `reserve` stays free on the disk. */
 export async function roomForUnsized(folder: string, reserve: number): Promise<number> {
   return Math.max(0, (await freeBytes(folder)) - reserve);
 }
@@ -131,7 +131,7 @@ export async function checkRoom(folder: string, bytes: number, source: string): 
 const pollMs = 250;
 
 interface DownloadLock extends Disposable {
-  /** Says that the file is complete, so that the lock file is removed with the lock. */
+  /** The file is complete: the lock file is removed with the lock. */
   done(): void;
 }
 
@@ -173,7 +173,7 @@ function tryLock(path: string): Database | undefined {
   } catch (error) {
     database.close();
     const isBusy = hasCode(error, "SQLITE_BUSY");
-    // The other process has completed the file and removed the lock file just now.
+    // The other process may have just completed the file and removed the lock file.
     if (isBusy || !existsSync(path)) return undefined;
     throw error;
   }

@@ -1,4 +1,4 @@
-/** Which redirects are followed: never into a nearer network than that of the named source (SSRF), and never from https to http. */
+/** Checks redirects: none to a nearer network than the source's (SSRF), none from https to http. */
 import { lookup as lookUp } from "node:dns/promises";
 import { BlockList, isIP, isIPv6 } from "node:net";
 import { NodeError } from "../../core/errors.ts";
@@ -9,7 +9,7 @@ export interface Redirect {
   to: string;
 }
 
-/** Resolves a host name; none where it is unknown. */
+/** Resolves a host name; empty if it is unknown. */
 export type Lookup = (hostname: string) => Promise<readonly string[]>;
 
 const byDns: Lookup = (hostname) =>
@@ -37,7 +37,7 @@ export async function checkRedirect(
   if (target.hostname === start.hostname) return;
   const place = Math.max(farthest, ...(await nearnessOf(target, lookup)));
   if (place === farthest) return;
-  // Every address of the source must be as near: a hostile name could have one near address beside others.
+  // Every address of the source must be as near: a hostile name may mix near and far ones.
   if (place <= Math.min(nearest, ...(await nearnessOf(start, lookup)))) return;
   throw refusal(
     `${way} ${target.host}, which is ${places[place]}: a source that is not there is not followed to it. Name that address as the source if you mean it.`,

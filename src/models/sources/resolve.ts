@@ -1,4 +1,4 @@
-/** Turns a model's `source` into a file on disk, fetching or making it where it is not there yet. */
+/** Resolves a model's `source` to a file on disk, downloading or creating it if needed. */
 import { stat } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { NodeError } from "../../core/errors.ts";
@@ -18,7 +18,7 @@ import { findFetched } from "./origin.ts";
 import { prepareFetched, prepareStarterChat, prepareStarterEmbedding } from "./starter.ts";
 
 export interface ResolveOptions extends DownloadOptions {
-  /** What relative paths start from. */
+  /** Base of relative paths. */
   baseDir: string;
 }
 
@@ -32,14 +32,14 @@ export async function resolveSource(source: string, options: ResolveOptions): Pr
   return path;
 }
 
-/** What the starter models are called in the models folder. */
+/** File names of the starter models in the models folder. */
 const starterFiles: Readonly<Record<string, string>> = {
   "starter:chat": starterChat.file,
   "starter:embedding": starterEmbedding.file,
   [starterGteSmall.source]: starterGteSmall.file,
 };
 
-/** The file that a source stands for, where it is there; nothing is fetched or made. */
+/** The file of a source if it exists; nothing is downloaded or created. */
 export async function findSource(
   source: string,
   { folder, baseDir }: Pick<ResolveOptions, "folder" | "baseDir">,
@@ -51,7 +51,7 @@ export async function findSource(
   return (await sizeOf(first)) === undefined ? undefined : first;
 }
 
-/** Of a model in several files the first, which stands for all of them. */
+/** For a model in several files, returns the first. */
 async function existingFile(path: string, source: string): Promise<string> {
   const files = partsOf(path);
   const [first = path] = files;
@@ -68,26 +68,26 @@ async function existingFile(path: string, source: string): Promise<string> {
 
 export interface AutoOptions {
   folder: string;
-  /** Says how many of the files are chat models, and which of them suits this machine. */
+  /** Counts the chat models among the files, and picks the one that suits this machine. */
   pickChatFile: (
     paths: readonly string[],
   ) => Promise<{ candidates: number; file: string | undefined }>;
 }
 
 const starterStem = starterChat.file.replace(/[\w-]+\.gguf$/, "");
-/** The starter model, and what earlier versions quantized it to. */
+/** The starter model, and its quantized files from earlier versions. */
 const ownFiles = [starterChat.file, ...quantizations.map((type) => `${starterStem}${type}.gguf`)];
 
-/** A quantized file is not a candidate beside the model that it was made from. */
+/** Files that the user pulled. A quantized file is not a candidate beside its original. */
 const isPulled = (file: string): boolean => !ownFiles.includes(file) && !isQuantized(file);
 
-/** What `source = "auto"` stands for: the best model at hand, or the starter model. */
+/** Resolves `source = "auto"`: the best pulled model, or the starter model. */
 export async function autoSource(
   type: ModelType,
   options: AutoOptions,
 ): Promise<{ source: string; why: string }> {
   if (type === "embedding") {
-    // A collection can be searched only with the model that embedded it, so a pulled one must not replace it.
+    // A collection needs the model that embedded it, so a pulled one must not replace it.
     return { source: "starter:embedding", why: "the starter model; name another to change it" };
   }
   const { folder, pickChatFile } = options;

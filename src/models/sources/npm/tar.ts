@@ -1,22 +1,22 @@
 /**
- * Reads a tar archive as it comes, entry by entry. Written by hand: Bun.Archive holds the whole archive in
- * memory, a model's may have gigabytes, and node-tar brings five packages to unpack into folders.
+ * Streaming tar reader. Written by hand: Bun.Archive holds the whole archive in memory, which may
+ * be gigabytes for a model, and node-tar brings five packages to unpack into folders.
  */
 import { NodeError } from "../../../core/errors.ts";
 
 interface TarEntry {
-  /** Without the archive's own top folder. */
+  /** Without the archive's top folder. */
   name: string;
   size: number;
 }
 
-/** Says where an entry's bytes go, or nothing where they go nowhere. */
+/** Returns a writer for an entry's bytes, or undefined to skip it. */
 export type EntrySink = (entry: TarEntry) => ((bytes: Uint8Array) => Promise<void>) | undefined;
 
 const block = 512;
 /** A package has a few thousand. */
 const mostEntries = 200_000;
-/** A header that only says a long name. */
+/** Size limit of an entry that holds a long name. */
 const longestName = 1 << 16;
 
 export class TarReader {
@@ -26,7 +26,7 @@ export class TarReader {
   #left = 0;
   #padding = 0;
   #sink: ((bytes: Uint8Array) => Promise<void>) | undefined;
-  /** What the next entry is called and how long it is, where a header before it says so. */
+  /** Name and size of the next entry, if an extended header gives them. */
   #next: { name?: string; size?: number } = {};
 
   constructor(sinkFor: EntrySink) {
@@ -78,7 +78,7 @@ export class TarReader {
     if (isFile) this.#sink = this.#sinkFor({ name: name.replace(/^[^/]*\//, ""), size });
   }
 
-  /** pax (`x`) and GNU (`L`) say a long name in an entry of its own, before the file's. */
+  /** pax (`x`) and GNU (`L`) store a long name in an entry before the file's own. */
   #readName(type: string, size: number): (bytes: Uint8Array) => Promise<void> {
     if (size > longestName) throw broken();
     let text = "";
@@ -106,7 +106,7 @@ function nameIn(header: Uint8Array): string {
   return prefix === "" ? text(0, 100) : `${prefix}/${text(0, 100)}`;
 }
 
-/** Octal digits; of long files the bytes themselves, after a first that is 0x80. */
+/** Octal digits, or for large files a binary number after a 0x80 byte. */
 function numberIn(bytes: Uint8Array): number {
   if (bytes[0] === 0x80) {
     return checkedSize(bytes.subarray(1).reduce((sum, byte) => sum * 256 + byte, 0));
@@ -123,7 +123,7 @@ function checkedSize(size: number): number {
   throw broken();
 }
 
-/** The sum of the bytes, with spaces for the sum itself. */
+/** Verifies the checksum, in which the checksum field counts as spaces. */
 function isHeader(header: Uint8Array): boolean {
   const sum = header.reduce((total, byte, at) => total + (at >= 148 && at < 156 ? 32 : byte), 0);
   return numberIn(header.subarray(148, 156)) === sum;
