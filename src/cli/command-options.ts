@@ -1,4 +1,4 @@
-/** What commands share: options and examples, the configuration that follows, and what a node is opened with. */
+/** Shared by commands: options, examples, reading the configuration, and the options of a node. */
 import { readFile } from "node:fs/promises";
 import { resolve } from "node:path";
 import { type Command, Option } from "commander";
@@ -15,26 +15,26 @@ import { everyone, type ModelOptions, openRightsOf } from "../node/node-settings
 import { createProgress } from "./progress.ts";
 import type { Shell } from "./shell.ts";
 
-/** The configuration file where nobody names another. */
+/** The default configuration file. */
 export const defaultFile = "paddock.toml";
 
-/** What help puts the options of the configuration under. */
+/** Heading of the configuration options in the help. */
 export const settingsGroup = "Settings (over the environment and the file):";
 
-/** Adds --config and an option for every setting that the command line may give. */
+/** Adds --config and an option for every setting that has one. */
 export function addConfigOptions(command: Command): Command {
   const config = `configuration file (default: ${defaultFile}, if it is there)`;
   command.addOption(new Option("--config <file>", config).helpGroup(settingsGroup));
   return addSettingOptions(command);
 }
 
-/** Adds an option for every setting that the command line may give. */
+/** Adds an option for every setting that has one. */
 export function addSettingOptions(command: Command): Command {
   for (const setting of settings) {
     const { flag, choices } = setting;
     if (flag === undefined) continue;
     const option = new Option(`--${flag} <value>`, helpOf(setting)).helpGroup(settingsGroup);
-    // For help and completions; what is wrong is said by the configuration, whatever the origin.
+    // For help and completions. Values are validated with the configuration, whatever their origin.
     if (choices.length > 0) option.argChoices = [...choices];
     command.addOption(option);
   }
@@ -45,7 +45,7 @@ export async function readConfig(shell: Shell, command: Command): Promise<Config
   return configFrom(shell, command, await readConfigFile(shell, command));
 }
 
-/** The same configuration again, from the same places; a file that was there must still be. */
+/** Reads the configuration again from the same places; throws if the file is gone. */
 export async function readConfigAgain(
   shell: Shell,
   command: Command,
@@ -58,7 +58,7 @@ export async function readConfigAgain(
   return configFrom(shell, command, file);
 }
 
-/** The configuration with the file as it was read. */
+/** The configuration from a file that was read. */
 export function configFrom(
   { env }: Pick<Shell, "env">,
   command: Command,
@@ -67,7 +67,7 @@ export function configFrom(
   return loadConfig({ ...given({ file }), env, flags: settingFlags(command) });
 }
 
-/** The settings that the command line gave, by their options' names. */
+/** The settings given on the command line, by option name. */
 export function settingFlags(command: Command): Record<string, string | undefined> {
   const options: Record<string, string | undefined> = command.opts();
   const flags: Record<string, string | undefined> = {};
@@ -77,7 +77,7 @@ export function settingFlags(command: Command): Record<string, string | undefine
   return flags;
 }
 
-/** The configuration file; undefined where there is none and nobody named one. */
+/** The configuration file; undefined if none is named and the default does not exist. */
 export async function readConfigFile(
   { cwd, env }: Pick<Shell, "cwd" | "env">,
   command: Command,
@@ -97,11 +97,11 @@ export interface OpenSecrets {
   path: string;
   /** Names of the secrets in it. */
   keys: string[];
-  /** As `chmod` writes them: `644`. */
+  /** In octal: `644`. */
   rights: string;
 }
 
-/** A configuration file with secrets that everyone on the machine can read; undefined where it is none. */
+/** The secrets of a configuration file that everyone on the machine can read, if any. */
 export function openSecretsIn(
   { cwd }: Pick<Shell, "cwd">,
   file: { path: string; text: string } | undefined,
@@ -113,13 +113,13 @@ export function openSecretsIn(
   return rights === undefined ? undefined : { path, keys, rights };
 }
 
-/** As commander names the value of `--data-dir`. */
+/** Commander's name for the value of `--data-dir`. */
 const camelCase = (flag: string): string =>
   flag.replace(/-(\w)/g, (_, letter: string) => letter.toUpperCase());
 
 const examples = new WeakMap<Command, readonly string[]>();
 
-/** Adds command lines that a person can copy, for the help and the reference. */
+/** Adds example command lines to the help and the reference. */
 export function addExamples(command: Command, ...lines: readonly string[]): Command {
   examples.set(command, lines);
   const heading = lines.length === 1 ? "Example" : "Examples";
@@ -131,7 +131,7 @@ export function addExamples(command: Command, ...lines: readonly string[]): Comm
 
 export const examplesOf = (command: Command): readonly string[] => examples.get(command) ?? [];
 
-/** What a node, or a part of one, is opened with. */
+/** Options to open a node, or a part of one. */
 export const nodeOptions = (shell: Shell, config: Config, log: Log): ModelOptions => ({
   config,
   baseDir: shell.cwd,

@@ -1,4 +1,4 @@
-/** `paddock completions`: a script that teaches a shell the whole command line. */
+/** `paddock completions`: prints a completion script for a shell. */
 import { Argument, Command } from "commander";
 import { addExamples } from "./command-options.ts";
 import type { Shell } from "./shell.ts";
@@ -22,13 +22,13 @@ export function completionsCommand(shell: Shell): Command {
   });
 }
 
-/** A command that people may type, with what may follow it. */
+/** A command, with what can follow it. */
 interface CompletedCommand {
   /** The words after `paddock`, joined by spaces; empty for the program itself. */
   path: string;
   commands: readonly { name: string; description: string }[];
   options: readonly CompletedOption[];
-  /** What its first argument may be; empty: files, or whatever it takes. */
+  /** Values of its first argument; empty: files, or free text. */
   choices: readonly string[];
 }
 
@@ -40,7 +40,7 @@ interface CompletedOption {
   choices: readonly string[];
 }
 
-/** The paths of all commands, as a script's loop over the words meets them: what came before, a space, the next word. */
+/** Paths of all commands as the scripts match them: the previous words, a space, the next word. */
 const typedPaths = (tree: readonly CompletedCommand[]): string[] =>
   tree
     .filter(({ path }) => path !== "")
@@ -63,7 +63,7 @@ function commandTree(command: Command, path: readonly string[] = []): CompletedC
   return [own, ...inner.flatMap((child) => commandTree(child, [...path, child.name()]))];
 }
 
-/** Needs nothing beside bash itself. */
+/** Needs nothing besides bash itself. */
 function bashCompletions(tree: readonly CompletedCommand[]): string {
   const known = typedPaths(tree).map(quoted);
   return `# Completions of paddock for bash: source <(paddock completions bash)
@@ -104,7 +104,7 @@ ${lines.map((line) => `        ${line}`).join("\n")}
 
 const wordList = (list: readonly string[]): string => quoted(list.join(" "));
 
-/** As a file of the function path, or as something to source. */
+/** Works as a file in `fpath`, or sourced. */
 function zshCompletions(tree: readonly CompletedCommand[]): string {
   const known = typedPaths(tree).map(quoted);
   return `#compdef paddock

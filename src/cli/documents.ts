@@ -1,4 +1,4 @@
-/** `paddock documents`: what was uploaded, when the node has lost sight of it. */
+/** `paddock documents`: recovers uploads that the registry has lost. */
 import { Command } from "commander";
 import { recoverDocuments } from "../node/documents/node-documents.ts";
 import { addConfigOptions, addExamples, readConfig } from "./command-options.ts";

@@ -1,4 +1,4 @@
-/** `paddock ingest`: documents into the node's collection, once or for as long as they change. */
+/** `paddock ingest`: adds documents to the node's collection, once or whenever they change. */
 import { resolve } from "node:path";
 import { watch } from "chokidar";
 import { Command } from "commander";
@@ -84,7 +84,7 @@ export function ingestCommand(shell: Shell): Command {
   });
 }
 
-/** Says whether everything could be read. */
+/** Returns whether everything could be read. */
 async function ingestOnce(
   shell: Shell,
   config: Config,
@@ -125,7 +125,7 @@ async function ingestOnce(
     dryRun: flags.dryRun === true,
   };
   shell.print(flags.json === true ? summaryJson(summary, outcome) : summaryLines(summary, outcome));
-  // With --prune, what is not there may be what was removed.
+  // With --prune, missing paths may be those whose documents were removed.
   const missing = flags.prune === true && removed.length > 0 ? 0 : found.missing.length;
   return summary.failed.length + found.unlisted.length + missing === 0;
 }
@@ -147,7 +147,7 @@ async function findDocuments(
   return { ...found, documents: [...found.documents, input] };
 }
 
-/** With --prune, documents whose files are gone; and the node's own handbook, once there is something else. */
+/** Removes documents whose files are gone (--prune), and the handbook once there is another. */
 async function removeGone(
   { repository }: Target,
   { documents, covers, origin }: FoundFiles,
@@ -157,7 +157,7 @@ async function removeGone(
   const there = new Set(documents.map(({ name }) => name));
   const ownDocuments = added.length + changed.length > 0;
   const isOurs = ({ hash }: StoredDocument): boolean =>
-    // One that was interrupted holds two versions, and so no one digest.
+    // After an interrupted run, a document has two versions and so no single digest.
     hash === undefined || originIn(hash) === origin;
   const isGone = (document: StoredDocument): boolean =>
     !there.has(document.name) &&
@@ -168,25 +168,25 @@ async function removeGone(
   return gone;
 }
 
-/** Runs, and again whenever files change, one run after the other, until the process is asked to stop. */
+/** Runs once, and again whenever files change, until the process is asked to stop. */
 async function follow(
   shell: Shell,
   paths: readonly string[],
   run: () => Promise<boolean>,
 ): Promise<void> {
-  // Globs are followed by the folder that they begin in, and a link that was named by both its ends.
+  // A glob is watched at its base folder, and a named link at both its ends.
   const named = paths.map((path) => resolve(shell.cwd, globBase(path)));
   const roots = [...new Set([...named, ...(await namedRoots(paths, shell.cwd))])];
   const watcher = watch(roots, {
     ignoreInitial: true,
-    // Else a link would have all that it leads to watched, and that may be the whole disk.
+    // Otherwise a link could lead to watching the whole disk.
     followSymlinks: false,
-    // The roots themselves were asked for, whatever they are called.
+    // The roots were named explicitly, so their own names are not checked.
     ignored: (path) =>
       isLeftAlone(path.slice(roots.find((root) => path.startsWith(root))?.length ?? 0)),
     awaitWriteFinish: { stabilityThreshold: 200, pollInterval: 50 },
   });
-  // The first run comes once the watcher sees everything, so that no change falls between.
+  // The first run starts once the watcher is ready, so that no change is missed.
   await new Promise<void>((resolve) => watcher.once("ready", resolve));
   let changed = true;
   let wake = (): void => {};
@@ -218,9 +218,9 @@ async function follow(
 interface IngestOutcome {
   /** Documents that were removed. */
   removed: readonly string[];
-  /** Files of folders that no reader knows, by extension. */
+  /** Number of files in folders that cannot be read, by extension. */
   skipped: ReadonlyMap<string, number>;
-  /** What is there and was not taken, with the reason. */
+  /** Files that were not ingested, with the reason. */
   leftOut: readonly { path: string; reason: string }[];
   seconds: number;
   collection: string;
@@ -229,7 +229,7 @@ interface IngestOutcome {
   dryRun: boolean;
 }
 
-/** Of what was left out; more would hide what was done. */
+/** Most left-out files to print: more would hide the result. */
 const mostNamed = 20;
 
 function summaryLines(summary: IngestSummary, outcome: IngestOutcome): string {
@@ -273,7 +273,7 @@ function summaryLines(summary: IngestSummary, outcome: IngestOutcome): string {
   return `${lines.join("\n")}\n`;
 }
 
-/** Documents by what became of them, and how many passages that made. */
+/** Documents by outcome, and numbers of passages. */
 function summaryJson(summary: IngestSummary, outcome: IngestOutcome): string {
   const { added, changed, unchanged, empty, failed, embedded, reused, unreadable } = summary;
   const { removed, skipped, leftOut, seconds, collection, total, dryRun } = outcome;

@@ -1,4 +1,4 @@
-/** `paddock init`: a configuration file that says all there is to set, fitted to this machine. */
+/** `paddock init`: writes a commented configuration file that fits this machine. */
 import { writeFile } from "node:fs/promises";
 import { availableParallelism, totalmem } from "node:os";
 import { basename, resolve } from "node:path";
@@ -20,7 +20,7 @@ interface InitFlags {
   stdout?: boolean;
 }
 
-/** What a person looks for first. */
+/** The keys that users look for first. */
 const alwaysSet = ["host", "port", "data_dir"];
 
 export function initCommand(shell: Shell): Command {
@@ -72,7 +72,7 @@ async function fittedTemplate(
   { model }: InitFlags,
   flags: Readonly<Record<string, string | undefined>>,
 ): Promise<string> {
-  // The environment stays in the environment: it goes over the file, and may hold keys.
+  // Without the environment, which overrides the file anyway and may contain keys.
   const config = loadConfig({ env: {}, flags });
   const values = new Map(alwaysSet.map((key) => [key, valueAt(config, [key])]));
   values.set("engine.threads", (await threadBudget(config.engine.threads)).threads);
@@ -108,7 +108,7 @@ async function readModel(cwd: string, source: string): Promise<GivenModel> {
 
 const isStarter = (source: string): boolean => source.startsWith("starter:");
 
-/** The starter models, and a reranking model that an option names, with the given one in the place of the one of its kind. */
+/** The starter models and a configured reranker; the given model replaces the one of its type. */
 function modelsFor(
   { models }: Config,
   given: GivenModel | undefined,

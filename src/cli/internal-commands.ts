@@ -1,4 +1,4 @@
-/** Hidden commands that the program runs in processes of their own, which may crash; not for people. */
+/** Hidden commands that the program runs in separate processes, since they may crash. */
 import { constants, setPriority } from "node:os";
 import { Command } from "commander";
 import type { LogFields } from "../core/log.ts";
@@ -38,11 +38,11 @@ export function quantizeCommand(): Command {
     .option("--low-priority")
     .action(
       async (input: string, output: string, name: string, threads: string, { lowPriority }) => {
-        // It goes on for minutes in native code, where it hears of nobody's end.
+        // Native code runs for minutes, and would not notice that the parent has ended.
         endWithParentProcess();
-        // Before the quantiser starts its threads, which have the priority of who started them.
+        // Before the quantizer starts its threads, which inherit the priority.
         if (lowPriority === true) setPriority(constants.priority.PRIORITY_LOW);
-        // One that pauses would not notice that its node has ended.
+        // A paused process would not notice that its node has ended.
         endWithParentProcess();
         const type = quantizations.find((known) => known === name);
         if (type === undefined)
@@ -52,7 +52,7 @@ export function quantizeCommand(): Command {
     );
 }
 
-/** `paddock system-info`: prints what llama.cpp says of the CPU library that it loads here. */
+/** `paddock system-info`: prints llama.cpp's description of its CPU library. */
 export function createSystemInfoCommand(shell: Shell): Command {
   return new Command(systemInfoCommand).action(async () => {
     const { readSystemInfo } = await import("../engine/backend.ts");

@@ -1,4 +1,4 @@
-/** `paddock licenses`: the licence notices of everything that the program is made of. */
+/** `paddock licenses`: prints the licence notices of everything in the program. */
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { Command } from "commander";
@@ -28,7 +28,7 @@ export function licensesCommand(shell: Shell): Command {
   });
 }
 
-/** The executable has them inside; from a clone they are read from the installed packages. */
+/** From the executable itself, or in a clone from the installed packages. */
 async function programNotices(): Promise<readonly Notice[]> {
   if (executable !== undefined) return await unpackNotices(executable.notices.path);
   const root = join(import.meta.dir, "..", "..");

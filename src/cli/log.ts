@@ -8,7 +8,7 @@ import { printable } from "./printing.ts";
 const standardError = 2;
 
 export interface LevelledLog extends Log {
-  /** How much is written from now on. */
+  /** Changes the level from now on. */
   setLevel(level: string): void;
 }
 
@@ -35,12 +35,12 @@ export function createLog(level: string, isTerminal: boolean): LevelledLog {
   };
 }
 
-/** For a command that serves nobody: it prints what it does, so its log says only what is wrong, unless more is wanted. */
+/** For commands other than `serve`: they print what they do, so `info` is raised to `warn`. */
 export function createCommandLog({ log_level: level }: Config, isTerminal: boolean): Log {
   return createLog(level === "info" ? "warn" : level, isTerminal);
 }
 
-/** The fields with every text in them printable: they name what callers and files are called. */
+/** Makes all strings printable: fields contain names from callers and files. */
 function printed(value: unknown): unknown {
   if (typeof value === "string") return printable(value);
   if (Array.isArray(value)) return value.map(printed);
@@ -48,11 +48,11 @@ function printed(value: unknown): unknown {
   return Object.fromEntries(Object.entries(value).map(([name, field]) => [name, printed(field)]));
 }
 
-/** Errors and the like are for the serializers. */
+/** Errors and class instances are left to the serializers. */
 const isPlain = (value: unknown): value is object =>
   typeof value === "object" && value !== null && Object.getPrototypeOf(value) === Object.prototype;
 
-/** An error as the log shows it: what happened and where, and nothing that a caller sent. */
+/** An error in the log: what happened and where, without anything that a caller sent. */
 export interface ErrorFields {
   type: string;
   message: string;
@@ -63,7 +63,7 @@ export interface ErrorFields {
 const longest = 500;
 const mostCauses = 5;
 
-/** Other fields of errors are left out: libraries put requests, answers and headers there. */
+/** Other fields of errors are omitted: libraries put requests, answers and headers there. */
 export function errorFields(error: unknown, depth = 0): ErrorFields | string {
   if (!(error instanceof Error)) return `thrown: ${typeof error}`;
   const { cause } = error;
@@ -77,7 +77,7 @@ export function errorFields(error: unknown, depth = 0): ErrorFields | string {
   };
 }
 
-/** A parser quotes the text that it could not read, which is somebody's. */
+/** Hides the text that a parser quotes, which may be private. */
 function messageOf(error: Error): string {
   const message =
     error instanceof SyntaxError

@@ -1,4 +1,4 @@
-/** `paddock mcp`: documents for an editor or an agent, over MCP on standard input and output. */
+/** `paddock mcp`: serves documents to an editor or agent, over MCP on standard input and output. */
 import { existsSync } from "node:fs";
 import { Command } from "commander";
 import { ApiClient } from "../client/api-client.ts";
@@ -41,7 +41,7 @@ const forPeople =
 async function serveHere(shell: Shell, command: Command): Promise<void> {
   const config = await readConfig(shell, command);
   const dataDir = dataDirOf(config, shell.cwd);
-  // Editors start it in whatever folder they are in, which is not to be filled with models.
+  // Editors start it in any folder, which must not be filled with models.
   if (!existsSync(dataDir)) {
     throw new CommandError(
       `There is no data dir at ${dataDir}. Name the node's with --data-dir or PADDOCK_DATA_DIR, as an absolute path; 'paddock ingest PATH' makes one.`,
@@ -50,7 +50,7 @@ async function serveHere(shell: Shell, command: Command): Promise<void> {
   const log = createCommandLog(config, shell.isTerminal);
   const signal = shell.stopped;
   await using reader = new DocumentReader({ ...nodeOptions(shell, config, log), signal });
-  // An editor waits for the answers to its first questions, and not for a model.
+  // Not awaited: an editor's first requests are answered before the model is loaded.
   reader.documents(signal).catch((error: unknown) => {
     if (!signal.aborted) log.warn("documents cannot be searched yet", { reason: reasonOf(error) });
   });
@@ -81,13 +81,13 @@ interface RemoteOptions {
   key: string | undefined;
 }
 
-/** `http://host:8080`, with `/v1` or `/mcp` behind it or not. */
+/** Accepts `http://host:8080`, with or without `/v1` or `/mcp`. */
 export const mcpUrlOf = (url: string): string => `${baseUrlOf(url).replace(/\/(v1|mcp)$/, "")}/mcp`;
 
-/** Sends a running node one message over HTTP; undefined where there is nothing to answer. */
+/** Sends one message to a running node over HTTP; undefined if it has no answer. */
 function remoteNode({ url, key }: RemoteOptions) {
   const baseUrl = mcpUrlOf(url);
-  // A key goes to the server that was named, and to no other.
+  // A key is sent to the named server only.
   const client = new ApiClient({ baseUrl, key: () => key, redirect: "manual" });
   return async (
     body: object,

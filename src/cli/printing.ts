@@ -1,7 +1,7 @@
 /**
- * Text that is safe to show on a terminal: a model, a server or a file's name may hold what
- * moves the cursor, retitles the window or hides what follows. All that a command prints goes
- * through here, in a pipe too, since most pipes end in a terminal.
+ * Makes text safe to print on a terminal: output of a model, a server or a file name may contain
+ * control characters that move the cursor, retitle the window or hide text. Everything that a
+ * command prints goes through here, in a pipe too, since most pipes end in a terminal.
  */
 import { styleText } from "node:util";
 import type { Command } from "commander";
@@ -11,23 +11,23 @@ import { CommandError, type Shell } from "./shell.ts";
 export const printable = (text: string): string =>
   text.replaceAll("\r\n", "\n").replace(/[^\P{Cc}\n\t]/gu, "\uFFFD");
 
-/** The same for a name within a line: it ends no line, either. */
+/** The same for a name within a line: without line feeds and tabs too. */
 export const printableName = (name: string): string => name.replace(/\p{Cc}/gu, "\uFFFD");
 
-/** A value as JSON in which every control character is escaped; `JSON.stringify` leaves DEL and C1 as they are. */
+/** JSON with all control characters escaped; `JSON.stringify` does not escape DEL and C1. */
 export const printableJson = (value: unknown, indent?: number): string =>
   escapedJson(JSON.stringify(value, null, indent));
 
-/** JSON that means the same, with DEL and C1 escaped. */
+/** The same JSON, with DEL and C1 escaped. */
 export const escapedJson = (json: string): string =>
   json.replace(/[\u007f-\u009f]/g, (character) => `\\u00${character.charCodeAt(0).toString(16)}`);
 
-/** Colour for people, on a terminal that shows it. The text is made printable. */
+/** Colours for a terminal that supports them. The text is made printable. */
 export interface Style {
   good(text: string): string;
   bad(text: string): string;
   doubtful(text: string): string;
-  /** What matters less than what stands beside it. */
+  /** For secondary text. */
   faint(text: string): string;
   strong(text: string): string;
 }
@@ -86,7 +86,7 @@ export function toTable(rows: readonly Readonly<Record<string, string | number>>
   return `${lines.join("\n")}\n`;
 }
 
-/** Whether something is to be removed for good: --yes says so, else a person is asked. `action` follows "This would": `remove the model x.gguf`. */
+/** Confirms a removal: by --yes, or by asking. `action` follows "This would": `remove x.gguf`. */
 export async function isConfirmed(
   shell: Pick<Shell, "input" | "print" | "say">,
   command: Command,

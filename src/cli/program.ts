@@ -1,4 +1,4 @@
-/** The command line: argv to one command, and every failure to a message and an exit code. */
+/** The command line: runs a command, and turns failures into a message and an exit code. */
 import { Command, CommanderError } from "commander";
 import { ConfigError } from "../config/config-error.ts";
 import { NodeError, reasonOf } from "../core/errors.ts";
@@ -38,7 +38,7 @@ const commands = [
   licensesCommand,
 ] as const;
 
-/** What the process ends with; see docs/command-line.md. */
+/** Documented in docs/command-line.md. */
 const exitCodes = { done: 0, failed: 1, wrongUse: 2, interrupted: 130 } as const;
 
 export async function runProgram(shell: Shell, argv: readonly string[]): Promise<number> {
@@ -55,7 +55,7 @@ export async function runProgram(shell: Shell, argv: readonly string[]): Promise
   }
 }
 
-/** Every command with its options, none of them run. */
+/** All commands with their options; runs none. */
 export function createProgram(shell: Shell): Command {
   const program = new Command("paddock")
     .description("A lightweight node that serves a language model over HTTP.")
@@ -69,7 +69,7 @@ export function createProgram(shell: Shell): Command {
   return program;
 }
 
-/** Says what went wrong; returns the exit code. */
+/** Prints what went wrong; returns the exit code. */
 function report(shell: Shell, error: unknown): number {
   if (error instanceof CommanderError) {
     if (error.exitCode === 0) return exitCodes.done;
@@ -89,7 +89,7 @@ function report(shell: Shell, error: unknown): number {
   return exitCodes.failed;
 }
 
-/** Has a command and those under it write through the shell, and end by throwing. */
+/** Makes a command and its subcommands write to the shell, and throw instead of exiting. */
 function writeThrough(shell: Shell, command: Command): void {
   command
     .exitOverride()

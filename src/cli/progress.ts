@@ -1,4 +1,4 @@
-/** Progress of long work: one moving line on a terminal, else a few plain lines. */
+/** Shows progress: one moving line on a terminal, else a few plain lines. */
 import { byteSize } from "../core/byte-size.ts";
 import type { Progress, ProgressStep } from "../core/progress.ts";
 import { printableName } from "./printing.ts";
@@ -10,7 +10,7 @@ interface Work {
   label: string;
   total: number;
   unit: Unit;
-  /** What was done before. */
+  /** The amount done before. */
   from: number;
 }
 
@@ -19,7 +19,7 @@ const redrawMs = 100;
 /** Without a terminal, a line at each quarter is enough, and one a minute. */
 const plainSteps = 4;
 const plainEveryMs = 60_000;
-/** A rate is that of the last seconds: a connection that was fast an hour ago helps nobody. */
+/** Rates are averaged over this time, since older speeds do not predict the rest. */
 const recentMs = 10_000;
 
 export function createProgress({ isTerminal, say, draw }: Shell): Progress {
@@ -97,7 +97,7 @@ function lines(say: Shell["say"], work: Work): ProgressStep {
   };
 }
 
-/** How much a second is done lately. */
+/** The recent rate per second. */
 function pace(from: number): (done: number) => number {
   const marks = [{ at: performance.now(), done: from }];
   return (done) => {

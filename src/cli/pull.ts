@@ -1,4 +1,4 @@
-/** `paddock pull`: fetches a model, or an accelerator's libraries, so that a node that needs them finds them. */
+/** `paddock pull`: downloads a model, or the libraries of an accelerator. */
 import { join } from "node:path";
 import { Command } from "commander";
 import { isUpstream } from "../config/model-schema.ts";
@@ -31,7 +31,7 @@ interface Pulled {
   source: string;
   path: string;
   facts: ModelFacts;
-  /** The digest that it was checked against. */
+  /** The digest it was verified with. */
   sha256?: string;
 }
 
@@ -186,7 +186,7 @@ async function pullGpu(shell: Shell, source: string): Promise<PulledPackage[]> {
   return pulled;
 }
 
-/** CUDA where its own libraries are installed too; Vulkan needs nothing but the driver. */
+/** CUDA if its own libraries are installed too; Vulkan needs only the driver. */
 function choose(place: DevicePlace): Accelerator {
   const backends = findDevices(place).map(({ backend }) => backend);
   if (backends.includes("metal")) {
@@ -208,7 +208,7 @@ function named(source: string): Accelerator {
   throw new CommandError(`'${source}' must be gpu, gpu:cuda or gpu:vulkan.`);
 }
 
-/** The package that extends CUDA's is built with CUDA 12, for machines that have not 13. */
+/** The package that extends CUDA's is built with CUDA 12, for machines without 13. */
 function neededOf(backend: Accelerator, place: DevicePlace): readonly string[] {
   const [first, ...others] = packagesOf(backend, place);
   if (first === undefined) return [];

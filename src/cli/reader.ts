@@ -1,4 +1,4 @@
-/** `paddock reader`: reads and cuts documents for the process that started it; not for people. */
+/** `paddock reader` (internal): reads and splits documents for its parent process. */
 import { reasonOf } from "../core/errors.ts";
 import { cutDocument } from "../ingest/passages.ts";
 import { isUnreadable } from "../ingest/readers/limits.ts";
@@ -9,7 +9,7 @@ export interface ReaderChannel {
   listen(hear: (message: ToReader) => void): void;
 }
 
-/** Passages in one message. */
+/** Passages per message. */
 const page = 256;
 
 export function runReader({ send, listen }: ReaderChannel): void {

@@ -1,4 +1,4 @@
-/** `paddock reload`: the running node reads its configuration again, and the outcome is printed. */
+/** `paddock reload`: makes the running node reload its configuration, and prints the outcome. */
 import { platform } from "node:os";
 import { resolve } from "node:path";
 import { Command } from "commander";

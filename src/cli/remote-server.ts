@@ -1,8 +1,8 @@
-/** The server that `--url` names, for chat and MCP: its address, and why it did not answer. */
+/** The server of `--url`, for chat and MCP: its base URL, and its errors as messages. */
 import type { ApiError } from "../client/api-error.ts";
 import { NodeError, reasonOf } from "../core/errors.ts";
 
-/** Where the API is: without a path, `/v1` is meant. */
+/** The API's base URL. Without a path, `/v1` is added. */
 export function baseUrlOf(url: string): string {
   const parsed = URL.parse(url);
   if (parsed === null || !/^https?:$/.test(parsed.protocol)) {

@@ -1,11 +1,11 @@
-/** What a command may know of the process it runs in; main.ts alone makes one. */
+/** The process as commands see it: input, output, environment. Created by main.ts only. */
 
 import { NodeError } from "../core/errors.ts";
 import type { HandbookPage } from "../ingest/handbook.ts";
 import type { Processes } from "../node/running-node.ts";
 import type { Program } from "../subprocess/program.ts";
 
-/** What a person is told whose command cannot be done; it ends with exit code 1. */
+/** A failed command, with a message for the user; exits with code 1. */
 export class CommandError extends NodeError {
   constructor(message: string, options: ErrorOptions = {}) {
     super("invalid_request", message, options);
@@ -23,15 +23,15 @@ export interface Shell {
   handbook: () => Promise<readonly HandbookPage[]>;
   /** Whether stderr is a terminal. */
   isTerminal: boolean;
-  /** Whether what is printed may have colour. */
+  /** Whether output may have colour. */
   hasColour: boolean;
-  /** Writes to standard output: what the command was asked for, without control characters. */
+  /** Writes results to standard output, without control characters. */
   print(text: string): void;
-  /** The same for much of it: no faster than it is read. */
+  /** The same for large output, with back pressure. */
   printAll(texts: AsyncIterable<string>): Promise<void>;
-  /** Writes to standard error: messages, without control characters. */
+  /** Writes messages to standard error, without control characters. */
   say(text: string): void;
-  /** Writes to standard output as it is, colours included; text of others must be printable already. */
+  /** Writes to standard output unchanged, with colours; untrusted text must be made printable. */
   paint(text: string): void;
   /** The same to standard error, for progress that moves. */
   draw(text: string): void;
@@ -41,8 +41,8 @@ export interface Shell {
   /** This process, and how others are recognized and signalled. */
   processes: Processes;
   /**
-   * Calls back at SIGHUP, which ends the process where nobody listens. It still ends one whose
-   * terminal was closed. Windows has no such signal.
+   * Calls back at SIGHUP, which otherwise ends the process. It still ends one whose terminal was
+   * closed. Windows has no such signal.
    */
   onHangup(hear: () => void): Disposable;
   /** Fires when the process is asked to stop. */
@@ -50,12 +50,12 @@ export interface Shell {
 }
 
 interface ShellInput {
-  /** Whether a person sits at it. */
+  /** Whether it is interactive. */
   isTerminal: boolean;
-  /** Everything, as it comes. */
+  /** All input, as a stream. */
   stream(): AsyncIterable<Uint8Array>;
-  /** The next line that a person types. */
+  /** The next line that is typed. */
   line(): Promise<string>;
-  /** Standard input and output themselves, for what edits lines on a terminal. */
+  /** Standard input and output themselves, for line editing. */
   terminal(): { input: NodeJS.ReadableStream; output: NodeJS.WritableStream };
 }

@@ -1,7 +1,7 @@
-/** A bundle of the program: its entry points, and the packages that it and its page load files from. */
+/** Entry points of the program's bundle, and the packages that it and the page include. */
 import { join } from "node:path";
 
-/** The packages' folders. `plugins` are those of the build that is asked about. */
+/** Folders of the bundled packages. `plugins`: those of the build. */
 export async function bundledPackages(
   root: string,
   plugins: readonly Bun.BunPlugin[] = [],
@@ -13,7 +13,7 @@ export async function bundledPackages(
       build.onLoad({ filter: /[\\/]node_modules[\\/]/ }, ({ path }) => {
         const folder = packageFolderOf(path);
         if (folder !== undefined) folders.add(folder);
-        // Nothing is given back, so that the file is loaded as it would have been.
+        // Returns nothing, so that the file is loaded as usual.
         return undefined;
       });
     },
@@ -38,7 +38,7 @@ export function packageFolderOf(path: string): string | undefined {
   return /^.*[\\/]node_modules[\\/](?:@[^\\/]+[\\/])?[^\\/]+/.exec(path)?.[0];
 }
 
-/** What a bundle of the program begins with: the program, and each module that is a thread. */
+/** The program, and each module that runs as a thread. */
 const modules = [
   "main.ts",
   "parent-watch.ts",

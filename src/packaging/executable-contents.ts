@@ -1,7 +1,7 @@
-/** The files inside the executable. From source there are none; scripts/build.ts replaces this module. */
+/** The files inside the executable. scripts/build.ts replaces this module; from source, it is empty. */
 
 export interface PackedFile {
-  /** Path under the folder that it is written to. */
+  /** Path relative to the folder it is unpacked to. */
   name: string;
   /** The path inside the executable. */
   path: string;
@@ -12,12 +12,12 @@ export interface PackedFile {
 export interface ExecutableContents {
   commit: string;
   llamaRelease: string;
-  /** Libraries that must be files to be loaded. */
+  /** Libraries, which must be unpacked to be loaded. */
   native: readonly PackedFile[];
   handbook: readonly Pick<PackedFile, "name" | "path">[];
   /** The licence notices; see notices.ts. */
   notices: Pick<PackedFile, "path">;
-  /** The starter models, where it was built with them. */
+  /** The starter models, if it was built with them. */
   starter?: {
     /** The parts of the file, in order. */
     chat: readonly PackedFile[];

@@ -1,4 +1,4 @@
-/** The packages of llama.cpp's libraries for accelerators: their names, their version, and where they are. */
+/** Packages with llama.cpp's GPU libraries: their names, version and location. */
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { dependencies } from "../../package.json" with { type: "json" };
@@ -6,7 +6,7 @@ import type { EngineBackend } from "../core/models/engine-backends.ts";
 import { executable } from "./executable-contents.ts";
 import { gpuLibraries } from "./native-libraries.ts";
 
-/** The engine's own; libraries of another version are of another build. */
+/** Libraries must have the engine's version, since others are of another build. */
 export const engineVersion = dependencies["node-llama-cpp"];
 
 export const scope = "@node-llama-cpp";
@@ -24,13 +24,13 @@ const packages: Readonly<Record<string, Partial<Record<EngineBackend, readonly s
   "darwin-arm64": { metal: ["mac-arm64-metal"] },
 };
 
-/** Without the scope; the first is needed, the others extend it. */
+/** Without the scope. The first is required, the others extend it. */
 export const packagesOf = (
   backend: EngineBackend,
   { platform, arch }: { platform: string; arch: string },
 ): readonly string[] => packages[`${platform}-${arch}`]?.[backend] ?? [];
 
-/** All that there are for any platform. */
+/** For all platforms. */
 const gpuPackages: readonly string[] = Object.values(packages).flatMap((of) => [
   ...(of.cuda ?? []),
   ...(of.vulkan ?? []),
@@ -38,7 +38,7 @@ const gpuPackages: readonly string[] = Object.values(packages).flatMap((of) => [
 
 export interface FoundPackage {
   bins: string;
-  /** Undefined where it does not say. */
+  /** Undefined if it is not known. */
   version?: string;
 }
 
@@ -49,7 +49,7 @@ export function findPackage(name: string): FoundPackage | undefined {
   return { bins, ...(version === undefined ? {} : { version }) };
 }
 
-/** The libraries of a package that drive an accelerator; the rest of it is as in the CPU's package. */
+/** The GPU libraries of a package; its other files are the same as in the CPU package. */
 export function backendLibraries(bins: string): string[] {
   return readdirSync(bins, { recursive: true, encoding: "utf8" })
     .filter((path) => /ggml-(cuda|vulkan|metal)\.(so|dll|dylib)$/.test(path))
@@ -57,7 +57,7 @@ export function backendLibraries(bins: string): string[] {
     .sort();
 }
 
-/** Where `bun install` put it; the executable has no such folder. */
+/** Installed by `bun install`; the executable has no such folder. */
 function installed(name: string): string | undefined {
   const bins = join(import.meta.dir, "..", "..", "node_modules", scope, name, "bins");
   return existsSync(bins) ? bins : undefined;
@@ -72,7 +72,7 @@ function versionOf(manifest: string): string | undefined {
   }
 }
 
-/** Gives Bun a module for each package of libraries outside node_modules, since node-llama-cpp imports them as packages. */
+/** Registers packages outside node_modules with Bun, since node-llama-cpp imports them by name. */
 export function registerGpuPackages(): void {
   if (executable !== undefined) return;
   const found = gpuPackages.filter((name) => gpuLibraries(name) !== undefined);

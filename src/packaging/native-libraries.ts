@@ -1,4 +1,4 @@
-/** Native libraries: in the installed packages, or in the folder that the executable unpacks them to. */
+/** Locates native libraries: in installed packages, or unpacked from the executable. */
 import {
   chmodSync,
   closeSync,
@@ -24,23 +24,23 @@ export interface ProgramFolders {
   programFolder: string;
 }
 
-/** A thread has its own copy of this module, and finds the folders under this name. */
+/** A thread has its own copy of this module, and reads the folders under this name. */
 const threadDataName = "paddock program folders";
 
 let folder: string | undefined;
 let gpuFolder: string | undefined;
 
-/** Sets where the program is and may unpack; nothing is unpacked before a library is needed. */
+/** Sets the program's folders. Nothing is unpacked before a library is needed. */
 export function setProgramFolders(given: ProgramFolders): void {
   setEnvironmentData(threadDataName, JSON.stringify(given));
 }
 
-/** Sets a folder with the packages of GPU libraries, which is searched first. */
+/** Sets a folder with packages of GPU libraries, which is searched first. */
 export function useGpuLibraries(path: string | undefined): void {
   gpuFolder = path;
 }
 
-/** The folder of the libraries inside the executable; undefined where packages hold them. */
+/** The folder of the unpacked libraries; undefined if they are in installed packages. */
 export function nativeFolder(): string | undefined {
   const folders = programFolders();
   if (executable === undefined || folders === undefined) return undefined;
@@ -55,7 +55,7 @@ export function pulledFolder(): string | undefined {
   return cacheFolder === undefined ? undefined : join(cacheFolder, "gpu");
 }
 
-/** The `bins` folder of a package with GPU libraries: where the configuration says, beside the program, or pulled. */
+/** The `bins` folder of a GPU package: as configured, beside the program, or pulled. */
 export function gpuLibraries(name: string): string | undefined {
   const folders = [gpuFolder, programFolders()?.programFolder, pulledFolder()].filter(
     (path) => path !== undefined,
@@ -76,7 +76,7 @@ export interface CacheSystem {
   home: string;
 }
 
-/** The folder that the executable unpacks to: `PADDOCK_CACHE_DIR`, else a folder in the platform's cache folder. */
+/** The folder to unpack to: `PADDOCK_CACHE_DIR`, else one in the platform's cache folder. */
 export function cacheFolder({ env, platform, home }: CacheSystem): string {
   const given = env.PADDOCK_CACHE_DIR;
   if (given !== undefined && given !== "") return given;
@@ -94,13 +94,13 @@ const ownerOnly = 0o700;
 
 export interface UnpackOptions {
   files: readonly PackedFile[];
-  /** The cache folder; it is made where it does not exist. */
+  /** The cache folder; created if needed. */
   folder: string;
-  /** The user that the process runs as; undefined where the platform has none. */
+  /** The user id of the process; undefined on platforms without one. */
   user: number | undefined;
 }
 
-/** Unpacks files into a folder named by their content, atomically and for their owner only; they are checked at each use. */
+/** Unpacks files atomically into an owner-only folder named by digest; checks them each time. */
 export function unpack({ files, folder, user }: UnpackOptions): string {
   const target = join(folder, `${prefix}${idOf(files)}`);
   try {
@@ -135,7 +135,7 @@ function isWhole(folder: string, files: readonly PackedFile[]): boolean {
 const digestOf = (path: string): string =>
   new Bun.CryptoHasher("sha256").update(readFileSync(path)).digest("hex");
 
-/** Writes to a temporary folder and renames it; of two processes the second finds it there. */
+/** Writes to a temporary folder and renames it. Of two processes, the second finds it. */
 function write(target: string, files: readonly PackedFile[]): void {
   const aside = `${target}.${crypto.randomUUID()}.part`;
   try {
@@ -182,7 +182,7 @@ function checkOwner(folder: string, user: number | undefined): void {
   if ((mode & 0o077) !== 0) chmodSync(folder, ownerOnly);
 }
 
-/** Removes folders of other versions, and temporary ones of starts that were killed. */
+/** Removes folders of other versions, and temporary ones of killed processes. */
 function removeOthers(folder: string, target: string): void {
   for (const name of readdirSync(folder)) {
     const path = join(folder, name);
@@ -190,7 +190,7 @@ function removeOthers(folder: string, target: string): void {
     try {
       rmSync(path, { recursive: true, force: true });
     } catch {
-      // On Windows files in use cannot be removed: that version still runs, and a later start removes it.
+      // On Windows, files in use cannot be removed; a later start removes them.
     }
   }
 }

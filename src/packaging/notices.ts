@@ -1,4 +1,4 @@
-/** The licence notices of everything that the program is made of. */
+/** Gathers the licence notices of everything in the program. */
 import { existsSync } from "node:fs";
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -6,7 +6,7 @@ import { bundledPackages } from "./bundle.ts";
 
 interface GatherOptions {
   root: string;
-  /** Folders of packages beside those of the bundle: native libraries, starter models. */
+  /** Package folders besides those of the bundle: native libraries, starter models. */
   folders?: readonly string[];
   plugins?: readonly Bun.BunPlugin[];
 }
@@ -32,12 +32,12 @@ export async function installedLibraries(root: string): Promise<string[]> {
   return (await readdir(folder)).map((name) => join(folder, name));
 }
 
-/** What a package holds of another project, with a description of its own. */
+/** Copies of other projects inside a package, with their own package.json. */
 function copiesIn(folder: string): string[] {
   return /[\\/]usearch$/.test(folder) ? [join(folder, "numkong")] : [];
 }
 
-/** What comes in no package of its own. scripts/notices.ts writes the texts. */
+/** Projects without a package. scripts/notices.ts writes the texts. */
 async function noticesOfNoPackage(root: string): Promise<Notice[]> {
   const described = async (...path: string[]): Promise<unknown> =>
     JSON.parse(await readFile(join(root, "node_modules", ...path), "utf8"));
@@ -69,13 +69,13 @@ async function noticesOfNoPackage(root: string): Promise<Notice[]> {
 export interface Notice {
   name: string;
   version: string;
-  /** As its author names it: an SPDX expression as a rule. Empty where it names none. */
+  /** As declared, usually an SPDX expression. Empty if none is declared. */
   license: string;
-  /** The licence and what has to be said with it; empty where no file has it. */
+  /** The licence with its notices; empty if there is no file. */
   text: string;
 }
 
-/** `LICENSE`, `LICENCE.md`, `COPYING`, `NOTICE`, and `bundle.js.LICENSE.txt` for what a bundle holds. */
+/** `LICENSE`, `LICENCE.md`, `COPYING`, `NOTICE`, and `bundle.js.LICENSE.txt` for a bundle. */
 const licenseFile = /^(?:.+\.)?(?:licen[cs]e|copying|notice)(?:[.-][a-z0-9-]+)*$/i;
 const isCode = /\.(?:[cm]?[jt]sx?|json|map)$/i;
 
@@ -94,7 +94,7 @@ export async function packageNotice(folder: string): Promise<Notice> {
   };
 }
 
-/** A licence as it is to be printed: lines that end alike, and nothing around it. */
+/** A licence for printing, with uniform line ends and trimmed. */
 async function licenseText(path: string): Promise<string> {
   const text = await readFile(path, "utf8");
   return text
@@ -103,7 +103,7 @@ async function licenseText(path: string): Promise<string> {
     .replace(/^\n+|\s+$/g, "");
 }
 
-/** The field as it is written today, or as packages of long ago have it. */
+/** The `license` field, or the older forms. */
 function declaredLicense(described: unknown): string {
   const several = valueAt(described, "licenses");
   const each = Array.isArray(several) ? several : [];
@@ -114,7 +114,7 @@ function declaredLicense(described: unknown): string {
   );
 }
 
-/** A text inside a parsed file; empty where there is none. */
+/** A string in a parsed file; empty if there is none. */
 function textAt(value: unknown, ...path: readonly string[]): string {
   const found = valueAt(value, ...path);
   return typeof found === "string" ? found : "";

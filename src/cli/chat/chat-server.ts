@@ -1,4 +1,4 @@
-/** The server that a chat talks with: a node of Paddock, or any other of the OpenAI API. */
+/** Client of a chat's server: a Paddock node, or any other server of the OpenAI API. */
 import { ApiClient, type ChatRequest } from "../../client/api-client.ts";
 import { ApiError } from "../../client/api-error.ts";
 import { readChunks } from "../../client/event-stream.ts";
@@ -22,7 +22,7 @@ export interface ChatServerOptions {
 export interface FoundPassage {
   source: string;
   score: number;
-  /** Where it comes from, where the server says so. */
+  /** Document and heading, if the server reports them. */
   place?: string;
 }
 
@@ -37,12 +37,12 @@ export class ChatServer {
     this.#client = new ApiClient({
       baseUrl: this.#baseUrl,
       key: () => key,
-      // A key goes to the server that was named, and to no other.
+      // A key is sent to the named server only.
       redirect: "manual",
     });
   }
 
-  /** The models to chat with: a node says which those are, other servers name all they have. */
+  /** The chat models of a node; all models of another server, which does not report types. */
   async chatModels(signal: AbortSignal): Promise<string[]> {
     const { data } = await this.#read(this.#client.models({ signal }), readModelList, "/models");
     const types = await this.#modelTypes(signal);
@@ -52,7 +52,6 @@ export class ChatServer {
       : names.filter((name) => (types.get(name) ?? "chat") === "chat");
   }
 
-  /** Ends where the answer does. */
   async *answer(request: ChatRequest, signal: AbortSignal): AsyncGenerator<AnswerPiece> {
     const response = await this.#asked(this.#client.requestChatStream(request, { signal }));
     const type = response.headers.get("content-type") ?? "";
@@ -69,7 +68,7 @@ export class ChatServer {
       "unavailable",
       `The server at ${this.#baseUrl} does not retrieve: it is no node of Paddock, or has no embedding model.`,
     );
-    // The node does not tell which of them its collection was made with.
+    // The node does not report which model embedded its collection.
     for (const [model] of models) {
       try {
         return await this.#retrieveWith(model, question, signal);
@@ -99,7 +98,7 @@ export class ChatServer {
     });
   }
 
-  /** Each model's type by its name; undefined where the server is no node. */
+  /** Model types by name; undefined if the server is not a Paddock node. */
   async #modelTypes(signal: AbortSignal): Promise<Map<string, string> | undefined> {
     try {
       const limited = AbortSignal.any([signal, AbortSignal.timeout(infoTimeoutMs)]);
@@ -111,7 +110,7 @@ export class ChatServer {
     }
   }
 
-  /** An answer that holds what is needed. */
+  /** A validated answer. */
   async #read<Answer>(
     asked: Promise<unknown>,
     read: (answer: unknown) => Answer | undefined,
@@ -125,7 +124,7 @@ export class ChatServer {
     );
   }
 
-  /** What the client throws becomes a sentence for a person. */
+  /** Turns the client's errors into messages for the user. */
   async #asked<Answer>(asked: Promise<Answer>): Promise<Answer> {
     try {
       return await asked;
@@ -139,7 +138,7 @@ export class ChatServer {
 /** Only a node has `/v1/info`; another server may leave the request open. */
 const infoTimeoutMs = 5000;
 
-/** An answer that is no JSON is like one that lacks what is needed. */
+/** An answer that is not JSON counts as invalid. */
 function withoutJson(error: unknown): undefined {
   if (error instanceof ApiError && error.kind === "not_json") return undefined;
   throw error;
@@ -152,7 +151,7 @@ export interface AnswerPiece {
   text: string;
 }
 
-/** The pieces of a streamed answer; one that ends before it is finished is a failure. */
+/** The pieces of a streamed answer; throws if it ends before it is finished. */
 export async function* answerPieces(
   body: ReadableStream<Uint8Array> | null,
   signal: AbortSignal,
@@ -160,7 +159,7 @@ export async function* answerPieces(
   let isFinished = false;
   try {
     for await (const sent of readChunks(body, signal)) {
-      // Servers send frames of their own, too.
+      // Some servers also send chunks of their own.
       for (const { delta, finish_reason: reason } of readChunk(sent)?.choices ?? []) {
         if (delta !== undefined) yield* piecesOf(delta);
         isFinished ||= typeof reason === "string";

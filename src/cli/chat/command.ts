@@ -1,4 +1,4 @@
-/** `paddock chat`: a conversation in the terminal, or one question from a pipe, over the OpenAI API. */
+/** `paddock chat`: a conversation in the terminal, or one question from a pipe. */
 import { Command } from "commander";
 import type { Config } from "../../config/schema.ts";
 import { addConfigOptions, addExamples, readConfig } from "../command-options.ts";
@@ -76,7 +76,7 @@ async function readQuestion({ input }: Shell): Promise<string> {
   );
 }
 
-/** The answer alone, for scripts. */
+/** Prints the answer alone, for scripts. */
 async function answerOnce(
   shell: Shell,
   server: ChatServer,
@@ -90,7 +90,7 @@ async function answerOnce(
   shell.print("\n");
 }
 
-/** A chat with another node need not wait for the server's libraries. */
+/** Imported on demand: a chat with another server does not need these libraries. */
 async function localNode(shell: Shell, config: Config): Promise<LocalNode> {
   const { startLocalNode } = await import("./local-node.ts");
   return await startLocalNode(shell, config);

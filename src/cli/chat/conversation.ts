@@ -1,4 +1,4 @@
-/** A conversation, as it is sent to the server and saved into a file, and the slash commands that change it. */
+/** A conversation in the terminal: its messages, its slash commands, and saving it to a file. */
 import { writeFile } from "node:fs/promises";
 import { extname, resolve } from "node:path";
 import { closest, distance } from "fastest-levenshtein";
@@ -22,7 +22,7 @@ export class Conversation {
     this.system = system;
   }
 
-  /** What the server is sent, with a question that is not yet part of it. */
+  /** The messages with a question that is not yet part of the conversation. */
   with(question: string): Message[] {
     return [...this.messages(), { role: "user", content: question }];
   }
@@ -35,7 +35,7 @@ export class Conversation {
     ];
   }
 
-  /** Adds a question with its answer; a question that has none is forgotten. */
+  /** Adds a question with its answer; a question without one is dropped. */
   keep(question: string, answer: string): void {
     if (answer === "") return;
     this.#turns.push({ role: "user", content: question }, { role: "assistant", content: answer });
@@ -88,12 +88,11 @@ const commands: Readonly<Record<string, SlashCommand>> = {
   help: { usage: "/help", help: "this list", run: help },
 };
 
-/** What ends the chat, in the words that people try. */
 const exits = ["/exit", "/quit"];
 
 export const isSlashCommand = (line: string): boolean => line.startsWith("/");
 
-/** Returns whether the chat goes on. */
+/** Returns whether the chat continues. */
 export async function runSlashCommand(line: string, context: ChatContext): Promise<boolean> {
   const [word = "", ...rest] = line.trim().split(/\s+/);
   if (exits.includes(word)) return false;

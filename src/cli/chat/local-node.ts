@@ -1,4 +1,4 @@
-/** A node inside this process, for its own chat alone: on a random port of loopback, with a random key. */
+/** Runs a private node in this process for `paddock chat`, on a random local port with a random key. */
 import type { Config } from "../../config/schema.ts";
 import { PaddockNode } from "../../node/paddock-node.ts";
 import { createApp } from "../../server/app.ts";
@@ -17,7 +17,7 @@ export interface LocalNode extends AsyncDisposable {
 export async function startLocalNode(shell: Shell, configured: Config): Promise<LocalNode> {
   await using resources = new AsyncDisposableStack();
   const key = crypto.randomUUID();
-  // Nobody else's limits are this chat's.
+  // The shared limits of other nodes do not apply to this chat.
   const { redis: _, ...shared } = configured.shared;
   const config: Config = {
     ...configured,

@@ -1,4 +1,4 @@
-/** A chat in the terminal: questions and answers in turn, until the person leaves. */
+/** The interactive chat loop in the terminal. */
 import { createInterface } from "node:readline";
 import { NodeError, reasonOf } from "../../core/errors.ts";
 import { createStyle, printable, printableName } from "../printing.ts";
@@ -57,7 +57,7 @@ export async function talk(
   shell.print("\n");
 }
 
-/** What was written before it was stopped is part of the conversation. */
+/** An answer that is stopped stays in the conversation as far as it came. */
 async function answer(
   question: string,
   { server, conversation, shell, style, signal }: ChatContext,
@@ -78,7 +78,7 @@ async function answer(
 const sentence = (error: unknown): string =>
   error instanceof NodeError ? error.message : `Something failed: ${reasonOf(error)}`;
 
-/** The lines that a person types, with editing and a history, and what Ctrl-C means while they do. */
+/** Line input with editing, history and Ctrl-C. */
 function typedLines({ input, stopped }: Shell) {
   const editor = createInterface({ ...input.terminal(), terminal: true, historySize: 1000 });
   const typed: string[] = [];
@@ -113,7 +113,7 @@ function typedLines({ input, stopped }: Shell) {
       return promise;
     },
     onInterrupt: (heard: () => void): void => void editor.on("SIGINT", heard),
-    /** Shows the prompt again, with what is typed so far left behind. */
+    /** Shows the prompt again, and clears what was typed. */
     redraw(): void {
       editor.write(null, { ctrl: true, name: "u" });
       editor.prompt();

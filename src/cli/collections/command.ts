@@ -1,4 +1,4 @@
-/** `paddock collections`: what the store holds, and moving it about. */
+/** `paddock collections`: lists, counts, exports, imports, copies and drops collections. */
 import { Command } from "commander";
 import { reasonOf } from "../../core/errors.ts";
 import type { CollectionStore } from "../../core/ports/passage-repository.ts";

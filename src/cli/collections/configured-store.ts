@@ -1,4 +1,4 @@
-/** What the commands about collections share: the configured store, a collection that must be there, and vectors. */
+/** Helpers for the collection commands: opens the store, finds a collection, embeds passages. */
 import type { Command } from "commander";
 import type { Config } from "../../config/schema.ts";
 import type { EmbeddingEngine } from "../../core/ports/embedding-engine.ts";
@@ -13,7 +13,7 @@ import { CommandError, type Shell } from "../shell.ts";
 interface Context {
   config: Config;
   store: CollectionStore;
-  /** What other stores, and the embedding model, are opened with. */
+  /** Options to open other stores and the embedding model. */
   options: ModelOptions;
 }
 
@@ -27,7 +27,7 @@ export async function withCollectionStore(
   await body({ config, options, store: collectionStore(options) });
 }
 
-/** Gives passages their vectors; `tell` says afterwards what became of those that did not fit the model. */
+/** Embeds passages; `tell` then reports those that were cut or left out. */
 export function embedder(
   { stopped: signal, say }: Shell,
   engine: EmbeddingEngine,

@@ -1,4 +1,4 @@
-/** `paddock collections copy`: a collection into another store, or embedded again with another model. */
+/** `paddock collections copy`: copies a collection to another store, or re-embeds it. */
 import { Command } from "commander";
 import type {
   CollectionSpec,
@@ -75,7 +75,7 @@ interface CopyWork {
   label: string;
   done: string;
   embed?: NonNullable<TransferOptions["embed"]>;
-  /** Says what became of passages that did not fit. */
+  /** Reports passages that were cut or left out. */
   tell: () => void;
 }
 
@@ -89,7 +89,7 @@ async function asItIs(source: PassageRepository, name: string): Promise<CopyWork
   return { spec: { dimension, embedding }, label: "Copying", done: "Copied", tell: () => {} };
 }
 
-/** The model stays loaded until the resources are disposed of. */
+/** The model stays loaded until `resources` is disposed. */
 async function embeddedAgain(
   parts: ModelOptions,
   model: string,
@@ -130,7 +130,7 @@ async function openTarget(
 
 interface LeftPassages {
   passages: AsyncIterable<EmbeddedPassage>;
-  /** How many were passed over. */
+  /** Passages skipped because the target has them. */
   there: () => number;
 }
 
@@ -141,7 +141,7 @@ const untold = (source: PassageRepository): LeftPassages => ({
 
 const page = 128;
 
-/** What the target does not have yet: who was interrupted need not embed all of it again. */
+/** Passages that the target does not have, so that an interrupted copy can continue. */
 function missingIn(target: PassageRepository, source: PassageRepository): LeftPassages {
   let there = 0;
   async function* missing(): AsyncGenerator<EmbeddedPassage> {

@@ -1,4 +1,4 @@
-/** `paddock collections export` and `import`: a collection into a file, and out of one. */
+/** `paddock collections export` and `import`: writes a collection to a file, or reads one. */
 import { createReadStream, existsSync } from "node:fs";
 import { open, rename, rm } from "node:fs/promises";
 import { resolve } from "node:path";
@@ -33,7 +33,7 @@ export function exportTo(shell: Shell): Command {
   );
 }
 
-/** A file that is there is whole; one that is there already is not written over. */
+/** Writes to a temporary file and renames it; never overwrites a file. */
 async function writeAside(
   path: string,
   shown: string,

@@ -1,4 +1,4 @@
-/** `paddock doctor`: looks at everything that a node needs, and says what is wrong and what to do. */
+/** `paddock doctor`: checks everything that a node needs, and reports problems with remedies. */
 import { Command } from "commander";
 import { ConfigError } from "../../config/config-error.ts";
 import { isUpstream } from "../../config/model-schema.ts";
@@ -97,7 +97,7 @@ async function* examine(shell: Shell, command: Command): AsyncGenerator<Finding>
   for (const [name, check] of checks) yield* await guarded(name, () => check(installation));
 }
 
-/** A check that fails in a way nobody foresaw is a finding too, and the rest goes on. */
+/** An unexpected error in a check is a finding too; the other checks continue. */
 async function guarded(
   check: string,
   look: () => Finding | Promise<Finding | Finding[]>,

@@ -1,4 +1,4 @@
-/** Whether the data dir can be written and has room, and who else can read what is in it. */
+/** Checks the data dir (writable, room, permissions), the uploads and the clock. */
 import { constants, existsSync } from "node:fs";
 import { access, readdir, stat, statfs } from "node:fs/promises";
 import { dirname, join } from "node:path";
@@ -74,7 +74,7 @@ export async function checkDocuments({ dataDir }: Pick<Installation, "dataDir">)
   return ok(check, `${known ?? 0} uploads are known, and none is lost.`);
 }
 
-/** The starter chat model comes as one file and becomes another: 1.5 GB in all. */
+/** The starter chat model's file and its quantized copy: 1.5 GB together. */
 const starterRoom = 1.5e9;
 const leastRoom = 200e6;
 
@@ -97,7 +97,7 @@ export async function checkDisk({ dataDir, config }: Installation): Promise<Find
       );
 }
 
-/** About when this program was written: a clock that is earlier is wrong. */
+/** About when this program was written: an earlier clock is wrong. */
 const notBefore = Date.UTC(2026, 0, 1);
 const mostAheadMs = 5 * 60_000;
 
@@ -117,7 +117,7 @@ export async function checkClock({ dataDir }: Installation): Promise<Finding> {
     : ok(check, `${words}.`);
 }
 
-/** The folder itself, or the nearest above it that is there. */
+/** The folder itself, or its nearest existing parent. */
 function nearestFolder(path: string): string {
   return existsSync(path) || dirname(path) === path ? path : nearestFolder(dirname(path));
 }

@@ -1,4 +1,4 @@
-/** What a check of `paddock doctor` looks at, and what it finds. */
+/** Input and result types of the checks of `paddock doctor`. */
 import type { Config } from "../../config/schema.ts";
 import type { SecretOf } from "../../node/gateway/upstream-models.ts";
 import type { Program } from "../../subprocess/program.ts";
@@ -28,10 +28,10 @@ export const problem = (check: string, message: string, remedy: string): Finding
   remedy,
 });
 
-/** What `paddock doctor` looks at: a node as it is installed and configured here. */
+/** A node as it is installed and configured here. */
 export interface Installation {
   config: Config;
-  /** What relative paths start from. */
+  /** Base of relative paths. */
   baseDir: string;
   dataDir: string;
   program: Program;

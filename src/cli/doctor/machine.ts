@@ -1,4 +1,4 @@
-/** Whether llama.cpp loads here, and whether the machine's accelerator works with each model. */
+/** Checks that llama.cpp loads, and that the accelerator works with each model. */
 import { noLog } from "../../core/log.ts";
 import {
   datedReason,
@@ -19,7 +19,7 @@ import { probeName } from "../internal-commands.ts";
 import { type Finding, type Installation, note, ok, problem } from "./finding.ts";
 import type { FoundModel } from "./models.ts";
 
-/** Tried in a process of its own, since it may crash. */
+/** In a separate process, since it may crash. */
 export async function checkEngine({ config, program }: Installation): Promise<Finding> {
   const { threads } = config.engine;
   const child = Bun.spawn([...program.command, probeName, "--threads", String(threads)], {
@@ -59,14 +59,14 @@ function engineFinding(
 }
 
 interface AcceleratorCheck {
-  /** Whether earlier results are forgotten, everything is tried, and the results are saved. */
+  /** Whether to discard earlier results, try everything, and save the results. */
   retry: boolean;
   signal: AbortSignal;
 }
 
 const check = "accelerator";
 
-/** By the trial that a start makes. */
+/** Runs the same trial as a start. */
 export async function checkAccelerator(
   installation: Installation,
   found: readonly FoundModel[],

@@ -1,4 +1,4 @@
-/** Whether each model's file is here, whole, what it is configured as, and small enough for this machine. */
+/** Checks each model: its file is complete, of the configured type, and fits this machine. */
 import { access, constants } from "node:fs/promises";
 import { basename } from "node:path";
 import { ConfigError } from "../../config/config-error.ts";
@@ -96,7 +96,7 @@ function absent(check: string, source: string, type: ModelConfig["type"]): Findi
 
 const getAgain = "Get the file again, from where it came.";
 
-/** What the starter models must be. */
+/** Expected digests of the starter models. */
 const starterDigests: Readonly<Record<string, string>> = {
   "starter:chat": starterChat.sha256,
   "starter:embedding": starterEmbedding.sha256,
@@ -144,7 +144,7 @@ async function sha256Of(path: string): Promise<string> {
 
 const purposes = { chat: "to chat", embedding: "for embeddings", reranker: "for ranking" } as const;
 
-/** A chat model makes vectors too, and few do that badly. */
+/** A chat model can embed too, and most do it well. */
 const canBe = (type: ModelConfig["type"], kind: ModelFacts["kind"]): boolean =>
   type === kind || (type === "embedding" && kind === "chat");
 
@@ -181,7 +181,7 @@ function checkMemory(
   return ok(check, words);
 }
 
-/** Whether each server of an upstream model answers, accepts the node's key, and knows the model. */
+/** Checks that each server of an upstream model answers, accepts the key, and has the model. */
 export async function checkUpstream(
   { secretOf }: Pick<Installation, "secretOf">,
   model: ModelConfig,
@@ -205,7 +205,7 @@ export async function checkUpstream(
   return findings;
 }
 
-/** What is known of it once it answers. */
+/** Describes the server and the model. */
 async function ask(upstream: Upstream, model: ModelConfig, signal: AbortSignal): Promise<string> {
   const { openUpstreamModel } = await import("../../gateway/upstream/open-model.ts");
   await using opened = await openUpstreamModel(toUpstreamSpec(model), upstream, signal);

@@ -1,4 +1,4 @@
-/** Whether the node can listen where it is told to, and who could reach it there. */
+/** Checks that the node can listen on its address, and who can reach it there. */
 
 import { existsSync } from "node:fs";
 import { createServer } from "node:net";
@@ -45,7 +45,7 @@ function listenOnce(host: string, port: number): Promise<Error | undefined> {
 
 const askMs = 2000;
 
-/** Undefined where what listens there is no node. */
+/** Undefined if it is not a Paddock node. */
 async function versionOfNode(host: string, port: number): Promise<string | undefined> {
   const reachable = host === "0.0.0.0" ? "127.0.0.1" : host === "::" ? "::1" : host;
   const name = reachable.includes(":") && !reachable.startsWith("[") ? `[${reachable}]` : reachable;

@@ -1,4 +1,4 @@
-/** Whether the collection can be opened, is sound, and was filled by the configured model; and the server that nodes share. */
+/** Checks the collection (opens, intact, of the configured model) and the shared Redis server. */
 import { existsSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { reasonOf } from "../../core/errors.ts";
@@ -32,7 +32,7 @@ export async function checkStore(
 
 interface StoreFindings {
   findings: Finding[];
-  /** Of a collection that holds something. */
+  /** Absent for an empty collection. */
   description?: CollectionDescription;
 }
 
@@ -68,7 +68,7 @@ async function inspectServer({ config }: Installation): Promise<StoreFindings> {
       timeoutMs: timeout * 1000,
       ...given({ apiKey }),
     });
-    // Before the version, which Qdrant tells without a key too: a wrong key must not go unnoticed.
+    // Before the version, which Qdrant returns without a key: a wrong key must not go unnoticed.
     const inspected = await store.inspect(name);
     const server = `Qdrant ${await store.version()} at ${url}`;
     if (inspected === undefined) {
@@ -84,7 +84,7 @@ async function inspectServer({ config }: Installation): Promise<StoreFindings> {
   }
 }
 
-/** Only the weights are compared: the prefixes are the collection's own. */
+/** Compares only the weights: the prefixes are the collection's own. */
 async function matchOf(
   description: CollectionDescription,
   { model, path, facts }: FoundModel,
@@ -119,7 +119,7 @@ async function matchOf(
 /** As a collection stores it. */
 const fingerprintLength = 32;
 
-/** Whether the Redis server that several nodes share can be used, and what the node does not share with them. */
+/** Checks the shared Redis server, and notes what the node does not share. */
 export async function checkShared({ config, dataDir }: Installation): Promise<Finding[]> {
   const server = toSharedServer(config);
   if (server === undefined) return [];

@@ -1,4 +1,4 @@
-/** `paddock keys`: gives out API keys, lists, revokes and shares them; a running node heeds it at once. */
+/** `paddock keys`: creates, lists, revokes and shares API keys. Running nodes apply it at once. */
 import { Command, Option } from "commander";
 import type { Config } from "../../config/schema.ts";
 import { byteSize } from "../../core/byte-size.ts";
@@ -167,7 +167,7 @@ function checkedName(name: string): string {
 const day = (date: Date | undefined): string =>
   date === undefined ? "never" : date.toISOString().slice(0, 16).replace("T", " ");
 
-/** Those of its own, in the words of the options: `60 requests, 2 at once`. */
+/** The key's own limits: `60 requests/min, 2 at once`. */
 function limitsText({ limits, quota }: ApiKey): string {
   const { requestsPerMinute, tokensPerMinute, concurrency } = limits;
   const parts = [

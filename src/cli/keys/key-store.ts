@@ -1,4 +1,4 @@
-/** Where keys are given out: the file of the data dir, or the server that several nodes share. */
+/** Opens the key store: the file in the data dir, or the shared Redis server. */
 import { join } from "node:path";
 import type { Config } from "../../config/schema.ts";
 import { theNode } from "../../core/documents/document-caller.ts";
@@ -26,7 +26,7 @@ export function openOwnKeys(config: Config, baseDir: string) {
   return { keys, [Symbol.dispose]: () => keys[Symbol.dispose]() };
 }
 
-/** A person waits for longer than a request does. */
+/** Longer than for a request, since a person waits. */
 const timeoutMs = 5000;
 
 export async function openSharedKeys(server: RedisOptions) {
@@ -48,7 +48,7 @@ export async function openSharedKeys(server: RedisOptions) {
   };
 }
 
-/** The ids of vector stores that are given by name or id, with `:read` after one that is only to be read. Refuses a name that no vector store has: one that comes later might be another's. */
+/** Ids of stores given by name or id, `:read` included. An unknown name might be another's later. */
 export async function vectorStoreIds(
   shell: Shell,
   config: Config,

@@ -1,4 +1,4 @@
-/** `paddock models`: what the configuration names and the data dir holds, and removing it. */
+/** `paddock models`: lists configured and downloaded models, and removes them. */
 import { basename, join, resolve } from "node:path";
 import { Command } from "commander";
 import { byteSize } from "../../core/byte-size.ts";

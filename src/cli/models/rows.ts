@@ -1,4 +1,4 @@
-/** The models of a node: those that the configuration names, and those that only lie in its folder. */
+/** Finds the models of a node: the configured ones, and others in the models folder. */
 import { basename, dirname, join } from "node:path";
 import { isUpstream, type ModelConfig, upstreamUrls } from "../../config/model-schema.ts";
 import type { Config } from "../../config/schema.ts";
@@ -24,14 +24,14 @@ export interface ModelRow {
   /** Whether the configuration names it. */
   configured: boolean;
   source?: string;
-  /** Of an upstream model: its addresses, and what it is called there. */
+  /** For an upstream model: its addresses, and its name there. */
   upstream?: { urls: readonly string[]; model: string; type: ModelConfig["type"] };
-  /** Absent where the file is not there yet, and where there is none. */
+  /** Absent if the file does not exist yet, or the model is upstream. */
   path?: string;
   facts?: ModelFacts;
   /** `own`, `none`, or what the configuration names. */
   template?: string;
-  /** What a start would load it with, the best that is not known to fail; and why nothing better. */
+  /** The backend that a start would use, and why not a better one. */
   backend?: string;
   memory?: { bytes: number; contextSize: number; parallel: number; fits: string };
 }
@@ -39,17 +39,17 @@ export interface ModelRow {
 interface FoundModels {
   folder: string;
   rows: ModelRow[];
-  /** Files whose download did not end. */
+  /** Files of incomplete downloads. */
   unfinished: string[];
   /** Quantized files that no configured model is loaded from. */
   unused: string[];
-  /** What could not be read, in sentences. */
+  /** Files that could not be read, in sentences. */
   problems: string[];
 }
 
 export interface FindModelsOptions {
   config: Config;
-  /** What relative paths start from. */
+  /** Base of relative paths. */
   baseDir: string;
   machine: Machine;
   threads: number;
@@ -91,7 +91,7 @@ function upstreamRow(model: ModelConfig): ModelRow {
   return { name, configured: true, source, upstream };
 }
 
-/** The model with the source that a start would choose, where that is left to the node. */
+/** Resolves `source = "auto"` to what a start would choose. */
 export async function withChosenSource(
   model: ModelConfig,
   folder: string,
@@ -107,7 +107,7 @@ export async function withChosenSource(
   return { ...model, source };
 }
 
-/** The file that is loaded: the source's own, or what was made of it. */
+/** The file that is loaded: the source's own, or its quantized copy. */
 export async function loadedFile(
   model: ModelConfig,
   folder: string,
@@ -122,7 +122,7 @@ export async function loadedFile(
   return (await Bun.file(quantized).exists()) ? quantized : path;
 }
 
-/** What a model that nobody configured would get. */
+/** Settings for a model that is not configured. */
 const defaults = {
   ctx_size: 0,
   batch_size: 512,
@@ -166,7 +166,7 @@ export function toRow(
 
 export const isInFolder = (folder: string, path: string): boolean => dirname(path) === folder;
 
-/** The rows with the backend of each that is configured and here; nothing is tried. */
+/** Adds the backend of each configured model whose file exists; nothing is tried. */
 export async function withBackends(
   { cwd, program }: Pick<Shell, "cwd" | "program">,
   config: Config,
@@ -192,7 +192,7 @@ export async function withBackends(
   return described;
 }
 
-/** One line where all run on the same. */
+/** One line if all models have the same backend. */
 export function backendLines(rows: readonly ModelRow[]): string[] {
   const known = rows.flatMap(({ name, backend }) =>
     backend === undefined ? [] : { name, backend },

@@ -1,4 +1,4 @@
-/** What a person wants to know of a model, in words. */
+/** Describes a model in words: name, size, fit and configuration. */
 import { basename } from "node:path";
 import { byteSize } from "../../core/byte-size.ts";
 import type { Machine } from "../../engine/machine/machine.ts";
@@ -18,7 +18,7 @@ export function parameterCount(count: number): string {
   return `${Math.round(count / 1e3)} k`;
 }
 
-/** Whether so much memory is there: `yes`, `not now` while others use it, or `no`. */
+/** Whether it fits the memory: `yes`, `not now` while others use it, or `no`. */
 export function fits(bytes: number, { memory, availableMemory }: Machine): string {
   if (bytes <= availableMemory) return "yes";
   return bytes <= memory ? "not now" : "no";
@@ -29,7 +29,7 @@ export function describeModel(facts: ModelFacts): string {
   return `${architecture}, ${parameterCount(parameters)} parameters, ${quantization}, trained on ${trainContext} tokens, ${byteSize(bytes)}`;
 }
 
-/** What a model is called where nobody named it: as its file, or as its place on the hub. */
+/** Default name of a model, from its file or its place on the hub. */
 export function nameOf(source: string): string {
   const starter = starterNames[source];
   if (starter !== undefined) return starter;
@@ -39,7 +39,7 @@ export function nameOf(source: string): string {
     .replaceAll(":", "-");
 }
 
-/** The lines of a configuration that use a model; `sha256`: the digest that its file must have. */
+/** Configuration lines for a model; `sha256`: the expected digest of its file. */
 export function configurationFor({ kind }: ModelFacts, source: string, sha256?: string): string {
   // A JSON string is a TOML string too.
   const from = JSON.stringify(source);

@@ -17,7 +17,7 @@ export function serveCommand(shell: Shell): Command {
   return command.action(async () => {
     const file = await readConfigFile(shell, command);
     const config = configFrom(shell, command, file);
-    // Other commands need not wait for the server's libraries.
+    // Imported on demand: other commands do not need the server's libraries.
     const { serve } = await import("./serve-node.ts");
     await serve(shell, {
       config,

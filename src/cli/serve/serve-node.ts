@@ -20,9 +20,9 @@ import { CommandError, type Shell } from "../shell.ts";
 
 export interface ServedConfig {
   config: Config;
-  /** Where the file is; undefined: there is none. */
+  /** Path of the file; undefined: there is none. */
   file: string | undefined;
-  /** Where everyone can read secrets in it. */
+  /** Set if everyone can read secrets in it. */
   openSecrets: OpenSecrets | undefined;
   read: () => Promise<Config>;
 }
@@ -85,25 +85,25 @@ export async function serve(shell: Shell, served: ServedConfig): Promise<void> {
       await isBusy(server, stopMessageMs);
     }
   } catch (error) {
-    // Asked to stop while preparing: that is an end, not a failure.
+    // Being asked to stop while preparing is not a failure.
     if (!shell.stopped.aborted) throw error;
   } finally {
     await server.stop(true);
   }
 }
 
-/** How long answers that did not end in time have to tell their callers that the node stops. */
+/** Time for unfinished answers to tell their callers that the node stops. */
 const stopMessageMs = 1000;
 const pollMs = 20;
 
-/** Waits for the answers in progress; says whether some are left. */
+/** Waits for the answers in progress; returns whether some are left. */
 async function isBusy(server: { pendingRequests: number }, mostMs: number): Promise<boolean> {
   const end = performance.now() + mostMs;
   while (server.pendingRequests > 0 && performance.now() < end) await Bun.sleep(pollMs);
   return server.pendingRequests > 0;
 }
 
-/** Binds before anything is prepared: a port in use is said at once, and health can be asked. */
+/** Binds before anything is prepared: a port in use fails at once, and health checks work. */
 function bind(config: Config, { services, connections }: PaddockNode, log: Log) {
   const { host: hostname, port, http } = config;
   try {
@@ -137,15 +137,15 @@ async function stopOf(signal: AbortSignal): Promise<void> {
 }
 
 interface RunningConfigOptions {
-  /** What the node was started with. */
+  /** The initial configuration. */
   config: Config;
   read: () => Promise<Config>;
-  /** Makes the node run with this one. */
+  /** Applies a new configuration to the node. */
   apply: (config: Config) => void;
   log: Log;
 }
 
-/** The configuration of a running node: read again on request, and applied as far as a running node can. */
+/** The configuration of a running node; reloads it on request, as far as possible. */
 export function runningConfig({ config, read, apply, log }: RunningConfigOptions) {
   let current = config;
   const reload = async (): Promise<ReloadOutcome> => {
