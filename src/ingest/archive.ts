@@ -1,4 +1,4 @@
-/** A collection as JSON lines: a first line that says what filled it, then one passage a line; and passages moved into a collection, in batches. */
+/** Exports and imports collections as JSON lines: a header with the embedding model, then one passage per line. */
 
 import { toUnitLength } from "../core/embedding/embedding-service.ts";
 import { NodeError } from "../core/errors.ts";
@@ -28,13 +28,13 @@ export function toLine({ vector, documentHash, ...passage }: EmbeddedPassage): s
   });
 }
 
-/** What an archive holds: its header, where it has one, and the passages as they come. */
+/** An archive's header, if it has one, and its passages as they are read. */
 export interface Archive {
   embedding: EmbeddingIdentity | undefined;
   passages: AsyncIterable<PassageToStore>;
 }
 
-/** Reads lines as they come. A line needs a `source`; what else is missing is made. */
+/** Reads an archive line by line. A line needs a `source`; other missing fields are filled in. */
 export async function readArchive(lines: AsyncIterable<string>): Promise<Archive> {
   const iterator = lines[Symbol.asyncIterator]();
   const first = await iterator.next();
@@ -62,7 +62,7 @@ function parse(line: string, number: number): Fields {
     const value: unknown = JSON.parse(line);
     if (isFields(value)) return value;
   } catch {
-    // Refused below, as a line that is JSON but no object is.
+    // Refused below, like JSON that is not an object.
   }
   throw unreadable(number, "is not a JSON object");
 }
@@ -136,7 +136,7 @@ const count = (value: unknown): number =>
 const unreadable = (number: number, why: string): NodeError =>
   new NodeError("invalid_request", `Line ${number} ${why}.`);
 
-/** Some thousand times the length of a passage with its vector. */
+/** A thousand times longer than a passage with its vector. */
 const longestLine = 16 << 20;
 
 export async function* linesOf(
@@ -175,13 +175,13 @@ const batchSize = 128;
 export interface TransferOptions {
   repository: PassageRepository;
   signal: AbortSignal;
-  /** Called with how many are stored, whenever more are. */
+  /** Called with the number of stored passages after each batch. */
   onStored: (count: number) => void;
-  /** Makes vectors; absent where every passage has one. */
+  /** Computes vectors; absent if every passage has one. */
   embed?: (passages: readonly PassageToStore[]) => Promise<EmbeddedPassage[]>;
 }
 
-/** Stores them all; returns how many. Storing them again changes nothing. */
+/** Stores all passages; returns how many. Storing them again changes nothing. */
 export async function transfer(
   passages: AsyncIterable<PassageToStore>,
   { repository, signal, onStored, embed = withVectors }: TransferOptions,
@@ -217,7 +217,7 @@ function ofUnitLength(vector: Float32Array): Float32Array {
 
 export interface EmbedOptions {
   documentPrefix: string;
-  /** Whether vectors that come along are the model's own. */
+  /** Whether to keep the passages' vectors, because they are the model's own. */
   keepVectors: boolean;
   signal: AbortSignal;
   /** Called with how many passages had to be cut, or left out since the model can read nothing in them. */

@@ -1,6 +1,6 @@
 /**
- * A Markdown or plain text as the blocks it is made of, each under its headings, by marked's block
- * lexer without inline tokens. Documents may be hostile: what is quadratic or recursive in marked is
+ * Splits Markdown or plain text into blocks, each with its headings, using marked's block lexer
+ * without inline tokens. Documents may be hostile: quadratic or recursive parts of marked are
  * overridden, so that the time is linear.
  */
 import { Lexer, type Token, Tokenizer, type Tokens, type TokensList } from "marked";
@@ -9,13 +9,13 @@ export interface Block {
   /** Headings above the block, outermost first. */
   headings: readonly string[];
   text: string;
-  /** Which section it is in, counted from 0: two of the same headings are two. */
+  /** Index of its section, from 0: two sections with the same headings are different. */
   section: number;
   /** `prose` is cut between sentences; a table or code fence between lines, its first repeated where it is a head. */
   kind: "prose" | "code" | "table";
 }
 
-/** Paragraphs, whole tables and whole code fences in order; a heading with nothing under it is a block of its own. */
+/** Paragraphs, whole tables and whole code fences, in order; a heading with nothing under it is a block of its own. */
 export function toBlocks(text: string): Block[] {
   const source = text.replace(/\r\n?/g, "\n");
   const lines = source.split("\n");
@@ -89,7 +89,7 @@ function* landmarks(tokens: readonly Token[], start = 0): Generator<Landmark> {
   }
 }
 
-/** Headings in a list are text: a section does not begin in one. */
+/** Headings in a list are text: they begin no section. */
 function* landmarksInList({ items }: Tokens.List, start: number): Generator<Landmark> {
   let first = start;
   for (const { raw, tokens } of items) {
@@ -116,7 +116,7 @@ const isTable = (token: Token): boolean => token.type === "table";
 const isFence = (token: Token): boolean =>
   token.type === "code" && token.codeBlockStyle !== "indented";
 
-/** Whether there is a fence or a table in what an item of a list holds. */
+/** Whether a list item contains a fence or a table. */
 const holdsBlock = (token: Token): boolean =>
   isFence(token) || isTable(token) || (isList(token) && token.items.some(hasTokens));
 const hasTokens = ({ tokens }: Tokens.ListItem): boolean => tokens.length > 0;
@@ -124,7 +124,7 @@ const hasTokens = ({ tokens }: Tokens.ListItem): boolean => tokens.length > 0;
 /** A longer line is text: every passage under a heading repeats it. */
 const longestHeading = 1000;
 
-/** Lists within lists; what is in deeper ones is text. */
+/** Most nested lists; deeper ones are text. */
 const deepest = 8;
 
 /** A longer line begins no list: marked would try it as a thematic break, `- - -`, several times at each depth. */
@@ -163,7 +163,7 @@ class BlockLexer extends Lexer {
   }
 }
 
-/** marked's rules, each bounded in how far it reads. */
+/** marked's rules, each limited in how far it reads. */
 class BlockTokenizer extends Tokenizer {
   override heading(src: string): Tokens.Heading | undefined {
     const token = super.heading(src);
@@ -211,7 +211,7 @@ class BlockTokenizer extends Tokenizer {
     return token;
   }
 
-  // They are cut like any other text, so they need not be told from paragraphs.
+  // They are split like any other text, so they need not be distinguished from paragraphs.
   override blockquote(): undefined {}
   override html(): undefined {}
   override def(): undefined {}

@@ -1,27 +1,27 @@
-/** Cuts a document into passages that an embedding model can take: along headings, blocks, sentences, words. */
+/** Splits a document into passages that fit an embedding model: at headings, blocks, sentences, words. */
 import { type Block, toBlocks } from "./blocks.ts";
 
 /** How long passages are. */
 export interface ChunkSizes {
   /** Most tokens of a passage. */
   maxTokens: number;
-  /** Tokens of the passage before that are repeated where a text had to be cut. */
+  /** Tokens of the previous passage to repeat where a text is split. */
   overlapTokens: number;
 }
 
 export interface ChunkOptions extends ChunkSizes {
-  /** Counts the tokens of each text; many are asked for in one call. */
+  /** Counts the tokens of each text; called with many at once. */
   countTokens: (texts: string[]) => Promise<readonly number[]>;
 }
 
 export interface Chunk {
   /** The passage, with the headings above it as its first line. */
   source: string;
-  /** The headings above it as one line; empty where there is none. */
+  /** The headings above it as one line; empty if there are none. */
   heading: string;
 }
 
-/** The sizes, and a count that collects what is asked for at the same time. */
+/** The sizes, and a token counter that batches concurrent calls. */
 interface Sizing extends ChunkSizes {
   countTokens: (text: string) => Promise<number>;
 }
@@ -44,7 +44,7 @@ function sectionsOf(blocks: readonly Block[]): Block[][] {
   return sections;
 }
 
-/** As many blocks of a section in each passage as fit. */
+/** Packs as many blocks of a section into each passage as fit. */
 async function cutSection(section: readonly Block[], sizing: Sizing): Promise<Chunk[]> {
   const blocks = await fitAll(section, sizing);
   const lengths = blocks.map(({ text }) => text.length);
@@ -63,7 +63,7 @@ async function cutSection(section: readonly Block[], sizing: Sizing): Promise<Ch
   return chunks;
 }
 
-/** Every block in pieces that fit. Headings that would take most of each passage are a passage of their own, once. */
+/** Splits blocks into pieces that fit. Headings that would fill most of each passage become one passage of their own. */
 async function fitAll(section: readonly Block[], sizing: Sizing): Promise<Block[]> {
   const [first] = section;
   if (first === undefined) return [];
@@ -73,7 +73,7 @@ async function fitAll(section: readonly Block[], sizing: Sizing): Promise<Block[
   return await flatMap([path, ...bare], (block) => fit(block, sizing));
 }
 
-/** Whether the headings would take more than half of a passage. */
+/** Whether the headings would fill more than half of a passage. */
 async function crowds(block: Block, { countTokens, maxTokens }: Sizing): Promise<boolean> {
   const path = pathOf(block);
   if (path === "") return false;
@@ -93,7 +93,7 @@ const joined = (first: Block, others: readonly Block[]): Block => ({
   kind: others.at(-1)?.kind ?? first.kind,
 });
 
-/** The second block with the last sentences of the first before it, where both are prose. */
+/** Puts the last sentences of the first block before the second, if both are prose. */
 async function overlapping(first: Block, second: Block, sizing: Sizing): Promise<Block> {
   const { overlapTokens, countTokens } = sizing;
   if (overlapTokens <= 0 || first.kind !== "prose" || second.kind !== "prose") return second;
@@ -172,7 +172,7 @@ async function cut(
   return (await pack(pieces, sizing, fits)).filter((piece) => piece.trim() !== "");
 }
 
-/** Joins neighbours for as long as they fit. */
+/** Joins neighbouring pieces as long as they fit. */
 async function pack(
   pieces: readonly string[],
   sizing: Sizing,
@@ -225,14 +225,14 @@ async function longestRun(
   return good;
 }
 
-/** A few numbers between two, evenly. */
+/** A few evenly spaced numbers between two. */
 const spread = (low: number, high: number): number[] =>
   Array.from(
     { length: tries },
     (_, at) => low + Math.ceil(((at + 1) * (high - low)) / (tries + 1)),
   ).filter((value, at, all) => value < high && value !== all[at - 1]);
 
-/** Values that are worked on at the same time, so that what they count is counted together. */
+/** Values that are processed at the same time, so that their tokens are counted together. */
 const mostAtOnce = 256;
 
 async function flatMap<Value, Result>(
@@ -253,7 +253,7 @@ async function flatMap<Value, Result>(
 const mostTexts = 256;
 const mostLetters = 1 << 17;
 
-/** Counts in one call what is asked for in one turn of the event loop: the model may be in another process. */
+/** Counts the texts of one turn of the event loop in one call: the model may be in another process. */
 function inBatches(countTokens: ChunkOptions["countTokens"]): Sizing["countTokens"] {
   interface Waiting extends Pick<PromiseWithResolvers<number>, "resolve" | "reject"> {
     text: string;

@@ -1,4 +1,4 @@
-/** Finds the files that paths, folders and globs name, and knows what of a collection they stand for. */
+/** Finds files by paths, folders and globs, and which documents of a collection they cover. */
 
 import { constants, type Stats } from "node:fs";
 import { type FileHandle, lstat, open, readdir, realpath, stat } from "node:fs/promises";
@@ -11,13 +11,13 @@ import { beyond, defaultLimits, type ReadLimits, unreadable } from "./readers/li
 
 export interface FoundFiles {
   documents: SourceDocument[];
-  /** Paths that name nothing. */
+  /** Paths that match nothing. */
   missing: string[];
-  /** What is there and cannot be looked into, with the reason. */
+  /** Folders that cannot be read, with the reason. */
   unlisted: { path: string; reason: string }[];
-  /** Files of folders that no reader knows, by their extension. */
+  /** Number of files in folders that no reader supports, by extension. */
   skipped: Map<string, number>;
-  /** What is there and is not taken, with the reason: links that lead out of the folders, and what is not a file. */
+  /** Entries that are left out, with the reason: links out of the folders, and anything that is not a file. */
   leftOut: { path: string; reason: string }[];
   /** Where the documents come from; one of another origin is not theirs, whatever its name. */
   origin: string;
@@ -34,7 +34,7 @@ type Found = Omit<FoundFiles, "documents" | "covers" | "leftOut"> & {
   /** Reasons by path. */
   leftOut: Map<string, string>;
   scopes: ((document: string) => boolean)[];
-  /** What links may lead into. */
+  /** Folders that links may lead into. */
   roots: readonly string[];
   limits: ReadLimits;
 };
@@ -72,7 +72,7 @@ export async function findFiles(
   };
 }
 
-/** A name for a folder that tells it from others, without saying which it is. */
+/** An identifier of a folder that does not reveal its path. */
 const originOf = (folder: string): string => digest(folder).slice(0, 8);
 
 async function addPath(found: Found, path: string, cwd: string): Promise<void> {
@@ -87,7 +87,7 @@ async function addPath(found: Found, path: string, cwd: string): Promise<void> {
     await addFolder(found, full, cwd);
   } else if (there !== undefined) {
     found.scopes.push((document) => document === name);
-    // A file that the user named is taken, also if it is a link or a pipe.
+    // A file that the user named is read, even if it is a link or a pipe.
     add(found, full, there.size, cwd, undefined);
   } else if (globSigns.test(path)) {
     await addGlob(found, path, name, cwd);
@@ -123,7 +123,7 @@ async function addFolder(found: Found, folder: string, cwd: string): Promise<voi
   }
 }
 
-/** Takes a file that a reader knows; one that was removed since it was listed is skipped. */
+/** Adds a file that a reader supports; skips one that was removed since it was listed. */
 async function addKnown(found: Found, path: string, cwd: string): Promise<void> {
   const isLink = (await lstat(path).catch(() => undefined))?.isSymbolicLink();
   if (isLink === undefined) return;
@@ -194,7 +194,7 @@ const isUnder = (roots: readonly string[], path: string): boolean =>
     (root) => path === root || path.startsWith(root.endsWith(sep) ? root : `${root}${sep}`),
   );
 
-/** Where a path leads once all links are followed; undefined where it leads nowhere. */
+/** The path with all links resolved; undefined if it does not exist. */
 const realPath = (path: string): Promise<string | undefined> =>
   realpath(path).catch(() => undefined);
 
@@ -226,7 +226,7 @@ export async function boundedBytes(
   return Buffer.concat(pieces);
 }
 
-/** Checked on the open file, so that exchanging a link after the check gains nothing. */
+/** Checked on the open file, so that swapping a link after the check has no effect. */
 async function checkPlace(path: string, file: FileHandle, roots: readonly string[]): Promise<void> {
   const opened = await file.stat();
   const real = await realpath(path);

@@ -1,5 +1,5 @@
 /**
- * The handbook's passages as the starter embedding model embeds them, made beforehand by
+ * Precomputed vectors of the handbook for the starter embedding model, from
  * `bun scripts/handbook-vectors.ts`: a first start embeds only what has changed since.
  */
 import { createHash } from "node:crypto";
@@ -11,11 +11,11 @@ import made from "./handbook-vectors.json";
 export interface HandbookVectors {
   /** The fingerprint of the model's weights. */
   model: string;
-  /** By a digest of the text, one byte a number, in base64. */
+  /** By a digest of the text; one byte per number, in base64. */
   vectors: Readonly<Record<string, string>>;
 }
 
-/** The engine, which looks texts up before it computes them; the same where it is of another model. */
+/** Wraps an engine to look up texts before computing them; returns it unchanged for another model. */
 export function withHandbookVectors(
   engine: EmbeddingEngine,
   fingerprint: string,
@@ -35,7 +35,7 @@ export function withHandbookVectors(
       const computed = missing.length === 0 ? [] : await engine.embed(missing, options);
       let next = 0;
       return known.map((text): Embedding => {
-        // Tokens that nobody computed.
+        // No tokens were computed.
         if (text !== undefined) return { vector: fromBytes(text), tokens: 0 };
         const embedding = computed[next++];
         if (embedding === undefined) throw new NodeError("internal", "A text was not embedded.");

@@ -1,9 +1,9 @@
-/** The pages of the node's own handbook, as documents. */
+/** The pages of the node's handbook, as documents. */
 import { readdir, readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 import type { SourceDocument } from "./passages.ts";
 
-/** What the names of the handbook's documents begin with. No file's name does, so the two cannot be confused. */
+/** Prefix of the handbook's documents. No file's name begins with it, so the two cannot be confused. */
 export const handbookLabel = "paddock:handbook";
 
 export interface HandbookPage {
@@ -11,7 +11,7 @@ export interface HandbookPage {
   path: string;
 }
 
-/** The Markdown pages of a folder, not of its subfolders. */
+/** The Markdown pages of a folder, without subfolders. */
 export async function handbookPagesIn(folder: string): Promise<HandbookPage[]> {
   const names = (await readdir(folder)).filter((name) => name.endsWith(".md")).sort();
   return names.map((name) => ({ name, path: join(folder, name) }));

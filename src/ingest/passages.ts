@@ -1,4 +1,4 @@
-/** What a document becomes: unchanged, or its passages, of which those that are stored need no embedding. */
+/** Plans the ingest of a document: unchanged, or its passages, with the vectors of those already stored. */
 import { NodeError, reasonOf } from "../core/errors.ts";
 import { given } from "../core/given.ts";
 import type { EmbeddingEngine } from "../core/ports/embedding-engine.ts";
@@ -12,13 +12,13 @@ import { type ReadOptions, readDocument } from "./readers/read.ts";
 
 /** A document before it is read. */
 export interface SourceDocument {
-  /** What it is called in the collection; ingesting the same name again replaces it. */
+  /** Its name in the collection; ingesting the same name again replaces it. */
   name: string;
   /** Where it comes from, in a word without a colon: a digest of a folder's path, `stdin`, `handbook`, `upload`. */
   origin: string;
-  /** Its size, as far as it is known before. */
+  /** Its size, if known before reading. */
   bytes: number;
-  /** Of its bytes, where it is known. */
+  /** Of its bytes, if known. */
   sha256?: string;
   read(): Promise<Uint8Array>;
 }
@@ -27,7 +27,7 @@ interface Cutting extends ChunkOptions {
   signal: AbortSignal;
 }
 
-/** Reads a document and cuts it into passages. */
+/** Reads a document and splits it into passages. */
 export type CutDocument = (
   name: string,
   bytes: Uint8Array,
@@ -38,9 +38,9 @@ export type CutDocument = (
 export interface PlanOptions extends Partial<ReadOptions> {
   engine: EmbeddingEngine;
   repository: PassageRepository;
-  /** What the collection's model wants before a passage. */
+  /** The collection's prefix for passages. */
   documentPrefix: string;
-  /** How long passages are; default: what is best for retrieval, and the model takes. */
+  /** Length of passages; default: best for retrieval, and within the model's limit. */
   sizes?: ChunkSizes;
   /** Default: in this process. */
   cut?: CutDocument;
@@ -48,7 +48,7 @@ export interface PlanOptions extends Partial<ReadOptions> {
 }
 
 export interface PassageToStore extends Passage {
-  /** Present where it is embedded already. */
+  /** Present if it is already embedded. */
   vector?: Float32Array;
 }
 
@@ -57,11 +57,11 @@ export type DocumentPlan =
   | {
       change: "new" | "changed";
       passages: PassageToStore[];
-      /** Passages that hold nothing the model can read. */
+      /** Passages in which the model can read nothing. */
       unreadable: number;
     };
 
-/** Passages much longer than this blur what they are about. */
+/** Much longer passages mix several topics, and match worse. */
 const bestPassageTokens = 256;
 const overlapTokens = 32;
 /** Texts whose tokens are counted, and passages that are named, at a time; some milliseconds. */
@@ -74,7 +74,7 @@ export const usualSizes = ({ maxTokens }: { maxTokens: number }): ChunkSizes => 
   overlapTokens,
 });
 
-/** `stored`: what the collection has of it; "unknown" where nobody looked, and it is cut in any case. */
+/** `stored`: the document in the collection; "unknown" if it was not looked up, so it is split in any case. */
 export async function planDocument(
   document: SourceDocument,
   stored: StoredDocument | "unknown" | undefined,
@@ -126,7 +126,7 @@ async function toPassages(
   const occurrences = new Map<string, number>();
   const passages: Passage[] = [];
   for (const [position, { source, heading }] of chunks.entries()) {
-    // A node that serves meanwhile is not held up.
+    // Yields, so that a serving node is not blocked.
     if (position % slice === slice - 1) await new Promise((resolve) => setImmediate(resolve));
     const hash = digest(documentPrefix, source);
     const occurrence = occurrences.get(hash) ?? 0;
@@ -137,7 +137,7 @@ async function toPassages(
   return passages;
 }
 
-/** The origin that a document's digest carries; undefined where it carries none. */
+/** The origin in a document's digest; undefined if it has none. */
 export const originIn = (hash: string | undefined): string | undefined =>
   hash?.includes(":") ? hash.slice(0, hash.indexOf(":")) : undefined;
 

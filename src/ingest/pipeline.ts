@@ -1,6 +1,6 @@
 /**
- * From documents to stored passages, for `paddock ingest`, uploads and the handbook alike: read, cut,
- * embed what is new, store, and remove what is gone.
+ * The ingest pipeline of `paddock ingest`, uploads and the handbook: reads and splits documents,
+ * embeds and stores what is new, and removes what is gone.
  */
 import { NodeError, reasonOf } from "../core/errors.ts";
 import type { EmbeddedPassage, StoredDocument } from "../core/ports/passage-repository.ts";
@@ -14,13 +14,13 @@ import {
 import { isUnreadable, unreadable } from "./readers/limits.ts";
 
 export interface IngestOptions extends PlanOptions {
-  /** Default: shown to nobody. */
+  /** Default: not shown. */
   progress?: Progress;
-  /** Says at once what cannot be read; default: the first ends the ingest. */
+  /** Called for each document that cannot be read; default: the first one ends the ingest. */
   onProblem?: (document: string, reason: string) => void;
-  /** Hears how many passages a document has before any is embedded; may refuse. */
+  /** Called with the number of passages before any is embedded; may throw to refuse the document. */
   onPlanned?: (passages: number) => Promise<void>;
-  /** Says what would be done, and does nothing. */
+  /** Reports what would be done, and changes nothing. */
   dryRun?: boolean;
   /** Ingests documents also if the collection has them unchanged, without a look at the list of all. */
   always?: boolean;
@@ -36,9 +36,9 @@ export interface IngestSummary {
   failed: string[];
   /** Passages that were embedded and stored. */
   embedded: number;
-  /** Passages of changed documents that were there already. */
+  /** Passages of changed documents that were already stored. */
   reused: number;
-  /** Passages that were left out since the model can read nothing in them. */
+  /** Passages that were left out because the model can read nothing in them. */
   unreadable: number;
 }
 
@@ -85,7 +85,7 @@ export async function ingest(
   return summary;
 }
 
-/** One document in the place of what the collection has of it; one without text is refused. */
+/** Ingests one document, replacing its passages in the collection; refuses one without text. */
 export async function ingestOne(
   document: SourceDocument,
   options: Omit<IngestOptions, "progress" | "onProblem" | "dryRun" | "always">,

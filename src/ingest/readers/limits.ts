@@ -1,4 +1,4 @@
-/** Bounds of what a reader takes on. Each has a name, and the refusal of a file says which one it exceeds. */
+/** Limits of file readers. The error for a file names the limit that it exceeds. */
 import { NodeError } from "../../core/errors.ts";
 import { given } from "../../core/given.ts";
 
@@ -42,7 +42,7 @@ const words: Readonly<Record<keyof ReadLimits, string>> = {
 export const beyond = (limit: keyof ReadLimits, limits: ReadLimits): NodeError =>
   unreadable(`has more than ${limits[limit]} ${words[limit]}; divide it, or raise ingest.${limit}`);
 
-/** Adds up text while it is made: a small file may repeat what it holds very often. */
+/** Counts text while it is produced: a small file may repeat its content very often. */
 export class TextBudget {
   readonly #limits: ReadLimits;
   #length = 0;
@@ -58,15 +58,15 @@ export class TextBudget {
   }
 }
 
-/** The errors of a file that cannot be turned into text; they are read after the file's name. */
+/** For a file that cannot be converted to text; the message continues after the file's name. */
 export const unreadable = (why: string, cause?: unknown): NodeError =>
   new NodeError("invalid_request", `${why}.`, given({ cause }));
 
-/** It is of a format that is not read: another copy of it would not help. */
+/** For a format that is not supported: another copy of the file would not help. */
 export const unsupported = (why: string): NodeError =>
   new NodeError("unsupported_media_type", `${why}.`);
 
-/** Whether it is the file's own fault. */
+/** Whether the file itself is the cause. */
 export const isUnreadable = (error: unknown): error is NodeError =>
   error instanceof NodeError &&
   (error.kind === "invalid_request" || error.kind === "unsupported_media_type");

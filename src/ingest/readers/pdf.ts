@@ -1,4 +1,4 @@
-/** PDF files: the text of all pages as one. Text in pictures is not read. */
+/** Reads PDF files: the text of all pages as one. Text in pictures is not read. */
 import { getDocumentProxy } from "unpdf";
 import { NodeError } from "../../core/errors.ts";
 import { beyond, type ReadLimits, unreadable } from "./limits.ts";

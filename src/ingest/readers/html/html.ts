@@ -1,6 +1,6 @@
 /**
- * HTML pages as Markdown: headings, paragraphs, lists, tables, quotations and code, without addresses
- * and emphasis. They are in UTF-8, UTF-16 with a byte order mark, or the encoding that they name.
+ * Converts HTML to Markdown: headings, paragraphs, lists, tables, quotations and code, without links
+ * and emphasis. Reads UTF-8, UTF-16 with a byte order mark, or the encoding that the page declares.
  */
 import type { ReadLimits } from "../limits.ts";
 import type { ReadOptions, ReadText } from "../read.ts";
@@ -21,7 +21,7 @@ export function readHtml(bytes: Uint8Array, { limits }: ReadOptions): ReadText {
   return markdown === "" ? [] : [markdown];
 }
 
-/** Where an XHTML page says that it is one. */
+/** Characters in which an XHTML page declares itself. */
 const prescanned = 1024;
 
 /** In XML any element can be self-closing. HTML ignores that, and would take the rest of the page for the content of these. */
@@ -135,7 +135,7 @@ function definitionsOf(list: HtmlElement, depth: number): string[] {
   return blocks;
 }
 
-/** A table that holds headings, code or tables is there for layout, and read as blocks. */
+/** A table that contains headings, code or tables is for layout, and read as blocks. */
 function tableOf(table: HtmlElement, depth: number): string[] {
   const pipes = holds(table, ["table", "pre", ...headingTags]) ? undefined : htmlTable(table);
   if (pipes === undefined) return toBlocks(table.children, depth);

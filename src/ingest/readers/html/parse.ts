@@ -1,4 +1,4 @@
-/** The elements of an HTML page that shape its text, as a tree; of all others only their text stays. */
+/** Parses HTML into a tree of the elements that structure its text; of all others, only the text stays. */
 import { beyond, type ReadLimits } from "../limits.ts";
 
 export interface HtmlElement {

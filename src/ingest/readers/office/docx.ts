@@ -1,4 +1,4 @@
-/** Word documents: headings, lists and tables by their styles, without images. */
+/** Reads Word documents: headings, lists and tables by their styles, without images. */
 
 import JSZip from "jszip";
 import mammoth from "mammoth";
@@ -25,7 +25,7 @@ async function toHtml(bytes: Uint8Array, limits: ReadLimits): Promise<string> {
   }
 }
 
-/** Notes end in a link back to their number. */
+/** Notes end with a link back to their number. */
 const withoutBackLinks = (html: string): string =>
   html
     .split(/<a href="#[^"]*">↑<\/a>/)

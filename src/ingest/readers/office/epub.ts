@@ -1,4 +1,4 @@
-/** EPUB books: the pages in the order of reading, each as a web page. */
+/** Reads EPUB books: the pages in reading order, each as a web page. */
 import { posix } from "node:path";
 import { NodeError } from "../../../core/errors.ts";
 

@@ -1,4 +1,4 @@
-/** An Office file that is opened, and refused in words for a person where it is damaged or encrypted. */
+/** Opens Office files; explains if one is damaged or encrypted. */
 
 import { posix } from "node:path";
 import { NodeError } from "../../../core/errors.ts";
@@ -37,7 +37,7 @@ export function refuseOldOffice(bytes: Uint8Array, format: OfficeFormat): void {
   );
 }
 
-/** What an error of reading means to a person who has the file. */
+/** Explains a reading error to the user. */
 export function damaged(cause: unknown, format: OfficeFormat): NodeError {
   if (cause instanceof NodeError) return cause;
   const { program, called } = programs[format];

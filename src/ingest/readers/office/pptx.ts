@@ -1,4 +1,4 @@
-/** PowerPoint presentations: slides in their order, with notes. Hidden slides, pictures and charts are left out. */
+/** Reads PowerPoint presentations: slides in order, with notes, without hidden slides, pictures and charts. */
 import { beyond, unreadable } from "../limits.ts";
 import type { ReadOptions, ReadText } from "../read.ts";
 import { escapeMarkers, heading, oneLine, pipeTable } from "../text/markdown.ts";

@@ -1,4 +1,4 @@
-/** The rows of a sheet that hold something. A cell that is not there takes no memory, however far out the next one is. */
+/** Reads the non-empty rows of a sheet. Missing cells take no memory, however far out the next one is. */
 import { beyond, type ReadLimits } from "../limits.ts";
 import { oneLine } from "../text/markdown.ts";
 import { parseXml } from "./xml.ts";

@@ -1,4 +1,4 @@
-/** Excel workbooks: a text for each row of the sheets that are shown, with the values that Excel computed last. */
+/** Reads Excel workbooks: a text for each row of the visible sheets, with the values that Excel computed last. */
 import { beyond, type ReadLimits, TextBudget, unreadable } from "../limits.ts";
 import type { ReadOptions, ReadText } from "../read.ts";
 import { escapeMarkers, heading, oneLine } from "../text/markdown.ts";

@@ -1,4 +1,4 @@
-/** XML of Office files and EPUBs, as events. Entities that a file defines are not known, so nothing expands. */
+/** Parses the XML of Office files and EPUBs as events. Entities that a file defines are not expanded. */
 import { TextDecoder } from "node:util";
 import { SaxesParser } from "saxes";
 import { beyond, type ReadLimits } from "../limits.ts";

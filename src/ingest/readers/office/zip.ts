@@ -1,4 +1,4 @@
-/** The parts of an Office file or an EPUB, unpacked within bounds: what a file says of its own sizes may be a lie. */
+/** Unpacks the parts of an Office file or EPUB within limits: the sizes that a file declares may be false. */
 import { crc32, inflateRawSync } from "node:zlib";
 import type { NodeError } from "../../../core/errors.ts";
 import { beyond, type ReadLimits, unreadable } from "../limits.ts";
@@ -41,7 +41,7 @@ export class ZipParts {
     return this.#entries.has(name.toLowerCase());
   }
 
-  /** The bytes of a part; undefined where there is none of this name. */
+  /** The bytes of a part; undefined if there is none with this name. */
   find(name: string): Uint8Array | undefined {
     const entry = this.#entries.get(name.toLowerCase());
     if (entry === undefined) return undefined;
@@ -62,7 +62,7 @@ export class ZipParts {
 
   #unpacked(entry: ZipEntry): Uint8Array {
     if (entry.isEncrypted) throw unreadable("is encrypted; save a copy without a password");
-    // A bomb that tells the truth is refused before anything is unpacked.
+    // A zip bomb with true sizes is refused before anything is unpacked.
     if (entry.size > this.#room) throw this.#refusal;
     const packed = this.#packed(entry);
     if (entry.method === stored) return packed;
