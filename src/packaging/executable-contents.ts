@@ -1,4 +1,4 @@
-/** The files inside the executable. scripts/build.ts replaces this module; from source, it is empty. */
+/** The files inside the executable; none from source. scripts/build.ts replaces this module. */
 
 export interface PackedFile {
   /** Path relative to the folder it is unpacked to. */

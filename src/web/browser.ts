@@ -1,9 +1,9 @@
-/** What a browser may lack: storage, random ids without HTTPS; and words for its screen reader. */
+/** Browser helpers: storage, random ids and screen reader announcements. */
 import { signal } from "@preact/signals";
 
 type Kind = "local" | "session";
 
-/** It may be full, or forbidden altogether. Read when used: where storage is forbidden, naming it throws. */
+/** Evaluated on each use: if storage is forbidden, even naming it throws. */
 const storageOf = (kind: Kind): Storage => (kind === "local" ? localStorage : sessionStorage);
 
 export function readItem(kind: Kind, name: string): string | null {
@@ -25,16 +25,16 @@ export function writeItem(kind: Kind, name: string, value: string | null): boole
   }
 }
 
-/** Random ids; `crypto.randomUUID` is missing where the page came over plain HTTP. */
+/** A random id; `crypto.randomUUID` is missing if the page was loaded over plain HTTP. */
 export function newId(): string {
   const numbers = crypto.getRandomValues(new Uint32Array(3));
   return [...numbers].map((number) => number.toString(36)).join("-");
 }
 
-/** What a screen reader is told; once, when something has happened, never token by token. */
+/** Text for screen readers: announced once per event, never token by token. */
 export const announcement = signal("");
 
 export function announce(text: string): void {
-  // A screen reader speaks when the text changes; a no-break space more makes the same words another text.
+  // Screen readers speak when the text changes: a no-break space makes the same words differ.
   announcement.value = announcement.value === text ? `${text}\u00a0` : text;
 }

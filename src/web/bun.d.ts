@@ -1,4 +1,4 @@
-/** What the wire's types reach of Bun, which the page itself does not have. */
+/** The part of Bun that the wire types refer to; the page itself does not have it. */
 declare const Bun: {
   CryptoHasher: new (
     algorithm: "sha256",

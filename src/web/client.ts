@@ -1,4 +1,4 @@
-/** The page's client of the node, and its API key: asked for when the node wants one, stored while the tab lives. */
+/** The page's API client and API key. The key is stored in the tab's session. */
 import { signal } from "@preact/signals";
 import { ApiClient } from "../client/api-client.ts";
 import { ApiError } from "../client/api-error.ts";
@@ -14,7 +14,7 @@ export const keyQuestion = signal<{ reason: string } | undefined>(undefined);
 
 let waiting = Promise.withResolvers<boolean>();
 
-/** Opens the dialog; resolves to whether a key was given. Requests that ask at one time share one dialog. */
+/** Opens the dialog; resolves to whether a key was given. Concurrent requests share it. */
 export function askForKey(reason: string): Promise<boolean> {
   if (keyQuestion.value === undefined) {
     waiting = Promise.withResolvers();
@@ -43,10 +43,10 @@ function close(given: boolean): void {
 
 export const api = new ApiClient({ baseUrl: "/v1", key: () => key.value });
 
-/** Shown before the first key; the node's own words, which are for programs, speak of headers. */
+/** Shown before the first key: the node's own message is for programs, and mentions headers. */
 const firstReason = "Enter a key that it knows. The person who runs the node can give you one.";
 
-/** Sends a request; where the node wants a key, asks the reader for one and sends it again. */
+/** Sends a request; if the node requires a key, asks the user for one and retries. */
 export async function withKey<Answer>(
   send: () => Promise<Answer>,
   signal?: AbortSignal,
@@ -63,14 +63,14 @@ export async function withKey<Answer>(
   }
 }
 
-/** The reader was asked for another key than this, and gave none. */
+/** The user was asked for a key other than `key`, and gave none. */
 export class KeyDeclined extends Failure {
   readonly key = key.value;
 }
 
 /**
- * Questions of one kind, of which the last counts: an answer that a later question has overtaken is
- * not shown, and a caller that waits for it waits for the later one.
+ * Requests of which only the latest counts: an answer that a later request has overtaken is not
+ * shown, and its caller waits for the later one.
  */
 export class Questions {
   #last: Promise<void> | undefined;

@@ -1,4 +1,4 @@
-/** What went wrong, as a sentence for a person. */
+/** Turns errors into messages for the user. */
 import { ApiError } from "../client/api-error.ts";
 
 export class Failure extends Error {
@@ -28,7 +28,7 @@ const unreachable =
 
 const interrupted = "The answer broke off before its end: the connection to the node was lost.";
 
-/** The failure that an answer other than 2xx stands for. */
+/** The failure for an error status. */
 function statusFailure({ status, code, headers, serverMessage }: ApiError): Failure {
   const message = serverMessage ?? `The node answered with status ${status}.`;
   const wait = waitOf(headers?.get("retry-after") ?? null);

@@ -1,4 +1,4 @@
-/** Which part of the page is shown, and in which colours. */
+/** The current tab and theme of the page. */
 import { effect, signal } from "@preact/signals";
 import { readItem, writeItem } from "./browser.ts";
 
@@ -15,7 +15,7 @@ const named = (): TabId => tabs.find(({ id }) => `#${id}` === location.hash)?.id
 
 export const tab = signal<TabId>(named());
 
-// The address says which part is shown, so that it can be shared and gone back to.
+// The tab is in the address, so that it can be linked and is part of the history.
 addEventListener("hashchange", () => {
   tab.value = named();
 });
@@ -30,7 +30,7 @@ export function openTab(id: TabId): void {
   tab.value = id;
 }
 
-/** Light or dark: as the system says, until the reader chooses. */
+/** Follows the system until the user chooses. */
 type Theme = "light" | "dark";
 
 const item = "paddock.theme";

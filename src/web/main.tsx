@@ -1,4 +1,4 @@
-/** Entry of the page: renders it, and asks the node what it has. */
+/** Entry point of the page: renders it, and loads the node's state. */
 import { render } from "preact";
 import { keepToTheNode } from "./chat/store.ts";
 import { keepCollections } from "./documents/collections.ts";

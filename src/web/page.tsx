@@ -1,4 +1,4 @@
-/** The frame of the page: a header with its tabs, and what each shows. */
+/** The page: its header, tabs, views and dialogs. */
 import { announcement } from "./browser.ts";
 import { ChatView } from "./chat/chat-view.tsx";
 import { KeyDialog } from "./components/dialog.tsx";
@@ -45,7 +45,7 @@ export function Page() {
               id={`panel-${id}`}
               aria-labelledby={`tab-${id}`}
               hidden={tab.value !== id}
-              // What scrolls must take the focus, for the keyboard; in the chat, the thread does.
+              // Scrollable elements must be focusable; in the chat, that is the thread.
               tabIndex={id === "chat" ? undefined : 0}
             >
               {tab.value === id && <View />}
@@ -62,7 +62,7 @@ export function Page() {
   );
 }
 
-/** A fence, which is what a paddock has. */
+/** A fence. */
 function Logo() {
   return (
     <svg class="mark" viewBox="0 0 32 32" aria-hidden="true">
@@ -74,7 +74,7 @@ function Logo() {
 
 const steps: Readonly<Record<string, number>> = { ArrowRight: 1, ArrowLeft: -1 };
 
-/** One stop for the Tab key, arrows between them. */
+/** One stop for the Tab key, with arrow keys between tabs. */
 function TabList() {
   const move = (event: KeyboardEvent, at: number): void => {
     const step = steps[event.key];

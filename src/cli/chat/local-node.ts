@@ -1,4 +1,4 @@
-/** Runs a private node in this process for `paddock chat`, on a random local port with a random key. */
+/** Runs a private node in this process for `paddock chat`, on a random port with a random key. */
 import type { Config } from "../../config/schema.ts";
 import { PaddockNode } from "../../node/paddock-node.ts";
 import { createApp } from "../../server/app.ts";
@@ -10,7 +10,6 @@ import type { Shell } from "../shell.ts";
 import { ChatServer } from "./chat-server.ts";
 
 export interface LocalNode extends AsyncDisposable {
-  /** The node, as the chat talks with it. */
   server: ChatServer;
 }
 

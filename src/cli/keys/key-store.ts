@@ -48,7 +48,7 @@ export async function openSharedKeys(server: RedisOptions) {
   };
 }
 
-/** Ids of stores given by name or id, `:read` included. An unknown name might be another's later. */
+/** Ids of stores given by name or id, `:read` included. Unknown names could be another's later. */
 export async function vectorStoreIds(
   shell: Shell,
   config: Config,

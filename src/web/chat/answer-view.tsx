@@ -1,4 +1,4 @@
-/** An answer: its text, how it went, and what it is grounded in. */
+/** Shows an answer: its text, its measures and its sources. */
 import { useMemo } from "preact/hooks";
 import type { Point, Retrieval } from "../../client/wire.ts";
 import { CopyButton, FailureNote } from "../components/controls.tsx";
@@ -13,14 +13,14 @@ import { retry } from "./turn.ts";
 interface AnswerViewProps {
   turn: AnswerTurn;
   conversationId: string;
-  /** Only the last answer can be asked for again. */
+  /** Only the last answer can be retried. */
   isLast: boolean;
 }
 
 export function AnswerView({ turn, conversationId, isLast }: AnswerViewProps) {
   const { content, thoughts, state, failure, retrieval, measures, cut } = turn;
   const points = retrieval?.points;
-  // The same for the same passages, so that a growing answer does not redraw all its markers.
+  // Memoized, so that a growing answer does not redraw all its markers.
   const target = useMemo(() => targetOf(points), [points]);
   const again = (): void => {
     void retry(conversationId);
@@ -73,7 +73,7 @@ export function AnswerView({ turn, conversationId, isLast }: AnswerViewProps) {
   );
 }
 
-/** What the markers of an answer open; undefined where it is not known where its passages are. */
+/** What an answer's markers open; undefined if the location of its passages is not known. */
 function targetOf(points: readonly Point[] = []): MarkerTarget | undefined {
   const places = points.map(readingOf);
   if (!places.some((place) => place !== undefined)) return undefined;
@@ -111,7 +111,7 @@ function MeasuresLine(measures: Measures) {
   );
 }
 
-/** What an answer is grounded in, beside it. */
+/** The passages beside an answer. */
 function Sources({ retrieval }: { retrieval: Retrieval }) {
   const { points, dropped, carried = 0, error, notice } = retrieval;
   const from = collectionsOf(points);

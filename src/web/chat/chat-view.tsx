@@ -1,4 +1,4 @@
-/** The chat: conversations, the one on the page, and its settings. */
+/** The chat tab: the list of conversations, the current one, and its settings. */
 
 import { useRef } from "preact/hooks";
 import { FailureNote } from "../components/controls.tsx";
@@ -51,7 +51,7 @@ function Notices() {
   );
 }
 
-/** The conversation's title, and what can be done with it as a whole. */
+/** The conversation's title, export and settings. */
 function Toolbar() {
   const conversation = current.value;
   return (
@@ -124,7 +124,6 @@ function ExportMenu({ conversation }: { conversation: Conversation }) {
   );
 }
 
-/** Hands the reader a file that the page has made. */
 function download(name: string, type: string, text: string): void {
   const address = URL.createObjectURL(new Blob([text], { type }));
   const link = document.createElement("a");

@@ -1,4 +1,4 @@
-/** Where questions are written: Enter sends, Shift and Enter begin a new line, Escape stops. */
+/** The question field: Enter sends, Shift+Enter inserts a new line, Escape stops the answer. */
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { CollectionChoice } from "../documents/collection-choice.tsx";
 import { chatModels } from "../node/state.ts";
@@ -45,7 +45,7 @@ export function Composer() {
   };
   useEffect(() => {
     if (writing !== true) return;
-    // From wherever the reader is, but for what Escape closes.
+    // From anywhere on the page, unless Escape closes something there.
     const onEscape = ({ key, target }: KeyboardEvent): void => {
       const closesSomething = target instanceof Element && target.closest(closedByEscape) !== null;
       if (key === "Escape" && !closesSomething) stopAnswer();

@@ -1,4 +1,4 @@
-/** The conversations of this browser: begin, choose, rename and delete them. */
+/** The list of conversations: start, select, rename and delete them. */
 import { useState } from "preact/hooks";
 import { Dialog } from "../components/dialog.tsx";
 import type { Conversation } from "./conversation.ts";

@@ -1,8 +1,8 @@
-/** A conversation as the browser stores it, and as it can be exported. */
+/** A conversation as the browser stores it, and its export formats. */
 import type { Retrieval } from "../../client/wire.ts";
 import { newId } from "../browser.ts";
 
-/** Whether answers come from the node's documents; `auto`: where they clearly match the question. */
+/** Whether answers come from the node's documents; `auto`: if they clearly match the question. */
 export const groundings = ["off", "auto", "on"] as const;
 export type Grounded = (typeof groundings)[number];
 export const isGrounded = (value: unknown): value is Grounded =>
@@ -18,9 +18,9 @@ export interface Settings {
   max_tokens?: number | undefined;
   seed?: number | undefined;
   grounded: Grounded;
-  /** Ids of the collections that such an answer comes from; absent: the node's own. */
+  /** Ids of the collections to answer from; absent: the node's own. */
   collections?: readonly string[] | undefined;
-  /** The most passages that such an answer is given; absent: as many as the node gives. */
+  /** Most passages for an answer; absent: the node's default. */
   passages?: number | undefined;
 }
 
@@ -56,7 +56,7 @@ export interface AnswerTurn {
   state: "writing" | "done" | "stopped" | "failed";
   /** A reasoning model's thoughts. */
   thoughts?: string;
-  /** Whether `max_tokens` or the context cut it. */
+  /** Whether `max_tokens` or the context cut it off. */
   cut?: boolean;
   failure?: { message: string; canRetry: boolean };
   measures?: Measures;
@@ -88,7 +88,7 @@ export function titleFrom(question: string): string {
   return line.length <= longestTitle ? line : `${line.slice(0, longestTitle - 1).trimEnd()}…`;
 }
 
-/** Tokens a second after the first; undefined where there was no more than one. */
+/** Tokens per second after the first; undefined if there was only one. */
 export function speedOf({ tokens, restMs }: Measures): number | undefined {
   return tokens > 1 && restMs > 0 ? ((tokens - 1) / restMs) * 1000 : undefined;
 }

@@ -1,12 +1,12 @@
-/** The request that a conversation makes, and how its answer grows with each chunk. */
+/** Builds the request for a conversation, and adds chunks to its answer. */
 import type { ChatRequest } from "../../client/api-client.ts";
 import type { ChatCompletionChunk } from "../../client/wire.ts";
 import type { AnswerTurn, Conversation, Measures, Settings, Turn } from "./conversation.ts";
 
-/** Most tokens of an answer where neither the reader nor the model's configuration says so: a small model may not end by itself. */
+/** Default limit of an answer's tokens, since a small model may not end by itself. */
 export const mostTokens = 1024;
 
-/** `turns`: those up to the question that is asked; `isLimited`: whether the model has a limit of its own. */
+/** `turns`: up to the question. `isLimited`: whether the model's configuration has a limit. */
 export function toRequest(
   { settings }: Conversation,
   turns: readonly Turn[],
@@ -29,7 +29,7 @@ export function toRequest(
   };
 }
 
-/** An object only where something is asked beyond what the node does. */
+/** An object only if something differs from the node's defaults. */
 function ragOf({ grounded, passages, collections = [] }: Settings): ChatRequest["rag"] {
   if (grounded === "off") return false;
   const isAuto = grounded === "auto";
@@ -43,11 +43,11 @@ function ragOf({ grounded, passages, collections = [] }: Settings): ChatRequest[
 
 export type Timing = Pick<Measures, "firstTokenMs" | "restMs">;
 
-/** Whether a chunk brings some of the answer, or of the thoughts before it. */
+/** Whether a chunk contains text of the answer or of its reasoning. */
 export const hasText = ({ choices }: ChatCompletionChunk): boolean =>
   choices.some(({ delta }) => Boolean(delta.content) || Boolean(delta.reasoning_content));
 
-/** The same turn where the chunk adds nothing, as the first does, which brings the role alone. */
+/** Returns the same turn if the chunk adds nothing, such as the first, which has only the role. */
 export function withChunk(
   turn: AnswerTurn,
   { choices, usage, retrieval }: ChatCompletionChunk,

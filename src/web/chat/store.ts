@@ -1,4 +1,4 @@
-/** The conversations of this browser, in its local storage, with settings that the node can honour, and what of the chat is open. */
+/** State of the chat: the conversations in local storage, their settings, and open panels. */
 import { computed, effect, signal, untracked } from "@preact/signals";
 import { readItem, writeItem } from "../browser.ts";
 import { areAllKnown, collections, holdsPassages } from "../documents/collections.ts";
@@ -19,7 +19,7 @@ const currentItem = "paddock.conversation";
 export const conversations = signal(readConversations());
 const currentId = signal(readItem("local", currentItem));
 
-/** The one on the page; undefined before the first. */
+/** The selected conversation; undefined before the first. */
 export const current = computed(
   () => conversations.value.find(({ id }) => id === currentId.value) ?? conversations.value[0],
 );
@@ -32,7 +32,7 @@ export const lastSettings = (): Settings => current.value?.settings ?? defaultSe
 
 const groundedItem = "paddock.grounded";
 
-/** What the reader chose last: whether answers come from documents; undefined where nothing was chosen yet. */
+/** The user's last choice of whether answers come from documents; undefined if none was made. */
 function groundedChoice(): Grounded | undefined {
   const stored = readItem("local", groundedItem);
   return isGrounded(stored) ? stored : undefined;
@@ -43,7 +43,7 @@ export function chooseGrounded(grounded: Grounded): void {
   changeSettings({ grounded });
 }
 
-/** The reader's own choice wins; else it is left to the node where there is anything to answer from. */
+/** The user's choice, else `auto` if there are documents to answer from. */
 const groundedAtFirst = (): Grounded => groundedChoice() ?? (holdsPassages.value ? "auto" : "off");
 
 export function startConversation(): Conversation {
@@ -92,13 +92,13 @@ export function persist(): void {
   isPersisted.value = writeItem("local", listItem, JSON.stringify(conversations.value));
 }
 
-/** Another tab of the same browser has changed them. */
+/** Another tab of the same browser changed the conversations. */
 addEventListener("storage", ({ key }) => {
   if (key === listItem) conversations.value = merge(readConversations());
 });
 addEventListener("pagehide", persist);
 
-/** A conversation that this tab is writing an answer into is newer here than in the storage. */
+/** A conversation with an answer in progress is newer in this tab than in the storage. */
 function merge(read: readonly Conversation[]): Conversation[] {
   const writing = conversations.value.filter(({ turns }) => turns.some(isWriting));
   const ids = new Set(writing.map(({ id }) => id));
@@ -121,7 +121,7 @@ function isConversation(value: unknown): value is Conversation {
 
 const isWriting = (turn: Turn): boolean => turn.role === "assistant" && turn.state === "writing";
 
-/** An answer that was being written when the page was closed will not go on. Earlier versions stored a switch. */
+/** An answer in progress when the page was closed is stopped. Earlier versions stored a boolean. */
 function settle(conversation: Conversation): Conversation {
   const stored: unknown = conversation.settings.grounded;
   const grounded = isGrounded(stored) ? stored : stored === true ? "on" : "off";
@@ -134,24 +134,24 @@ function settle(conversation: Conversation): Conversation {
 }
 
 export const settingsOpen = signal(false);
-/** Where the screen is wide the list is always there; this is for narrow ones. */
+/** For narrow screens; on wide ones the list is always visible. */
 export const listOpen = signal(false);
 
 export const draft = signal("");
 
-/** Waits until the page is drawn again: a dialog that is being closed still holds the focus. */
+/** Deferred until the next render: a dialog that is closing still has the focus. */
 export function focusComposer(): void {
   setTimeout(() => document.getElementById("question")?.focus());
 }
 
-/** Settings follow what the node has: its models, its collections, its documents. */
+/** Adapts settings to the node's models, collections and documents. */
 export function keepToTheNode(): void {
   keepToKnownModels();
   keepToKnownCollections();
   groundNewConversations();
 }
 
-/** The conversation on the page while it is empty; other changes of it, such as a question's own settings, are none of this. */
+/** Id of the current conversation while it is empty; other changes to it do not trigger effects. */
 const emptyId = computed(() => {
   const { id, turns = [] } = current.value ?? {};
   return turns.length === 0 ? (id ?? "none yet") : undefined;
@@ -167,7 +167,7 @@ function groundNewConversations(): void {
   });
 }
 
-/** A conversation goes on without the collections that were deleted; the node would refuse it with them. */
+/** Removes deleted collections from the settings; the node would reject the request with them. */
 function keepToKnownCollections(): void {
   effect(() => {
     const chosen = current.value?.settings.collections ?? [];
@@ -178,7 +178,7 @@ function keepToKnownCollections(): void {
   });
 }
 
-/** A conversation whose model the node does not have goes on with the first that it has. */
+/** Switches to the node's first model if it does not have the conversation's. */
 function keepToKnownModels(): void {
   effect(() => {
     const [first] = chatModels.value;

@@ -1,4 +1,4 @@
-/** The turns of a conversation, or questions to begin one with. */
+/** The turns of a conversation, or example questions for an empty one. */
 import { useLayoutEffect, useRef } from "preact/hooks";
 import { scrolls } from "../components/controls.tsx";
 import { chatModels } from "../node/state.ts";
@@ -7,7 +7,7 @@ import type { Settings } from "./conversation.ts";
 import { changeSettings, current, focusComposer, lastSettings } from "./store.ts";
 import { send } from "./turn.ts";
 
-/** A reader who has scrolled up by more pixels than this is reading: the thread no longer scrolls by itself. */
+/** If the user has scrolled up by more pixels than this, the thread stops following the answer. */
 const nearEnd = 80;
 
 export function Thread() {
@@ -60,7 +60,7 @@ interface Example {
   settings: Partial<Settings>;
 }
 
-/** At temperature 0: a person who tries a node first wants its likeliest answer, and chance takes a small model astray. */
+/** At temperature 0: a first try should get the likeliest answer, and small models stray easily. */
 const examples: readonly Example[] = [
   {
     question: "What is the capital of France?",
@@ -70,7 +70,7 @@ const examples: readonly Example[] = [
   {
     question: "How do I stop this node?",
     about: "Answered from the documents",
-    // One passage holds the answer, and a small model is easily distracted, also by a system prompt.
+    // One passage has the answer, and a small model is easily distracted, also by a system prompt.
     settings: { grounded: "on", passages: 1, system: "", temperature: 0 },
   },
   {

@@ -1,4 +1,4 @@
-/** One turn of a conversation: a question is sent, and its answer is shown until it ends, fails or is stopped. */
+/** Sends a question, and shows the answer until it ends, fails or is stopped. */
 import type { ChatRequest } from "../../client/api-client.ts";
 import { announce, newId } from "../browser.ts";
 import { api, withKey } from "../client.ts";
@@ -8,10 +8,10 @@ import { type AnswerTurn, titleFrom, type UserTurn, untitled } from "./conversat
 import { hasText, toRequest, withChunk } from "./exchange.ts";
 import { change, changeTurn, conversations, current, persist, startConversation } from "./store.ts";
 
-/** Chunks that come closer together than this are shown together. */
+/** Chunks within this time are rendered together. */
 const frameMs = 40;
 
-/** What stops the answer of a conversation that is being answered, by the conversation's id. */
+/** Stops answers in progress, by conversation id. */
 const running = new Map<string, AbortController>();
 
 export async function send(question: string): Promise<void> {
@@ -25,7 +25,7 @@ export async function send(question: string): Promise<void> {
   await answer(id);
 }
 
-/** Drops what was answered to the last question, and asks it again. */
+/** Drops the last answer, and sends its question a second time. */
 export async function retry(id: string): Promise<void> {
   if (running.has(id)) return;
   change(id, (one) => {
@@ -37,12 +37,12 @@ export async function retry(id: string): Promise<void> {
 
 export const stop = (id: string): void => running.get(id)?.abort();
 
-/** A browser that leaves the page breaks its connections: that is stopping, not a failure. */
+/** A browser that leaves the page breaks its connections, which is not a failure. */
 let isLeaving = false;
 const stayedMs = 1000;
 addEventListener("beforeunload", () => {
   isLeaving = true;
-  // A reader who is asked whether to leave may stay.
+  // The user may decide to stay on the page.
   setTimeout(() => {
     isLeaving = false;
   }, stayedMs);
@@ -72,7 +72,7 @@ async function answer(id: string): Promise<void> {
   announce(spoken(ended));
 }
 
-/** Shows the answer as it grows; gives it as it ended. */
+/** Shows the answer as it grows; returns the final one. */
 async function stream(
   id: string,
   begun: AnswerTurn,
@@ -110,7 +110,7 @@ async function stream(
 
 const show = (id: string, turn: AnswerTurn): void => changeTurn(id, turn.id, () => turn);
 
-/** What a screen reader is told of an answer that has ended. */
+/** The announcement for screen readers when an answer has ended. */
 function spoken({ state, content, failure }: AnswerTurn): string {
   if (state === "failed") return failure?.message ?? "";
   return state === "stopped" ? "Stopped." : `Answer: ${content}`;

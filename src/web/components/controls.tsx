@@ -1,4 +1,4 @@
-/** Small controls that every view uses: a failure with a retry, a button that copies, what scrolls. */
+/** Small shared controls: a failure with a retry, a copy button, scrollable elements. */
 import { useEffect, useState } from "preact/hooks";
 import { announce } from "../browser.ts";
 
@@ -41,10 +41,10 @@ export function CopyButton({ text, label }: { text: string; label: string }) {
   );
 }
 
-/** For an element that scrolls by itself: it must take the focus, or the keyboard cannot scroll it. */
+/** For scrollable elements: they must be focusable, or the keyboard cannot scroll them. */
 export const scrolls = { tabIndex: 0 } as const;
 
-/** Copies text, also where the page came over plain HTTP and the browser has no clipboard for it. */
+/** Copies text, also over plain HTTP, where browsers have no clipboard API. */
 async function copyText(text: string): Promise<boolean> {
   try {
     await navigator.clipboard.writeText(text);

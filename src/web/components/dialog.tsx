@@ -1,14 +1,14 @@
-/** The browser's own modal dialog, and the one that asks for the API key. */
+/** A modal dialog, and the one that asks for the API key. */
 import type { ComponentChildren } from "preact";
 import { useEffect, useId, useRef, useState } from "preact/hooks";
 import { giveKey, giveNoKey, keyQuestion } from "../client.ts";
 
 interface DialogProps {
   title: string;
-  /** Whether it takes as much of the screen as reading needs. */
+  /** Whether it is wide enough to read documents. */
   wide?: boolean;
   onClose: () => void;
-  /** What gets the focus when it has closed; default, and where it gives nothing: what had it before. */
+  /** Element to focus after closing. Default, also for null: the one focused before. */
   focusAfter?: () => HTMLElement | null;
   children: ComponentChildren;
 }
@@ -32,7 +32,6 @@ export function Dialog({ title, wide = false, onClose, focusAfter, children }: D
   );
 }
 
-/** Asks for the API key that the node wants. */
 export function KeyDialog() {
   const question = keyQuestion.value;
   return question === undefined ? null : <Question reason={question.reason} />;

@@ -1,8 +1,8 @@
-/** A passage with where it comes from and how well it matches. */
+/** A passage with its source and its score. */
 import type { Point } from "../../client/wire.ts";
 import { read, readingOf } from "../documents/reading.ts";
 
-/** A passage often begins with the heading that is shown above it; it is not shown twice. */
+/** Without the heading at the start of a passage, which is shown above it. */
 function withoutHeading({ source, metadata }: Point): string {
   const heading = metadata?.heading ?? "";
   return heading !== "" && source.startsWith(heading)
@@ -12,9 +12,9 @@ function withoutHeading({ source, metadata }: Point): string {
 
 interface PassageItemProps {
   point: Point;
-  /** The marker that answers use for it. */
+  /** Its marker in answers. */
   marker: number;
-  /** Whether its text is folded away at first. */
+  /** Whether its text is collapsed at first. */
   folded?: boolean;
 }
 
@@ -55,7 +55,7 @@ export function PassageItem({ point, marker, folded = false }: PassageItemProps)
   );
 }
 
-/** How well a passage matches, as a bar and a number. */
+/** The score as a bar and a number. */
 function ScoreBar({ score }: { score: number }) {
   const percent = Math.max(0, Math.min(1, score)) * 100;
   return (

@@ -1,13 +1,13 @@
-/** Chooses the collections that answers, or passages, come from. */
+/** Menu to choose the collections for answers or passages. */
 import { useRef } from "preact/hooks";
 import type { VectorStore } from "../../client/wire.ts";
 import { collections, isNodes, nameOf } from "./collections.ts";
 
-/** As many as the node searches as one. */
+/** Most collections that the node searches at once. */
 const most = 16;
 
 interface CollectionChoiceProps {
-  /** The ids of those that are chosen; none: the node's own. */
+  /** Ids of the chosen collections; none: the node's own. */
   chosen: readonly string[];
   onChoose: (ids: readonly string[]) => void;
 }

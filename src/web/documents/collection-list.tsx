@@ -1,4 +1,4 @@
-/** The collections to choose from, and the button that makes another. */
+/** The list of collections, with a button to create one. */
 import { useId, useState } from "preact/hooks";
 import type { VectorStore } from "../../client/wire.ts";
 import { withKey } from "../client.ts";
@@ -78,7 +78,7 @@ interface NameDialogProps {
   title: string;
   action: string;
   name?: string;
-  /** Settles when the node has done it. */
+  /** Settles when the request is done. */
   onName: (name: string) => Promise<void>;
   onClose: () => void;
 }

@@ -1,4 +1,4 @@
-/** The collections that the node has for this reader, which the API calls vector stores. */
+/** The collections that the user can see, which the API calls vector stores. */
 import { computed, effect, signal, untracked } from "@preact/signals";
 import { ApiError } from "../../client/api-error.ts";
 import { DocumentsClient } from "../../client/documents-client.ts";
@@ -12,7 +12,7 @@ export const documents = new DocumentsClient(api);
 export type Access =
   | { state: "unknown" }
   | { state: "open" }
-  /** The key does not open documents; the node's words. */
+  /** The key has no access to documents; `reason` is the node's message. */
   | { state: "refused"; reason: string }
   | { state: "failed"; failure: Failure };
 
@@ -22,10 +22,10 @@ export const hasMoreCollections = signal(false);
 export const areAllKnown = computed(
   () => access.value.state === "open" && !hasMoreCollections.value,
 );
-/** How large a file may be, where the node says so. */
+/** The file size limit, if the node reports one. */
 export const maxFileBytes = signal<number | undefined>(undefined);
 
-/** The node's own is the one that answers come from where nobody says from which. */
+/** Whether it is the node's own collection, which answers come from by default. */
 export const isNodes = ({ collection }: VectorStore): boolean =>
   collection === info.value?.vectorstore_config.collection_name;
 
@@ -35,7 +35,7 @@ export const collections = computed(() => [
   ...known.value.filter((store) => !isNodes(store)),
 ]);
 
-/** Whether answers can come from anything: from the node's own collection, or from those that the key is bound to. */
+/** Whether there are passages in the node's collection, or in those that the key is bound to. */
 export const holdsPassages = computed(() => {
   const nodes = known.value.filter(isNodes);
   const searched = nodes.length > 0 ? nodes : known.value;
@@ -48,7 +48,7 @@ export const nameOf = ({ name, id }: Pick<VectorStore, "name" | "id">): string =
 
 const shownId = signal<string | undefined>(undefined);
 
-/** The collection that the room of documents shows. */
+/** The collection shown in the documents tab. */
 export const shown = computed(
   () => collections.value.find(({ id }) => id === shownId.value) ?? collections.value[0],
 );
@@ -58,11 +58,11 @@ export function showCollection(id: string): void {
 }
 
 const pageSize = 100;
-/** How many pages of collections the reader wants to see. */
+/** Number of pages of collections to load. */
 let wantedPages = 1;
 const questions = new Questions();
 
-/** `asks`: whether the reader is asked for a key, where the node wants one. */
+/** `asks`: whether to ask the user for a key if the node requires one. */
 export function loadCollections({ asks }: { asks: boolean }): Promise<void> {
   const load = () => Promise.all([loadPages(), maxFileBytes.value ?? documents.maxFileBytes()]);
   return questions.ask(
@@ -79,7 +79,7 @@ export function loadCollections({ asks }: { asks: boolean }): Promise<void> {
   );
 }
 
-/** Each is asked for again, the later ones too: what is being ingested may be in any. */
+/** Reloads all pages, since any may contain collections that are being filled. */
 async function loadPages(): Promise<{ stores: VectorStore[]; hasMore: boolean }> {
   const stores: VectorStore[] = [];
   for (let at = 1; ; at++) {
@@ -108,10 +108,10 @@ function accessAfter(error: unknown): Access {
 
 const missingScope = "insufficient_permissions";
 
-/** How far the node is: what it says of collections may be more once it has all. */
+/** The node's readiness: more collections may be available once it is complete. */
 const stage = computed(() => readiness.value && [readiness.value.status, ...coming.value].join());
 
-/** Looks for collections when the page opens, when the node is ready, and with every other key; nobody is asked for one. */
+/** Loads collections when the page opens, the node gets ready or the key changes; never asks. */
 export function keepCollections(): void {
   let before = key.peek();
   effect(() => {
@@ -131,7 +131,7 @@ function forgetAll(): void {
   wantedPages = 1;
 }
 
-/** Each once, in the order of the passages; a browser may have stored passages that do not say. */
+/** Unique names in the order of the passages. Stored passages may lack the collection. */
 export function collectionsOf(points: readonly Point[]): string[] {
   const ids = points.map(({ metadata }) => metadata?.vector_store_id ?? undefined);
   return [...new Set(ids.filter((id) => id !== undefined))].map(collectionName);

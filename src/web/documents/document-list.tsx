@@ -1,4 +1,4 @@
-/** The documents of a collection: what became of each, and what can be done with it. */
+/** The documents of a collection, with their status and actions. */
 
 import { useState } from "preact/hooks";
 import type { VectorStore, VectorStoreFile } from "../../client/wire.ts";

@@ -1,4 +1,4 @@
-/** The room of documents: collections, what is in them, and how more gets in. */
+/** The documents tab: collections, their documents, and uploads. */
 import { useEffect, useState } from "preact/hooks";
 import type { VectorStore } from "../../client/wire.ts";
 import { changeSettings, focusComposer, startConversation } from "../chat/store.ts";
@@ -157,7 +157,7 @@ function CollectionView({ store }: { store: VectorStore }) {
 
 const namedAtMost = 3;
 
-/** What is lost: how many documents, and the names of some. */
+/** What a removal deletes: the number of documents, and some names. */
 function Lost({ store, what }: { store: VectorStore; what: string }) {
   const { total } = store.file_counts;
   if (total === 0) return <>It holds no documents.</>;

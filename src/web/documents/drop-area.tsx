@@ -1,4 +1,4 @@
-/** Files that are chosen, or dropped anywhere on the page: they go to the collection that is shown. */
+/** Uploads chosen files, or files dropped anywhere on the page, to the collection shown. */
 
 import { signal } from "@preact/signals";
 import { useRef } from "preact/hooks";
@@ -40,9 +40,9 @@ export function DropArea() {
   );
 }
 
-/** Whether files are being held over the page. */
+/** Whether files are being dragged over the page. */
 const isDragging = signal(false);
-/** What of a drop was not taken, and why. */
+/** Which dropped files were not accepted, and why. */
 const dropNote = signal<string | undefined>(undefined);
 
 const holdsFiles = ({ dataTransfer }: DragEvent): boolean =>
@@ -50,7 +50,7 @@ const holdsFiles = ({ dataTransfer }: DragEvent): boolean =>
 
 async function take({ dataTransfer }: DragEvent): Promise<void> {
   const items = [...(dataTransfer?.items ?? [])].filter(({ kind }) => kind === "file");
-  // Both are asked before the first pause: the browser forgets what was dropped.
+  // Both are read before the first await, after which the browser forgets the drop.
   const entries = items.map((item) => item.webkitGetAsEntry());
   const plain = items.map((item) => item.getAsFile());
   const folders = entries.filter((entry) => entry?.isDirectory === true);
@@ -80,7 +80,7 @@ async function filesInside(folders: readonly FileSystemEntry[]): Promise<File[]>
 export function takeDroppedFiles(): void {
   addEventListener("dragover", (event) => {
     if (!holdsFiles(event)) return;
-    // Without this the browser would leave the page for the file.
+    // Otherwise the browser would open the file instead of the page.
     event.preventDefault();
     isDragging.value = true;
   });
@@ -97,16 +97,16 @@ export function takeDroppedFiles(): void {
 
 interface DroppedFiles {
   files: File[];
-  /** Whether there were more in the folders than are taken at once. */
+  /** Whether the folders have more files than are accepted at once. */
   areMore: boolean;
 }
 
-/** Of the folders of one drop: who drops more has dropped the wrong one. */
+/** Per drop: a folder with more files is probably the wrong one. */
 const mostFiles = 1000;
 
 /**
- * Files that are hidden, and hidden folders, are left out. What was dropped must be asked for its
- * entries before the first pause: the browser forgets it then.
+ * Skips hidden files and folders. The entries must be read from the drop before the first await,
+ * after which the browser forgets it.
  */
 async function filesOf(entries: readonly FileSystemEntry[]): Promise<DroppedFiles> {
   const files: File[] = [];
@@ -128,7 +128,7 @@ const fileOf = (entry: FileSystemFileEntry): Promise<File> =>
 async function visibleIn(folder: FileSystemDirectoryEntry): Promise<FileSystemEntry[]> {
   const reader = folder.createReader();
   const entries: FileSystemEntry[] = [];
-  // A browser gives about a hundred at a time, and none at the end.
+  // Browsers return about a hundred entries at a time, and none at the end.
   for (;;) {
     const more = await new Promise<FileSystemEntry[]>((resolve, reject) =>
       reader.readEntries(resolve, reject),

@@ -1,7 +1,7 @@
-/** What is known of a file before it is sent: whether it can be, and its name; and how things are counted. */
+/** Checks a file before its upload, and prepares its name. */
 import { byteSize } from "../../core/byte-size.ts";
 
-/** Why a file need not be sent, as a sentence; undefined where it can be. */
+/** Why a file cannot be uploaded, as a sentence; undefined if it can. */
 export function refusalOf(
   { size }: { size: number },
   maxFileBytes: number | undefined,
@@ -16,15 +16,15 @@ export function refusalOf(
 const longestName = 200;
 
 /**
- * Without characters that cannot be seen, which the node refuses in names, and no longer than it
- * takes; the ending stays, since it says what the file is.
+ * Removes invisible characters, which the node rejects in names, and shortens the name to its
+ * limit. The extension stays, since it gives the format.
  */
 export function sentName(name: string): string {
   const seen = name
     .toWellFormed()
     .normalize("NFC")
     .replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, "")
-    // A browser writes it as %22 into a form.
+    // Browsers would send it as %22 in a form.
     .replaceAll('"', "'")
     .trim();
   if (seen === "" || seen === "." || seen === "..") return "document";

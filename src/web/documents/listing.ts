@@ -1,4 +1,4 @@
-/** The documents of the collection that is shown, a page at a time, and followed while they are ingested. */
+/** Pages of documents of the collection shown, polled while documents are ingested. */
 import { computed, effect, signal } from "@preact/signals";
 import { ApiError } from "../../client/api-error.ts";
 import type { VectorStoreFile } from "../../client/wire.ts";
@@ -11,7 +11,7 @@ export interface Listing {
   store: string;
   files: readonly VectorStoreFile[];
   hasMore: boolean;
-  /** The last document of each page in front of this one; empty on the first page. */
+  /** The last document of each previous page; empty on the first page. */
   cursors: readonly string[];
 }
 
@@ -20,7 +20,7 @@ export const pageSize = 25;
 export const listing = signal<Listing | undefined>(undefined);
 export const listingFailure = signal<Failure | undefined>(undefined);
 
-/** By the collections or by the list on the screen: they are asked apart, and one may know it sooner. */
+/** According to the collections or the list: they load separately, and one may show it sooner. */
 export const isIngesting = computed(
   () =>
     collections.value.some(({ file_counts }) => file_counts.in_progress > 0) ||
@@ -29,7 +29,7 @@ export const isIngesting = computed(
 );
 
 const questions = new Questions();
-/** What was asked for last. */
+/** The last page requested. */
 let asked: Pick<Listing, "store" | "cursors"> | undefined;
 
 export function loadPage(store: string, cursors: readonly string[] = []): Promise<void> {
@@ -42,7 +42,7 @@ export function loadPage(store: string, cursors: readonly string[] = []): Promis
       listingFailure.value = undefined;
     },
     (error) => {
-      // The document that the page began behind was removed meanwhile.
+      // The document before this page was removed meanwhile.
       if (error instanceof ApiError && error.param === "after") return loadPage(store);
       if (listing.value?.store !== store) listing.value = undefined;
       listingFailure.value = failureOf(error);
@@ -58,7 +58,7 @@ export async function nextPage({ store, files, cursors }: Listing): Promise<void
 export const pageBefore = ({ store, cursors }: Listing): Promise<void> =>
   loadPage(store, cursors.slice(0, -1));
 
-/** Loads the collections, and of the one on the screen the page that was turned to last. */
+/** Reloads the collections, and the current page of the one shown. */
 export async function refreshShown(): Promise<void> {
   const store = shown.peek()?.id;
   const cursors = asked?.store === store ? asked?.cursors : [];
@@ -71,7 +71,7 @@ export async function refreshShown(): Promise<void> {
 const soonestMs = 1000;
 const latestMs = 5000;
 
-/** Polls, gently, while something is being ingested and the page is visible; returns the function that ends it. */
+/** Polls while something is ingested and the page is visible; returns a function that stops it. */
 export function watchIngest(): () => void {
   let timer: ReturnType<typeof setTimeout> | undefined;
   let waitMs = soonestMs;

@@ -1,4 +1,4 @@
-/** A document's passages, to be read in order; the one that an answer's marker led to is marked. */
+/** Shows a document's passages in order, and highlights the one that an answer's marker led to. */
 import { useEffect, useRef } from "preact/hooks";
 import { FailureNote, scrolls } from "../components/controls.tsx";
 import { Dialog } from "../components/dialog.tsx";
@@ -126,7 +126,7 @@ function Passages({ page, marked }: { page: PassagesShown; marked: MarkedPassage
   );
 }
 
-/** The passage itself, which came with the answer. */
+/** The passage as it came with the answer. */
 function AsGiven({ marked: { source, heading } }: { marked: MarkedPassage }) {
   return (
     <blockquote class="as-given">

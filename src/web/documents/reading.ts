@@ -1,4 +1,4 @@
-/** The document that is being read, and the passage of it that is marked. */
+/** State of the reader dialog: the open document, its passages, and the highlighted one. */
 import { signal } from "@preact/signals";
 import type { Point } from "../../client/wire.ts";
 import { Questions, withKey } from "../client.ts";
@@ -8,7 +8,7 @@ import { documents } from "./collections.ts";
 /** The passage of an answer that led here. */
 export interface MarkedPassage {
   position: number;
-  /** Its text, as the answer was given it. */
+  /** Its text as it came with the answer. */
   source: string;
   heading: string | null;
 }
@@ -64,7 +64,7 @@ export async function loadPassages(from: number): Promise<void> {
   );
 }
 
-/** The document that a passage is of; undefined where it is not known where that is. */
+/** The document of a passage; undefined if its location is not known. */
 export function readingOf({ source, metadata }: Point): Reading | undefined {
   const { vector_store_id: store, file_id: file, document, heading, position } = metadata ?? {};
   if (typeof store !== "string" || typeof file !== "string") return undefined;
@@ -72,23 +72,23 @@ export function readingOf({ source, metadata }: Point): Reading | undefined {
   return { store, file, name: document ?? "A document without a name", marked };
 }
 
-/** Where among the texts of a page the marked passage is; undefined where it is on another page, -1 where it is gone. */
+/** Index of the marked passage on a page; undefined if on another page, -1 if it is gone. */
 export function markedAt(
   { from, texts }: PassagesShown,
   marked: MarkedPassage | undefined,
 ): number | undefined {
   if (marked === undefined || pageOf(marked.position) !== from) return undefined;
   const at = marked.position - from;
-  // A collection that others filled may leave out positions.
+  // A collection that another program filled may have gaps in its positions.
   return isSamePassage(texts[at] ?? "", marked)
     ? at
     : texts.findIndex((text) => isSamePassage(text, marked));
 }
 
-/** Whether a text is still the passage that the answer was given. */
+/** Whether a text is still the passage that came with the answer. */
 export function isSamePassage(text: string, { source }: MarkedPassage): boolean {
   const words = (from: string): string => from.replace(/\s+/g, " ").trim();
   const [now, given] = [words(text), words(source)];
-  // A passage may have been given with its neighbours, or with its headings in front.
+  // The answer's passage may include its neighbours, or headings before it.
   return now !== "" && given !== "" && (given.includes(now) || now.includes(given));
 }

@@ -1,4 +1,4 @@
-/** Removes documents and collections, one after the other, and asks before it does. */
+/** Removes documents and collections, after a confirmation. */
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { ApiError } from "../../client/api-error.ts";
@@ -14,17 +14,17 @@ interface RemovalDialogProps {
   title: string;
   /** What is lost, in a sentence. */
   lost: ComponentChildren;
-  /** What the button says. */
+  /** The button's label. */
   action: string;
-  /** What is deleted with it where the reader wants that; undefined where there is nothing. */
+  /** What can be deleted with it, by choice; undefined if there is nothing. */
   files: string | undefined;
-  /** How many steps it takes, where they are many. */
+  /** Number of steps, if there are many. */
   steps?: number;
   remove: (options: RemovalOptions) => Promise<void>;
   onClose: () => void;
   /** Something was removed: all of it, or what came before a failure. */
   onDone: (isComplete: boolean) => void;
-  /** Id of what has the focus afterwards: what was asked about is gone. */
+  /** Id of the element to focus afterwards, since the removed one is gone. */
   focusAfter: string;
 }
 
@@ -101,7 +101,7 @@ interface RemovalOptions {
   /** Whether the uploaded files are deleted too, from every collection. */
   withFiles: boolean;
   signal: AbortSignal;
-  /** Told how many are gone. */
+  /** Called with the number of removed documents. */
   onProgress?: (done: number) => void;
 }
 
@@ -122,7 +122,7 @@ export async function emptyCollection(store: string, options: RemovalOptions): P
   const { signal, onProgress } = options;
   let done = 0;
   for (;;) {
-    // Always the first page: what is removed leaves it.
+    // Always the first page: removed documents disappear from it.
     const { data } = await withKey(() => documents.storeFiles(store, { limit: pageSize, signal }));
     if (data.length === 0) return;
     for (const file of data) {
@@ -133,7 +133,7 @@ export async function emptyCollection(store: string, options: RemovalOptions): P
   }
 }
 
-/** The files first: where one of them cannot be deleted, the collection still shows what is left. */
+/** Files first: if one cannot be deleted, the collection still shows what is left. */
 export async function deleteCollection(store: string, options: RemovalOptions): Promise<void> {
   const { withFiles, signal, onProgress } = options;
   const files = withFiles ? await uploadedFiles(store, signal) : [];
@@ -160,7 +160,7 @@ async function uploadedFiles(store: string, signal: AbortSignal): Promise<Remove
 const deleteFile = ({ id }: Removed, signal: AbortSignal): Promise<void> =>
   unlessGone(withKey(() => documents.deleteFile(id, { signal }), signal));
 
-/** What somebody else has removed already is removed. */
+/** Ignores a 404: somebody else has removed it already. */
 async function unlessGone(removal: Promise<void>): Promise<void> {
   await removal.catch((error: unknown) => {
     if (!(error instanceof ApiError && error.status === 404)) throw error;

@@ -1,4 +1,4 @@
-/** The files on their way, how far each is, and what became of those that did not come. */
+/** The uploads: progress of each, and failures. */
 import { byteSize } from "../../core/byte-size.ts";
 import { counted } from "./file-check.ts";
 import type { Upload } from "./upload-queue.ts";

@@ -1,6 +1,6 @@
 /**
- * The files on their way into collections, a few at a time. One that failed stays, so that it can be
- * tried again; one that has come is a document of its collection, and leaves.
+ * Queue of uploads into collections, a few at a time. A failed upload stays so that it can be
+ * retried; a finished one is a document of its collection, and is removed.
  */
 import { computed, signal } from "@preact/signals";
 import type { FileObject } from "../../client/wire.ts";
@@ -14,30 +14,30 @@ export interface UploadFailure {
 export interface Upload {
   id: string;
   file: File;
-  /** The id of the collection, and its name when the file was given. */
+  /** The collection's id, and its name when the upload began. */
   store: string;
   storeName: string;
   state: "waiting" | "sending" | "adding" | "failed";
   sentBytes: number;
   failure?: UploadFailure;
-  /** Where it was sent and could not be added: it need not be sent again. */
+  /** Set if it was sent but could not be added: a retry does not send it a second time. */
   sent?: FileObject;
 }
 
 export interface UploadSteps {
-  /** Why a file need not be sent; undefined where it can be. */
+  /** Why a file cannot be uploaded; undefined if it can. */
   refusalOf: (file: File) => string | undefined;
   send: (
     file: File,
     options: { signal: AbortSignal; onProgress: (bytes: number) => void },
   ) => Promise<FileObject>;
   add: (store: string, sent: FileObject, signal: AbortSignal) => Promise<unknown>;
-  /** Lets go of what was sent and is not wanted. */
+  /** Deletes a file that was sent and is not wanted. */
   discard: (sent: FileObject) => void;
   failureOf: (error: unknown) => UploadFailure;
-  /** A file has come into its collection. */
+  /** A file was added to its collection. */
   onAdded: (upload: Upload) => void;
-  /** Nothing is on its way any more. */
+  /** All uploads have ended. */
   onRest: (added: number, failed: readonly Upload[]) => void;
 }
 
@@ -76,7 +76,7 @@ export class UploadQueue {
     this.#next();
   }
 
-  /** Stops it where it is on its way, and forgets it. */
+  /** Cancels uploads, and removes them from the queue. */
   drop(...ids: readonly string[]): void {
     const dropped = this.uploads.value.filter(({ id }) => ids.includes(id));
     this.uploads.value = this.uploads.value.filter(({ id }) => !ids.includes(id));

@@ -1,4 +1,4 @@
-/** The page's uploads: how a file is sent, what each step asks of the node, and what is said of it. */
+/** The page's upload queue: sends files with progress, and explains failures. */
 
 import { json } from "../../client/api-client.ts";
 import { ApiError, statusError } from "../../client/api-error.ts";
@@ -19,7 +19,7 @@ export const queue = new UploadQueue({
   discard: (sent) => void documents.deleteFile(sent.id).catch(() => {}),
   failureOf: uploadFailure,
   onAdded: ({ store }) => {
-    // Once something is being ingested, it is looked after by itself.
+    // While something is being ingested, polling refreshes the list.
     if (!isIngesting.value && shown.value?.id === store) void refreshShown();
   },
   onRest: (added, failed) => {
@@ -30,7 +30,7 @@ export const queue = new UploadQueue({
   },
 });
 
-/** What another attempt with the same file cannot change. */
+/** Statuses that a retry with the same file cannot change. */
 const ofTheFile: readonly number[] = [400, 413, 415];
 
 function uploadFailure(error: unknown): UploadFailure {
@@ -39,7 +39,7 @@ function uploadFailure(error: unknown): UploadFailure {
   return { message, canRetry: !ofTheFile.includes(error.status ?? 0) };
 }
 
-/** A node that refuses early closes the connection, and the browser may not see why: so the node is asked a second time. */
+/** A node that refuses early closes the connection, hiding the reason: a second request shows it. */
 async function sendOrTellWhy(file: File, options: SendOptions): Promise<FileObject> {
   try {
     return await sendFile(file, options);
@@ -54,7 +54,7 @@ async function sendOrTellWhy(file: File, options: SendOptions): Promise<FileObje
 const brokenOff =
   "The connection to the node broke off during the upload, and nothing of the file was stored.";
 
-/** Takes files for the collection that is shown. */
+/** Adds files to the collection shown. */
 export function giveFiles(files: readonly File[]): void {
   const store = shown.value;
   if (store === undefined || files.length === 0) return;
@@ -62,18 +62,18 @@ export function giveFiles(files: readonly File[]): void {
   openTab("documents");
 }
 
-// Leaving the page would end what is on its way.
+// Leaving the page would cancel the uploads.
 addEventListener("beforeunload", (event) => {
   if (queue.active.value.length > 0) event.preventDefault();
 });
 
 interface SendOptions {
   signal: AbortSignal;
-  /** Told how many bytes are sent, from time to time. */
+  /** Called with the number of bytes sent. */
   onProgress: (bytes: number) => void;
 }
 
-/** By XMLHttpRequest, the browser's one way to tell how far an upload is. */
+/** With XMLHttpRequest, the only browser API that reports upload progress. */
 async function sendFile(file: File, { signal, onProgress }: SendOptions): Promise<FileObject> {
   const { promise, resolve, reject } = Promise.withResolvers<XMLHttpRequest>();
   const request = new XMLHttpRequest();

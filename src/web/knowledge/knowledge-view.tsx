@@ -1,4 +1,4 @@
-/** Asks the node's collections and shows the passages that are found. */
+/** The knowledge tab: searches collections and shows the passages found. */
 import { computed, signal } from "@preact/signals";
 import { useId } from "preact/hooks";
 import type { RetrieveResult } from "../../client/wire.ts";
@@ -17,7 +17,7 @@ import { coming, embeddingModels, info } from "../node/state.ts";
 interface Search {
   question: string;
   model: string;
-  /** Empty fields of the form are left to the node. */
+  /** Absent: the node's default. */
   limit?: number | undefined;
   score_threshold?: number | undefined;
   /** Ids of the collections to search; absent: the node's own. */
@@ -55,7 +55,7 @@ const limit = signal("");
 const threshold = signal("");
 const model = signal("");
 const chosenIds = signal<readonly string[]>([]);
-/** Without those that were deleted since. */
+/** Without deleted collections. */
 const chosen = computed(() =>
   chosenIds.value.filter((id) => collections.value.some((store) => store.id === id)),
 );

@@ -1,10 +1,10 @@
-/** What is inside the text of an answer: markers of passages, entities, links that may be followed. */
+/** Parses inline text of an answer: passage markers, entities and safe links. */
 
 export type Piece = string | { marker: number };
 
 const markers = /\[(\d{1,3}(?:\s*,\s*\d{1,3})*)\]/g;
 
-/** The text in pieces, of which the numbers in brackets from 1 to `most` are markers. */
+/** Splits text at its markers: numbers in brackets from 1 to `most`. */
 export function piecesOf(text: string, most: number): Piece[] {
   const pieces: Piece[] = [];
   let end = 0;
@@ -43,10 +43,10 @@ export function decodeEntities(text: string): string {
   );
 }
 
-/** The links that an answer may make: to the web and to mail, nothing that runs or reads. */
+/** Protocols allowed in links: web and mail, nothing that runs code or reads files. */
 const safe = new Set(["http:", "https:", "mailto:"]);
 
-/** The address as it may be followed; undefined where it may not. */
+/** The link's address; undefined if it is not safe. */
 export function safeLink(href: string): string | undefined {
   try {
     const address = new URL(href);

@@ -1,6 +1,6 @@
 /**
- * Markdown as elements, made one by one from marked's tokens. No markup is ever made from text, so
- * there is none to sanitise: HTML in an answer is shown as it was written.
+ * Renders Markdown as elements, from marked's tokens. No markup is ever made from text, so there is
+ * none to sanitize: HTML in an answer is shown as text.
  */
 import { lexer, type Token, type Tokens } from "marked";
 import { type ComponentChildren, createContext, type JSX } from "preact";
@@ -8,11 +8,11 @@ import { useContext, useMemo } from "preact/hooks";
 import { CopyButton, scrolls } from "../components/controls.tsx";
 import { decodeEntities, piecesOf, safeLink } from "./inline-text.ts";
 
-/** The deepest nesting that is made into elements; what is deeper is shown as it was written. */
+/** Deepest nesting that is rendered; deeper content is shown as text. */
 const deepest = 24;
 
 export function Markdown({ text }: { text: string }) {
-  // The same elements for the same text, so that Preact does not compare them again.
+  // Memoized, so that Preact does not compare the elements of unchanged text.
   const content = useMemo(() => <div class="markdown">{render(text)}</div>, [text]);
   return content;
 }
@@ -21,7 +21,7 @@ function render(text: string): ComponentChildren {
   try {
     return all(lexer(text), 0);
   } catch {
-    // Nested so deep that the lexer gave up.
+    // Nested too deep for the lexer.
     return <p class="as-written">{text}</p>;
   }
 }
@@ -65,7 +65,7 @@ function one(token: Token, depth: number): ComponentChildren {
     case "link":
       return link(token.href, all(token.tokens, depth));
     case "image":
-      // Loading an image from another server would tell that server who reads the answer.
+      // Not loaded: the image's server would learn who reads the answer.
       return link(token.href, `Image: ${token.text || token.href}`);
     case "text":
       return token.tokens === undefined ? (
@@ -80,7 +80,7 @@ function one(token: Token, depth: number): ComponentChildren {
   }
 }
 
-/** An answer stands under the page's own headings, so its headings begin at the third. */
+/** Starts at h3, below the page's own headings. */
 function heading(level: number, content: ComponentChildren): JSX.Element {
   if (level === 1) return <h3>{content}</h3>;
   if (level === 2) return <h4>{content}</h4>;
@@ -139,14 +139,14 @@ function CodeBlock({ text, language }: { text: string; language: string }) {
   );
 }
 
-/** Text of an answer, whose markers open the passages that they name. */
+/** The passages that an answer's markers open. */
 export interface MarkerTarget {
   /** How many passages there are. */
   count: number;
   open: (marker: number) => void;
 }
 
-/** Undefined where there is nothing to open: then markers are text. */
+/** Undefined if there is nothing to open: markers are then plain text. */
 export const MarkerContext = createContext<MarkerTarget | undefined>(undefined);
 
 function MarkedText({ text }: { text: string }) {

@@ -25,7 +25,7 @@ export const loadFailure = signal<string | undefined>(undefined);
 
 let before: (Load & { at: number }) | undefined;
 
-/** Takes a sample every two seconds while the page is visible; returns the function that ends it. */
+/** Samples every two seconds while the page is visible; returns a function that stops it. */
 export function watchLoad(): () => void {
   let timer: ReturnType<typeof setTimeout> | undefined;
   let ended = false;
@@ -62,7 +62,7 @@ function reasonOf(error: unknown): string {
 
 function add(load: Load): void {
   const at = performance.now();
-  // A node that was started again counts from 0, so that the counter falls.
+  // The counter falls when the node is restarted.
   const grown = before === undefined ? 0 : load.generatedTokens - before.generatedTokens;
   const tokensPerSecond = before === undefined || grown < 0 ? 0 : (grown / (at - before.at)) * 1000;
   before = { ...load, at };
@@ -73,7 +73,7 @@ function add(load: Load): void {
   ];
 }
 
-/** The sums over all models, from Prometheus' text format; what the node does not report counts as 0. */
+/** Sums over all models, from Prometheus' text format; missing metrics count as 0. */
 function readLoad(text: string): Load {
   return {
     queue: sumOf(text, "paddock_queue_length"),

@@ -1,4 +1,4 @@
-/** How the node is: readiness, load, models and their settings, the collection. */
+/** The node tab: readiness, load, models with their settings, and the collection. */
 import { useEffect } from "preact/hooks";
 import type { ModelInfo } from "../../client/wire.ts";
 import { forgetKey, key } from "../client.ts";
@@ -163,7 +163,7 @@ function ModelCard({ model }: { model: ModelInfo }) {
   );
 }
 
-/** What this machine gives to a model, or which upstream server runs it. */
+/** A model's resources on this machine, or its upstream server. */
 function placeOf({ upstream, batch_size, n_gpu_layers }: ModelInfo): Fact[] {
   if (upstream === undefined) {
     return [

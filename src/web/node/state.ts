@@ -1,4 +1,4 @@
-/** What the page knows of the node: its models, its collection, and whether it is ready. */
+/** The node's state on the page: its models, its collection and its readiness. */
 import { computed, signal } from "@preact/signals";
 import type { ModelInfo, ModelList, NodeInfo, Readiness } from "../../client/wire.ts";
 import { api, KeyDeclined, key, Questions, withKey } from "../client.ts";
@@ -7,7 +7,7 @@ import { type Failure, failureOf } from "../failure.ts";
 export const info = signal<NodeInfo | undefined>(undefined);
 export const modelList = signal<ModelList["data"]>([]);
 export const readiness = signal<Readiness | undefined>(undefined);
-/** Why the node could not be asked. */
+/** Why the last request for the state failed. */
 export const nodeFailure = signal<Failure | undefined>(undefined);
 
 const modelsOf = (type: ModelInfo["type"]) =>
@@ -18,7 +18,7 @@ export const embeddingModels = modelsOf("embedding");
 
 const questions = new Questions();
 
-/** Loads everything again. */
+/** Reloads everything. */
 export const refreshNode = (): Promise<void> =>
   questions.ask(
     () => Promise.all([withKey(() => api.info()), withKey(() => api.models()), api.readiness()]),
@@ -34,21 +34,21 @@ export const refreshNode = (): Promise<void> =>
     },
   );
 
-/** Loads everything again; a reader who gave no key is asked for it again by a retry only. */
+/** Reloads everything, unless the user has declined to give a key: then only a retry asks. */
 export async function pollNode(): Promise<void> {
   const failure = nodeFailure.value;
   const isDeclined = failure instanceof KeyDeclined && failure.key === key.value;
   if (!isDeclined) await refreshNode();
 }
 
-/** What a node that is ready does not have yet. */
+/** What is still being prepared on a node that is ready. */
 export const coming = computed(() =>
   readiness.value?.status === "ready" ? readiness.value.reasons : [],
 );
 
 const whilePreparingMs = 2000;
 
-/** Asks while the node is not ready or lacks something, so that a page opened early comes to life by itself. */
+/** Polls until the node is ready and complete, so that a page opened early updates by itself. */
 export async function followNode(): Promise<void> {
   const isComplete = readiness.value?.status === "ready" && coming.value.length === 0;
   if (!isComplete) await pollNode();
