@@ -1,6 +1,6 @@
 /**
- * Reads documents in a process of its own: the libraries behind PDF and Word take as long and as
- * much memory as a hostile file makes them, and only a process can be ended during its work.
+ * Reads documents in a separate process: a hostile file can make the PDF and Word libraries use any
+ * amount of time and memory, and only a process can be killed while it works.
  */
 
 import { readFile } from "node:fs/promises";
@@ -13,7 +13,7 @@ import type { CutDocument } from "./passages.ts";
 import { unreadable } from "./readers/limits.ts";
 import type { ReadOptions } from "./readers/read.ts";
 
-/** The hidden command that is a reading process; see cli/reader.ts. */
+/** The hidden command that runs a reading process; see cli/reader.ts. */
 export const readerCommand = "reader";
 
 export type ToReader =
@@ -22,7 +22,7 @@ export type ToReader =
 
 export type FromReader =
   | { type: "listening" }
-  /** Only the node has the model that counts. */
+  /** Only the parent process has the model that counts tokens. */
   | { type: "count"; texts: string[] }
   | { type: "chunks"; chunks: readonly Chunk[] }
   | { type: "cut" }
@@ -31,15 +31,15 @@ export type FromReader =
 
 export interface ReadingOptions extends ReadingBounds {
   program: Program;
-  /** Whether it works at a low priority, for a node that serves meanwhile. */
+  /** Whether to run at a low priority, for a node that serves meanwhile. */
   isBackground?: boolean;
 }
 
 interface Child {
   process: Bun.Subprocess;
-  /** Says nothing to one that has ended, which `next` hears. */
+  /** Does nothing if the process has ended; `next` reports that. */
   send(message: ToReader): void;
-  /** Hears the next message, or undefined when the process has ended. */
+  /** The next message; undefined if the process has ended. */
   next(): Promise<FromReader | undefined>;
 }
 
@@ -52,8 +52,8 @@ export class ReadingProcess implements AsyncDisposable {
   }
 
   /**
-   * Reads a document and cuts it, one document after the other. After a failure the next document
-   * gets a new process.
+   * Reads and splits documents, one after the other. After a failure, the next document gets a new
+   * process.
    */
   readonly cut: CutDocument = async (name, bytes, options, cutting) => {
     const { countTokens, signal, maxTokens, overlapTokens } = cutting;
@@ -67,7 +67,7 @@ export class ReadingProcess implements AsyncDisposable {
     for (;;) {
       const answer = await child.next();
       if (answer?.type === "count") {
-        // The time that counting takes is not the document's.
+        // Time spent counting does not count against the document.
         watch.pause();
         const tokens = await countTokens(answer.texts).catch(async (error: unknown) => {
           watch.stop();
@@ -157,7 +157,7 @@ function start({ program: { command, env }, isBackground = false }: ReadingOptio
       try {
         process.send(message);
       } catch {
-        // It was ended during its work, such as for its memory.
+        // It was killed while working, for example because of its memory.
       }
     },
     async next() {
@@ -171,21 +171,21 @@ function start({ program: { command, env }, isBackground = false }: ReadingOptio
   };
 }
 
-/** The bounds of a process that reads a document: how long it works, and what it holds. */
+/** Limits of the time and memory of a process that reads a document. */
 interface ReadingBounds {
   /** Seconds that a file may take. */
   read_timeout: number;
-  /** Megabytes of memory that reading may take; seen on Linux only. */
+  /** Megabytes of memory that reading may use; only enforced on Linux. */
   read_memory: number;
 }
 
 const memoryEveryMs = 100;
 
 interface Watch {
-  /** The time stands still until `resume`. */
+  /** Stops the clock until `resume`. */
   pause(): void;
   resume(): void;
-  /** What it took too much of, where it was ended. */
+  /** The limit that was exceeded, if the process was killed. */
   stop(): NodeError | undefined;
 }
 
@@ -235,7 +235,7 @@ function watched(
   };
 }
 
-/** 0 where the platform does not tell. */
+/** 0 if the platform does not report it. */
 async function residentBytes(pid: number): Promise<number> {
   const status = await readFile(`/proc/${pid}/status`, "utf8").catch(() => "");
   return Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1] ?? 0) * 1024;

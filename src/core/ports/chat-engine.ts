@@ -82,8 +82,8 @@ export interface GenerationRequest extends GenerationSettings {
 }
 
 /**
- * A text, with special tokens parsed and the model's own start token added; or token ids, used as
- * they are. An empty text is the beginning of a document.
+ * A text, with special tokens parsed and a start token added if the model's file says so; or token
+ * ids, used as they are. An empty text is the beginning of a document.
  */
 export type RawPrompt = string | readonly number[];
 

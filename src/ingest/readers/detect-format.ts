@@ -1,4 +1,4 @@
-/** What a file is, by its content first: a name, or what a client says, may be wrong or a lie. */
+/** Detects a file's format, by its content first: its name, or what a client claims, may be wrong or a lie. */
 import {
   claimedFormat,
   documentExtensions,

@@ -1,4 +1,4 @@
-/** E-mails: who wrote what to whom and when, and the text. Attachments are named and not read. */
+/** Reads e-mails: sender, recipients, date, subject and text. Attachments are named, but not read. */
 import PostalMime, { type Address, type Attachment, type Email } from "postal-mime";
 import { NodeError } from "../../core/errors.ts";
 import { beginsWithHeader } from "./detect-format.ts";

@@ -1,4 +1,4 @@
-/** The formats that are read, with the endings of their names and their media types. */
+/** The supported formats, with their file extensions and media types. */
 
 import { extname } from "node:path";
 
@@ -39,7 +39,7 @@ const documents: Readonly<
   jsonl: { extensions: [".jsonl", ".ndjson"], mediaType: "application/jsonl" },
 };
 
-/** Programming languages by the word that follows a fence, with the endings of their files. */
+/** Programming languages by their name in a code fence, with their file extensions. */
 const languages: Readonly<Record<string, string>> = {
   typescript: "ts mts cts",
   tsx: "tsx",
@@ -68,10 +68,10 @@ const languageByExtension = new Map<string, string>(
   ),
 );
 
-/** Endings of source code with a dot, in lower case. */
+/** Extensions of source code, with a dot, in lower case. */
 export const codeExtensions: readonly string[] = [...languageByExtension.keys()];
 
-/** The language that a name claims, as it follows a fence. */
+/** The language of a file name, as written in a code fence. */
 export const languageOf = (name: string): string | undefined =>
   languageByExtension.get(extensionOf(name));
 
@@ -85,12 +85,12 @@ function isDocument(format: string): format is keyof typeof documents {
   return Object.hasOwn(documents, format);
 }
 
-/** Endings of documents that are not source code, with a dot, in lower case. */
+/** Extensions of documents that are not source code, with a dot, in lower case. */
 export const documentExtensions: readonly string[] = Object.values(documents).flatMap(
   ({ extensions }) => extensions,
 );
 
-/** Endings with a dot, in lower case, that can be read. */
+/** All supported extensions, with a dot, in lower case. */
 export const readableExtensions: readonly string[] = [...documentExtensions, ...codeExtensions];
 
 export const claimedFormat = (name: string): Format | undefined =>
@@ -99,7 +99,7 @@ export const claimedFormat = (name: string): Format | undefined =>
 export const formatMediaType = (format: Format, name: string): string =>
   format === "code" ? `text/x-${languageOf(name) ?? "code"}` : documents[format].mediaType;
 
-/** How names of documents of a media type usually end; empty where none is known. */
+/** The usual extension of a media type; empty if none is known. */
 export const endingOf = (mediaType: string): string =>
   Object.values(documents).find((each) => each.mediaType === mediaType)?.extensions[0] ?? "";
 

@@ -1,15 +1,15 @@
-/** Turns the files that ingest takes into text, each by the reader of its format. */
+/** Converts files to text, with the reader of each format. */
 import { detectFormat } from "./detect-format.ts";
 import type { Format } from "./formats.ts";
 import { beyond, defaultLimits, type ReadLimits } from "./limits.ts";
 
 export interface ReadOptions {
-  /** Column of a table, or field of a JSONL record, that holds the text; default: the first of some usual names that is there. */
+  /** Column of a table, or field of a JSONL record, that holds the text; default: the first of some common names. */
   textField?: string;
   limits: ReadLimits;
 }
 
-/** Texts that are cut separately, as Markdown: one for a page of prose, one for each record of data. */
+/** Texts to split separately, as Markdown: one for a page of prose, one for each record of data. */
 export type ReadText = readonly string[];
 
 type Reader = (
@@ -35,7 +35,7 @@ const readers: Readonly<Record<Format, Reader>> = {
   code: async (bytes, _options, name) => (await import("./code.ts")).readCode(bytes, name),
 };
 
-/** Turns a file's bytes into texts; what they are is told by the bytes and by the ending of `name`. */
+/** Converts a file's bytes to texts; the format is detected by the bytes and the extension of `name`. */
 export async function readDocument(
   name: string,
   bytes: Uint8Array,

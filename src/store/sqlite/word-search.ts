@@ -25,7 +25,7 @@ const commonCount = 1000;
 /** The most that a term's frequency counts in bm25: k1 + 1. */
 const saturation = 2.2;
 
-/** The best matches, best first; none if the question has only words that most passages have. */
+/** The best matches, best first; none if they share only common words with the question. */
 export function searchWords(
   database: Database,
   text: string,

@@ -1,4 +1,4 @@
-/** Bytes to text: UTF-8, UTF-16 with a byte order mark, an encoding that the file itself names, or Windows-1252. */
+/** Decodes bytes: UTF-8, UTF-16 with a byte order mark, an encoding that the file declares, or Windows-1252. */
 import { TextDecoder } from "node:util";
 import { unreadable } from "../limits.ts";
 

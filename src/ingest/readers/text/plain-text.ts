@@ -1,4 +1,4 @@
-/** Plain text and Markdown, which are passages as they are. */
+/** Reads plain text and Markdown; front matter of Markdown becomes a heading. */
 
 import { isHeading, lexBlocks } from "../../blocks.ts";
 import type { ReadText } from "../read.ts";

@@ -1,4 +1,4 @@
-/** A record of data as text: which of its fields is the text, and which the heading above it. */
+/** Converts a record of data to text: chooses the field for the text, and one for its heading. */
 
 import { CsvError, parse } from "csv-parse/sync";
 import { NodeError } from "../../../core/errors.ts";
