@@ -1,4 +1,4 @@
-/** Loads llama.cpp, once in a process, with its budget of threads; says why a library does not load. */
+/** Loads llama.cpp, once per process, with a thread budget; explains why a library cannot load. */
 import { dlopen, FFIType } from "bun:ffi";
 import { arch, platform } from "node:os";
 import { basename } from "node:path";
@@ -19,7 +19,7 @@ import { StepWatch } from "./machine/steps.ts";
 export interface BackendOptions {
   /** Threads of all models together; 0: as many as the process has cores. */
   threads: number;
-  /** Whose libraries are loaded; it fails where they do not load. */
+  /** The backend to load; fails if its libraries do not load. */
   backend: EngineBackend;
   rejected?: readonly RejectedBackend[];
   gpuLibraries?: string;
@@ -45,7 +45,7 @@ export async function openBackend({
   const budget = await threadBudget(threads);
   useGpuLibraries(gpuLibraries);
   registerGpuPackages();
-  // Called for its error: where the executable cannot write its libraries, getLlama would only say that they are missing.
+  // Called for its error: getLlama would only report libraries that cannot be unpacked as missing.
   nativeFolder();
   const llama = await getLlama({
     build: "never",
@@ -57,7 +57,7 @@ export async function openBackend({
   }).catch((cause: unknown) => {
     throw new Error(linkerError(name) ?? reasonOf(cause), { cause });
   });
-  // In the executable the library does not try itself beforehand, and goes on without its accelerator.
+  // In the executable, the library is not tested first, and continues without its accelerator.
   if (name !== "cpu" && llama.gpu !== name) {
     await llama.dispose();
     throw new Error(linkerError(name) ?? "no device of it was found");
@@ -83,7 +83,7 @@ export async function openBackend({
   };
 }
 
-/** Apple silicon has one set of libraries for both; without layers on the GPU it is the CPU that computes. */
+/** Apple silicon has one set of libraries; without layers on the GPU, the CPU computes. */
 function libraryOf(backend: EngineBackend): "cuda" | "vulkan" | "metal" | false {
   if (backend !== "cpu") return backend;
   return platform() === "darwin" && arch() === "arm64" ? "metal" : false;
@@ -109,7 +109,7 @@ export async function readSystemInfo(): Promise<string> {
   return systemInfo;
 }
 
-/** Why the dynamic linker does not load a backend's library, which node-llama-cpp does not say. Loads it into this process. */
+/** The linker's error, which node-llama-cpp does not report. Loads the library in this process. */
 function linkerError(backend: EngineBackend): string | undefined {
   const [name = ""] = packagesOf(backend, { platform: platform(), arch: arch() });
   const found = findPackage(name);

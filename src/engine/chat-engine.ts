@@ -39,9 +39,9 @@ export class LlamaChatEngine implements ChatEngine {
   readonly #template: PromptTemplate;
   readonly #slots: Slots;
   readonly #scheduler: Scheduler;
-  /** One for each sequence, reused by its answers: a sampler holds memory of the vocabulary's size. */
+  /** One per sequence, reused for its answers: a sampler uses memory of the vocabulary's size. */
   readonly #samplers: readonly NativeSampler[];
-  /** The same for prompts whose log probabilities are asked for. */
+  /** The same for prompts whose log probabilities are requested. */
   readonly #scorers = new Map<number, NativeSampler>();
   readonly #native: NativeChatContext;
   readonly #grammars: Grammars;
@@ -123,7 +123,7 @@ export class LlamaChatEngine implements ChatEngine {
     for (const sampler of [...this.#samplers, ...this.#scorers.values()]) sampler.dispose();
   }
 
-  /** The prompt; throws where the context has no room for an answer after it. */
+  /** The prompt; throws if the context has no room for an answer after it. */
   async #prompt(
     request: GenerationRequest | CompletionRequest,
     signal: AbortSignal,
@@ -145,7 +145,7 @@ export class LlamaChatEngine implements ChatEngine {
     return new AnswerSampler(native, { request, contextSize: this.contextSize, bias });
   }
 
-  /** It changes nothing of the model's own logits, and is made for a sequence when it is first needed. */
+  /** Does not change the model's logits; created per sequence on first use. */
   #scorer({ sequence }: Slot): NativeSampler {
     const scorer = this.#scorers.get(sequence.id) ?? this.#native.makeSampler();
     this.#scorers.set(sequence.id, scorer);

@@ -22,7 +22,7 @@ export class LlamaEmbeddingEngine implements EmbeddingEngine {
   readonly #sliced: SlicedTokenizer;
   readonly #vocabulary: readonly Token[];
   readonly #first: NativeEmbeddingContext;
-  /** Its jobs are tokens, with the special ones that the model wants around a text. */
+  /** Its jobs are tokens, including special tokens. */
   readonly #pool: ContextPool<NativeEmbeddingContext, readonly Token[], Embedding>;
 
   constructor(
@@ -48,7 +48,7 @@ export class LlamaEmbeddingEngine implements EmbeddingEngine {
       steps,
       sizeOf: (tokens) => tokens.length,
       async compute(context, tokens, { isAlone, inBackground }) {
-        // A text that is asked for alone gets every thread that is free; several at once are faster with one each.
+        // A single text gets all free threads; several at once are faster with one thread each.
         const count = tokens.length;
         const most = Math.min(stepThreads.threadsFor(count), Math.max(1, threads - inBackground));
         const { vector, ...step } = await context.embed(tokens, isAlone ? most : 1);
@@ -72,12 +72,12 @@ export class LlamaEmbeddingEngine implements EmbeddingEngine {
   async embed(inputs: readonly EmbeddingInput[], options: EmbedOptions): Promise<Embedding[]> {
     const all = await this.#tokensOf(inputs, options.signal);
     const marked = all.map((tokens = []) => this.#first.withMarkers(tokens));
-    // llama.cpp ends the process.
+    // llama.cpp would end the process.
     if (marked.some(({ length }) => length > this.maxTokens)) {
       throw new NodeError("invalid_request", `A text has more than ${this.maxTokens} tokens.`);
     }
     if (options.background !== true) return await this.#pool.run(marked, options);
-    // One after the other: all of them together have one thread.
+    // One after the other, with one thread for all of them.
     const { onStart: _, ...rest } = options;
     const embeddings: Embedding[] = [];
     for (const [at, tokens] of marked.entries()) {
@@ -86,12 +86,12 @@ export class LlamaEmbeddingEngine implements EmbeddingEngine {
     return embeddings;
   }
 
-  /** Fails what waits, and waits for what is being computed, which still reads the weights. */
+  /** Fails waiting jobs, and waits for running ones, which still read the weights. */
   async close(): Promise<void> {
     await this.#pool.close();
   }
 
-  /** The tokens of each input, a text or a list of token ids; undefined for one with so many that they were not counted. */
+  /** The tokens of each input, a text or token ids; undefined for one with more than `most`. */
   async #tokensOf(
     inputs: readonly EmbeddingInput[],
     signal: AbortSignal | undefined,

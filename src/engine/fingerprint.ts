@@ -1,13 +1,13 @@
-/** The `system_fingerprint`: it changes when the weights, the engine or the settings do, and only then. */
+/** The `system_fingerprint`, which changes only with the weights, the engine or the settings. */
 import { open } from "node:fs/promises";
 import { partsOf } from "../core/models/model-files.ts";
 
 const sampleBytes = 64 * 1024;
 const samples = 64;
-/** Fewest samples of each file, where a model has many files. */
+/** Fewest samples per file, for a model in many files. */
 const fewestSamples = 8;
 
-/** A digest of the weights from samples of each file: versions differ everywhere, and 40 GB are not read at each start. */
+/** Digest of samples of each file: versions differ everywhere, and reading 40 GB is too slow. */
 export async function weightsDigest(path: string): Promise<string> {
   const files = partsOf(path);
   const [first = path] = files;

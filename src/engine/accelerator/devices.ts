@@ -1,4 +1,4 @@
-/** The accelerators of a machine, as their drivers' files show them, and which driver it is. */
+/** Detects a machine's accelerators and their drivers from files. */
 import { readdirSync, readFileSync, realpathSync, statSync } from "node:fs";
 import { arch, platform, release } from "node:os";
 import { basename, join } from "node:path";
@@ -6,7 +6,7 @@ import type { EngineBackend } from "../../core/models/engine-backends.ts";
 
 export interface Device {
   backend: Exclude<EngineBackend, "cpu">;
-  /** Changes with the driver: a verdict holds for one of them. */
+  /** Identifies the driver: the result of a trial is valid for one driver. */
   driver: string;
 }
 
@@ -14,7 +14,7 @@ export interface DevicePlace {
   platform: string;
   arch: string;
   env: Readonly<Record<string, string | undefined>>;
-  /** What absolute paths are looked for under. */
+  /** Root of absolute paths. */
   root: string;
 }
 
@@ -25,12 +25,12 @@ export const thisMachine = (env: DevicePlace["env"]): DevicePlace => ({
   root: "/",
 });
 
-/** In the order in which they are tried; looks at some files, and loads nothing. */
+/** In the order they are tried. Only looks at files, and loads nothing. */
 export function findDevices(place: DevicePlace): Device[] {
   if (place.platform === "darwin") {
     return place.arch === "arm64" ? [{ backend: "metal", driver: release() }] : [];
   }
-  // There are libraries for accelerators of this architecture only.
+  // GPU libraries exist for this architecture only.
   if (place.arch !== "x64") return [];
   const drivers: [Device["backend"], string | undefined][] =
     place.platform === "win32"
@@ -49,7 +49,7 @@ export function findDevices(place: DevicePlace): Device[] {
 export const hasLibrary = (place: DevicePlace, name: string): boolean =>
   findLibrary(place, name) !== undefined;
 
-/** What the kernel's module says of itself, else which file of the driver's it is, as under WSL. */
+/** The kernel module's version, else the driver's file, as under WSL. */
 function nvidiaDriver(place: DevicePlace): string | undefined {
   const [line] = (read(join(place.root, "proc/driver/nvidia/version")) ?? "").split("\n");
   if (line !== undefined && line !== "") return line.replaceAll(/\s+/g, " ").trim();
@@ -57,7 +57,7 @@ function nvidiaDriver(place: DevicePlace): string | undefined {
   return library && stampOf(library);
 }
 
-/** CUDA's own libraries belong to what a verdict is about: once they are installed, there is something to try. */
+/** Includes CUDA's own libraries: once they are installed, a new trial is due. */
 function withRuntime(place: DevicePlace, driver: string | undefined): string | undefined {
   const runtime = ["cudart", "cublas"]
     .flatMap((name) => [`lib${name}.so.13`, `lib${name}.so.12`])
@@ -66,7 +66,7 @@ function withRuntime(place: DevicePlace, driver: string | undefined): string | u
   return driver && [driver, ...runtime].join(", ");
 }
 
-/** A loader, drivers that name themselves to it, and a device; the kernel's release, which some of them are part of. */
+/** Needs a loader, drivers and a device. Includes the kernel's release, which some are part of. */
 function vulkanDriver(place: DevicePlace): string | undefined {
   const loader = findLibrary(place, "libvulkan.so.1");
   const drivers = vulkanDrivers(place);
@@ -81,7 +81,7 @@ function vulkanDriver(place: DevicePlace): string | undefined {
   return `${release()}, ${drivers.map((path) => basename(path)).join(", ")}, ${digest.digest("hex").slice(0, 16)}`;
 }
 
-/** The manifests of Vulkan's drivers; those that draw with the CPU are none of an accelerator's. */
+/** The manifests of Vulkan drivers, without those that render on the CPU. */
 function vulkanDrivers(place: DevicePlace): string[] {
   const named = namedDrivers(place);
   if (named.length > 0) return named.filter((path) => read(path) !== undefined);
@@ -91,7 +91,7 @@ function vulkanDrivers(place: DevicePlace): string[] {
     .filter((path) => path.endsWith(".json") && !basename(path).startsWith("lvp_"));
 }
 
-/** Those that Vulkan's own variables name. */
+/** Drivers named by Vulkan's environment variables. */
 const namedDrivers = ({ env }: DevicePlace): string[] =>
   (env.VK_DRIVER_FILES ?? env.VK_ICD_FILENAMES ?? "").split(":").filter((path) => path !== "");
 
@@ -115,7 +115,7 @@ function findLibrary({ env, root }: DevicePlace, name: string): string | undefin
 const systemFolder = ({ env }: DevicePlace): string =>
   join(env.SYSTEMROOT ?? env.SystemRoot ?? "C:\\Windows", "System32");
 
-/** Which file it is, without reading it; undefined where there is none. */
+/** Identifies a file by name, size and time, without reading it; undefined if there is none. */
 export function stampOf(path: string): string | undefined {
   const found = statSync(path, { throwIfNoEntry: false });
   if (found === undefined) return undefined;

@@ -1,4 +1,4 @@
-/** What can be tried on this machine for a model, from its devices, the libraries at hand and earlier trials. */
+/** Plans a model's backends from this machine's devices, libraries and earlier trials. */
 import { basename } from "node:path";
 import { reasonOf } from "../../core/errors.ts";
 import type { Log } from "../../core/log.ts";
@@ -23,7 +23,7 @@ import { addResult, everyModel, findResult, readTrials, type TrialResult } from 
 
 export interface AcceleratorOptions {
   place: DevicePlace;
-  /** The file with the results of trials; absent: they are neither read nor saved. */
+  /** The file with trial results; absent: they are neither read nor saved. */
   trials?: string;
   gpuLibraries?: string;
   log: Log;
@@ -79,7 +79,7 @@ export class MachineAccelerators implements Accelerators {
         const trial = tried.get(backend);
         if (file === undefined || trial === undefined) return;
         const { reason, isForAll = false } = failure ?? {};
-        // What is known already need not be written at every start.
+        // A known result is not written at every start.
         if (failure === undefined && proven.includes(backend)) return;
         const result = {
           ...trial,
@@ -96,7 +96,7 @@ export class MachineAccelerators implements Accelerators {
     };
   }
 
-  /** The accelerators that there are libraries for on this platform, the best first. */
+  /** Accelerators with libraries for this platform, best first. */
   #platformBackends(): Accelerator[] {
     return backendOrder.filter(
       (backend): backend is Accelerator =>
@@ -122,7 +122,7 @@ export class MachineAccelerators implements Accelerators {
   }
 
   #missing(backend: Accelerator): string | undefined {
-    // They are the CPU's own.
+    // Metal's libraries come with the CPU's.
     if (backend === "metal") return undefined;
     const [name = ""] = packagesOf(backend, this.#options.place);
     const found = findPackage(name);
@@ -132,7 +132,7 @@ export class MachineAccelerators implements Accelerators {
     return `its libraries are of version ${found.version}, and the engine is ${engineVersion}`;
   }
 
-  /** Which build the libraries of a backend are, by their files. */
+  /** Identifies the build of a backend's libraries by their files. */
   #library(backend: Accelerator): string {
     const bins = packagesOf(backend, this.#options.place).flatMap(
       (name) => findPackage(name)?.bins ?? [],

@@ -1,4 +1,4 @@
-/** The results of trials of accelerators, in a file: what cannot work is not tried again at every start. */
+/** Stores results of accelerator trials, so that failures are not repeated at every start. */
 import { mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { type Static, Type as T } from "@sinclair/typebox";
@@ -22,12 +22,12 @@ type Trial = Pick<TrialResult, "backend" | "library" | "driver" | "model">;
 
 export const everyModel = "*";
 
-/** Models come and go; the oldest results are forgotten. */
+/** The oldest results are dropped. */
 const mostResults = 200;
 
 export const trialFile = (dataDir: string): string => join(dataDir, "accelerators.json");
 
-/** A file that is not there or damaged holds nothing: everything is tried again. */
+/** Empty if the file is missing or damaged: everything is then tried. */
 export async function readTrials(path: string): Promise<TrialResult[]> {
   try {
     const content: unknown = JSON.parse(await readFile(path, "utf8"));
@@ -49,7 +49,7 @@ export const findResult = (
       (known.model === model || known.model === everyModel),
   );
 
-/** Adds to what the file holds now; what it held on the same backend and model is replaced. */
+/** Adds a result; replaces that of the same backend and model. */
 export async function addResult(path: string, result: TrialResult): Promise<void> {
   const others = (await readTrials(path)).filter(
     ({ backend, model }) =>
@@ -58,7 +58,7 @@ export async function addResult(path: string, result: TrialResult): Promise<void
   await write(path, [...others, result].slice(-mostResults));
 }
 
-/** Forgets what could not work, so that it is tried again. */
+/** Removes failures, so that they are tried again. */
 export async function forgetFailures(path: string): Promise<void> {
   const results = await readTrials(path);
   const working = results.filter(({ failure }) => failure === undefined);

@@ -1,4 +1,4 @@
-/** Generates one answer: a coroutine that is resumed with each token and emits reasoning, text and tool calls. */
+/** Generates one answer: a coroutine, resumed per token, that emits reasoning, text and tool calls. */
 import type { LlamaGrammarEvaluationState, LlamaModel, Token } from "node-llama-cpp";
 import { given } from "../../core/given.ts";
 import type {
@@ -28,7 +28,7 @@ interface GenerationOptions {
   toolUse?: ToolUse | undefined;
   shape: AnswerShape;
   maxTokens: number;
-  /** Whether the log probabilities of the prompt are wanted with its echo. */
+  /** Whether to report log probabilities of the prompt with its echo. */
   scoresPrompt?: boolean;
 }
 
@@ -47,7 +47,7 @@ export class Generation {
   readonly #segmenter: Segmenter;
   readonly #generated: Token[] = [];
   #reasoningTokens = 0;
-  /** The prompt before the answer, where that is wanted. */
+  /** The prompt before the answer, if requested. */
   readonly echo: PromptEcho;
   /** Tokens of the prompt that were in the KV cache already. */
   cachedTokens = 0;
@@ -71,7 +71,7 @@ export class Generation {
     const { toolUse, prompt } = this.#options;
     if (!this.echo.isScored) this.echo.emit(emit);
     else if (this.#full) {
-      // Nothing is to follow the prompt, which is evaluated for its scores.
+      // No answer is requested: the prompt is evaluated only for its scores.
       sampler.use(undefined, []);
       yield { tokens: [] };
     }
@@ -152,7 +152,7 @@ export class Generation {
     return parser.complete && !this.#full ? "tool_calls" : "length";
   }
 
-  /** Rewinds to so many tokens of the answer. Where no opening follows, the last remaining token is evaluated again. */
+  /** Rewinds to `start` tokens of the answer; without an opening, re-evaluates the last one. */
   #feedAfter(start: number, opening: readonly Token[]): Feed {
     const rest = [...this.#options.prompt.tokens, ...this.#generated.slice(0, start)];
     if (opening.length > 0) return { rewindTo: rest.length, tokens: opening };
@@ -202,18 +202,18 @@ export class Generation {
 
 const callId = (): string => `call_${crypto.randomUUID().replaceAll("-", "").slice(0, 24)}`;
 
-/** Tokens whose log probabilities are one event: what the node does for one takes milliseconds. */
+/** Tokens per event with log probabilities: the node spends milliseconds on each event. */
 const tokensOfPart = 256;
 
 type Emit = (event: GenerationEvent) => void;
 
-/** The prompt, given back before its answer, with the log probabilities of its tokens where they are wanted. */
+/** Repeats the prompt before its answer, with log probabilities if requested. */
 class PromptEcho {
   readonly #tokenBytes: TokenBytes;
   readonly #top: number | undefined;
   /** The first part has all of the text. */
   #text: string;
-  /** Of the tokens that were scored and not emitted yet. */
+  /** Log probabilities that were not emitted yet. */
   #unsent: TokenLogprobs[] = [];
 
   /** `top`: how many alternatives to each token are reported; undefined: no log probabilities. */
@@ -227,7 +227,7 @@ class PromptEcho {
     this.#unsent.push({ ...describe(tokenBytes, first, 0), top: [] });
   }
 
-  /** Whether it comes only when the prompt has been evaluated. */
+  /** Whether it is emitted only after the prompt has been evaluated. */
   get isScored(): boolean {
     return this.#top !== undefined;
   }

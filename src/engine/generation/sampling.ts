@@ -1,4 +1,4 @@
-/** How an answer's tokens are sampled: parameters in llama.cpp's terms, `logit_bias`, log probabilities. */
+/** Samples an answer's tokens: llama.cpp parameters, `logit_bias` and log probabilities. */
 import type { LlamaGrammarEvaluationState, Token } from "node-llama-cpp";
 import { NodeError } from "../../core/errors.ts";
 import type {
@@ -44,7 +44,7 @@ export class AnswerSampler {
     this.native.configure({
       ...toFilters(this.#options.request.sampling),
       ...toPenalties(this.#options.request.sampling, generated, this.#options.contextSize),
-      // What a grammar wants again and again, such as the names of JSON's fields, is no repetition.
+      // Not under a grammar: what it requires, such as JSON field names, is no repetition.
       ...(grammar === undefined ? toDry(this.#options) : {}),
       seed: this.#seed,
       ...this.#options.bias,
@@ -79,7 +79,7 @@ function toPenalties(
   };
 }
 
-/** None: with llama.cpp's own breakers, line ends among them, a short sentence on a line of its own came 42 times. */
+/** None: with llama.cpp's defaults, which include line ends, a short line was repeated 42 times. */
 const sequenceBreakers: string[] = [];
 
 function toDry({ request: { sampling }, contextSize }: AnswerSampling): Partial<SamplerConfig> {
@@ -94,11 +94,11 @@ function toDry({ request: { sampling }, contextSize }: AnswerSampling): Partial<
   };
 }
 
-/** llama.cpp takes no -1, and makes room for as many as it is told. */
+/** llama.cpp rejects -1, and allocates the whole window. */
 const windowOf = (lastN: number, contextSize: number): number =>
   lastN < 0 ? contextSize : Math.min(lastN, contextSize);
 
-/** The library's default is the time in seconds, with which two requests of one second would get the same answer. */
+/** The library's default is the time in seconds: two requests in a second would get one answer. */
 const randomSeed = (): number => (crypto.getRandomValues(new Uint32Array(1))[0] ?? 0) % seeds;
 
 export type TokenBias = Required<Pick<SamplerConfig, "tokenBiasKeys" | "tokenBiasValues">>;
@@ -122,7 +122,7 @@ export function toTokenBias(
 const lowest = -9999;
 const decoder = new TextDecoder();
 
-/** Log probabilities in the OpenAI API's terms, out of the distribution that a token was drawn from. */
+/** Log probabilities for the OpenAI API, from the distribution that a token was drawn from. */
 export function toLogprobs(
   tokenBytes: TokenBytes,
   { token, logit: own, top, weight }: SampledLogits,

@@ -1,4 +1,4 @@
-/** Splits what a model writes by its markers: text, reasoning, the start of a tool call, the end of the turn. */
+/** Splits model output by markers: text, reasoning, start of a tool call, end of the turn. */
 
 import type { LlamaModel, Token } from "node-llama-cpp";
 import type { TokenLogprobs } from "../../core/ports/chat-engine.ts";
@@ -33,7 +33,7 @@ export type Segment =
   | { type: "reasoning"; text: string; tokens: number }
   /** A tool call begins; `start` is how many tokens came before it. */
   | { type: "call"; start: number }
-  /** `stop`: the caller's text that ends the turn, where it is one. */
+  /** `stop`: the stop sequence of the caller, if one ended the turn. */
   | { type: "end"; stop?: string };
 
 type Action =
@@ -201,7 +201,7 @@ export interface TextStream {
   push(token: Token): TokenText | undefined;
 }
 
-/** `before`: the tokens that it goes on from; absent: a text of its own. */
+/** `before`: the tokens that it continues; absent: a separate text. */
 export function textStream(
   model: LlamaModel,
   tokenBytes: TokenBytes,
@@ -218,7 +218,7 @@ class ByteTextStream implements TextStream {
   #held = 0;
   #first: boolean;
 
-  /** `dropsSpace`: whether it begins with a space that is no part of the text. */
+  /** `dropsSpace`: whether to drop a leading space, which is not part of the text. */
   constructor(tokenBytes: TokenBytes, dropsSpace: boolean) {
     this.#tokenBytes = tokenBytes;
     this.#first = dropsSpace;
@@ -248,7 +248,7 @@ class ByteTextStream implements TextStream {
 const replacement = "\uFFFD";
 /** A UTF-8 character has at most four bytes, so at most four byte tokens. */
 const longestCharacter = 4;
-/** How many tokens before it tell whether a token begins with a space. */
+/** Preceding tokens needed to know whether a token begins with a space. */
 const contextLength = 3;
 
 /** For vocabularies in which a token's text depends on its neighbours. */

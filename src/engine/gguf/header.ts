@@ -3,7 +3,7 @@ export type GgufValue = string | number | boolean | GgufArray;
 
 interface GgufArray {
   length: number;
-  /** Absent where the items are texts, or too many to be read. */
+  /** Absent if the items are strings, or too many to read. */
   numbers?: readonly number[];
 }
 
@@ -22,7 +22,7 @@ export interface GgufHeader {
   dataStart: number;
 }
 
-/** Several times what the largest models have. A header that exceeds one is refused, and the error names it. */
+/** Several times what the largest models have. The error names the limit that was exceeded. */
 const ggufLimits = {
   headerBytes: 128 * 2 ** 20,
   keys: 65_536,
@@ -124,7 +124,7 @@ class HeaderReader {
     this.#items = bounded(this.#items + length, ggufLimits.items, "list items");
     if (type === textType) {
       for (let at = 0; at < length; at++) {
-        // Asked first, so that long lists need no promise for each item.
+        // Checked first, so that long lists need no promise per item.
         if (!this.#has(8)) await this.#load(8);
         this.#skip(this.#take(uint64));
       }

@@ -1,4 +1,4 @@
-/** Reads what the files of a model say of it, without loading the model, and whether they are whole. */
+/** Reads a model's metadata from its files without loading it; checks that they are complete. */
 
 import { stat } from "node:fs/promises";
 import { GgmlType, GgufFileType } from "node-llama-cpp";
@@ -11,7 +11,7 @@ import { type GgufHeader, type GgufTensor, type GgufValue, readGgufHeader } from
 const rankPooling = 4;
 /** The KV cache holds numbers of 16 bits. */
 const cacheNumberBytes = 2;
-/** Refuses nonsense; llama.cpp itself allows 512. */
+/** A sanity limit; llama.cpp itself allows 512. */
 const mostLayers = 4096;
 
 /** Of a model in several files, any of them may be named. */
@@ -76,7 +76,7 @@ class Metadata {
     return typeof value === "number" ? this.#count(key, value) : otherwise;
   }
 
-  /** A number that is given once for all layers or for each: its sum over the layers, and the largest. */
+  /** A number given once for all layers or per layer: its sum over the layers, and the largest. */
   perLayer(key: string, layers: number): { total: number; most: number } | undefined {
     const value = this.#entries.get(`${this.architecture}.${key}`);
     if (typeof value !== "object") {
@@ -120,7 +120,7 @@ function kindOf(said: Metadata): ModelFacts["kind"] {
   return pooling > 0 || readsBothWays ? "embedding" : "chat";
 }
 
-/** What the file says of itself; where it says nothing, what its tensor types tell. */
+/** The file's own label, else derived from its tensor types. */
 function quantizationOf({ fileType }: Metadata, parts: readonly ModelPart[]): string {
   const name = fileType === undefined ? undefined : GgufFileType[fileType];
   if (name !== undefined) return name.replace(/^(MOSTLY|ALL)_/, "");
@@ -216,7 +216,7 @@ const blocks: Readonly<Record<number, readonly [values: number, bytes: number]>>
   [GgmlType.TQ2_0]: [256, 66],
 };
 
-/** How many bytes are missing from all files together; 0 where they are whole. */
+/** Bytes missing from all files together; 0 if they are complete. */
 export async function missingBytes(path: string): Promise<number> {
   const parts = await readModelParts(path);
   return sum(parts.map(missingOf));
@@ -227,7 +227,7 @@ function missingOf({ tensors, dataStart, bytes }: ModelPart): number {
   return Math.max(0, dataStart + end - bytes);
 }
 
-/** A tensor of a type that is not known here counts as one byte: the file must reach to where it begins. */
+/** A tensor of an unknown type counts as one byte: the file must reach its start. */
 function endOf({ offset, values, type }: GgufTensor): number {
   const [perBlock, bytes] = blocks[type] ?? [values, 1];
   return offset + (values / perBlock) * bytes;

@@ -1,4 +1,4 @@
-/** How many parses of an answer a grammar keeps open: llama.cpp follows each with a stack, and recursive options multiply them. */
+/** Counts a grammar's open parses: llama.cpp has a stack for each; recursion multiplies them. */
 import { type Budget, deepestSchema, mostOpenParses } from "./cost.ts";
 
 export type Kind = "object" | "array" | "string" | "number" | "boolean" | "null";
@@ -13,15 +13,15 @@ export interface Parses {
   value: number;
 }
 
-/** A compiled schema: its GBNF, and what can be told of the texts that it allows. */
+/** A compiled schema: its GBNF, and facts about the texts that it allows. */
 export interface Part {
   text: string;
-  /** The kinds of its values, where it is no choice and no reference. */
+  /** The kinds of its values, unless it is a choice or a reference. */
   kinds: readonly Kind[];
   parses: Parses;
-  /** What a choice is between; for a reference the one that it stands for, once that is compiled. */
+  /** The options of a choice; for a reference, its target once that is compiled. */
   options?: readonly Part[];
-  /** The values, as JSON, where they are fixed. */
+  /** The values as JSON, if they are fixed. */
   values?: readonly string[];
   /** The properties, in the order in which they are written. */
   members?: Members;
@@ -66,7 +66,7 @@ export class OpenParses {
     this.#budget = budget;
   }
 
-  /** As many as the one of these that has most; of nothing it is one. */
+  /** The largest of these; 1 if there are none. */
   most(of: readonly Parses[] = []): Parses {
     this.#budget.spend(1 + of.length);
     const parses = { sums: of.map((one) => [one]), value: 1 };
@@ -74,7 +74,7 @@ export class OpenParses {
     return parses;
   }
 
-  /** Those of one option, or of all options together as far as a text may belong to several. */
+  /** The parses of one option, or the sum of options that a text may belong to at once. */
   choice(options: readonly Part[]): Parses {
     const parses = this.most(options.map((option) => option.parses));
     this.#choices.push({ parses, options });
@@ -95,7 +95,7 @@ export class OpenParses {
     if (open.length > 0) parses.sums.push(open.map((shared) => this.most(shared)));
   }
 
-  /** The parts of two options that one text may be inside of at the same time. */
+  /** The parts of two options that one text may be in at the same time. */
   #shared(first: Part, second: Part): [Parses, Parses][] {
     this.#budget.spend();
     if (!this.#mayMeet(first, second)) return [];
@@ -114,7 +114,7 @@ export class OpenParses {
     return shared;
   }
 
-  /** The place of the first property that must be written and that the other object cannot have so. */
+  /** Position of the first required property that the other object cannot have in this form. */
   #parting(members: Members, others: Members): number {
     this.#budget.spend(Math.ceil(members.size / 16));
     for (const { key, at, required, part } of members.values()) {
@@ -147,7 +147,7 @@ export class OpenParses {
     return kinds;
   }
 
-  /** Finds all numbers, counting no further than one above the limit. */
+  /** Computes all numbers, up to one above the limit. */
   settle(): void {
     for (const { parses, options } of this.#choices) this.#compare(parses, options);
     const sums = this.#all.reduce((total, parses) => total + parses.sums.length, 0);

@@ -19,7 +19,7 @@ export type Automaton = readonly { accepting: boolean; edges: readonly Edge[] }[
 const tooMany = (): OverBudget =>
   new OverBudget(`has a pattern that needs more than ${mostPatternStates} states`);
 
-/** The automaton of an expression; undefined where no text belongs to it. */
+/** The automaton of an expression; undefined if it matches no text. */
 export function automatonOf(expression: Expression, budget: Budget): Automaton | undefined {
   const nondeterministic = new Builder(budget);
   const end = nondeterministic.build(expression, nondeterministic.state());
@@ -42,7 +42,7 @@ class Builder {
     return this.edges.push([]) - 1;
   }
 
-  /** Adds what reads the expression after a state, and returns the state after it. */
+  /** Adds states that read the expression after `from`; returns the state after it. */
   build(expression: Expression, from: number): number {
     this.#budget.spend();
     switch (expression.type) {
@@ -133,7 +133,7 @@ function closure({ free }: Builder, from: Iterable<number>, budget: Budget): num
   return [...reached].sort((a, b) => a - b);
 }
 
-/** Ranges that do not overlap, each with all the targets of the edges that it lies in. */
+/** Disjoint ranges, each with the targets of all edges that contain it. */
 function* partition(
   edges: readonly Edge[],
   budget: Budget,
@@ -158,7 +158,7 @@ function* partition(
   }
 }
 
-/** Without the states from which no text comes to an end. */
+/** Removes states that cannot reach an accepting one. */
 function trimmed(automaton: Automaton): Automaton | undefined {
   const sources = automaton.map((): number[] => []);
   automaton.forEach(({ edges }, from) => {
@@ -219,7 +219,7 @@ export function automatonGrammar(
   return names.get(0) ?? '""';
 }
 
-/** Literals side by side are one. */
+/** Merges adjacent literals. */
 function joinPieces(pieces: readonly string[]): string {
   let joined = "";
   let inLiteral = false;

@@ -39,7 +39,7 @@ function uploadFailure(error: unknown): UploadFailure {
   return { message, canRetry: !ofTheFile.includes(error.status ?? 0) };
 }
 
-/** A node that refuses early closes the connection, hiding the reason: a second request shows it. */
+/** A node that refuses early closes the connection and hides why: a second request shows it. */
 async function sendOrTellWhy(file: File, options: SendOptions): Promise<FileObject> {
   try {
     return await sendFile(file, options);
