@@ -1,4 +1,4 @@
-/** Reads plain text and Markdown; front matter of Markdown becomes a heading. */
+/** Reads plain text and Markdown; of front matter, only the title stays, as a heading. */
 
 import { isHeading, lexBlocks } from "../../blocks.ts";
 import type { ReadText } from "../read.ts";
