@@ -33,9 +33,12 @@ export type ErrorKind = (typeof errorKinds)[number];
 
 /** The part of a request that an error is about, in domain terms: each API has its own field for it. */
 export interface Subject {
-  /** `call`: the call that a tool's result names; `tool`: a tool's name; `choice`: the tool to call; `schema`: that of the answer's format. */
+  /**
+   * `call`: the call that a tool's result names; `tool`: a tool's name; `choice`: whether tools are
+   * called; `chosen`: the tool that must be called; `schema`: that of the answer's format.
+   */
   part:
-    | ("messages" | "call" | "prompt" | "tools" | "tool" | "choice")
+    | ("messages" | "call" | "prompt" | "tools" | "tool" | "choice" | "chosen")
     | ("format" | "schema" | "max tokens");
   /** Index of the message, prompt or tool; for a tool, its parameters are meant. */
   at?: number;

@@ -1,6 +1,6 @@
-/** Validates a conversation, for every API. Errors name the message they are about. */
+/** Validates a conversation and its tools, for every API. Errors name the part they are about. */
 import { NodeError, type Subject } from "../errors.ts";
-import type { ChatMessage } from "../ports/chat-engine.ts";
+import type { ChatMessage, Tool, ToolChoice, ToolUse } from "../ports/chat-engine.ts";
 import { quoted, shortened } from "../quoted.ts";
 
 /**
@@ -30,6 +30,29 @@ export function checkConversation(
   if (open.size > 0) throw unanswered(open, { part: "messages" });
   if (hasUser ?? messages.some(({ role }) => role === "user")) return;
   throw refused("The conversation needs a message with the role 'user'.", { part: "messages" });
+}
+
+interface OfferedTools {
+  tools: readonly Tool[];
+  /** Absent: `auto`. */
+  choice: ToolChoice | "none" | null | undefined;
+  parallel: boolean;
+}
+
+/** Checks the tools and the choice together; undefined if no tool may be called. */
+export function checkedToolUse({ tools, choice, parallel }: OfferedTools): ToolUse | undefined {
+  const names = tools.map(({ name }) => name);
+  const twice = names.findIndex((name, at) => names.indexOf(name) !== at);
+  if (twice !== -1) {
+    throw refused(`'${names[twice]}' is the name of another tool.`, { part: "tool", at: twice });
+  }
+  const wanted = choice ?? "auto";
+  if (wanted === "none" || (wanted === "auto" && tools.length === 0)) return undefined;
+  if (tools.length === 0) throw refused("There are no tools to choose from.", { part: "choice" });
+  if (typeof wanted === "string") return { tools, parallel, choice: wanted };
+  if (names.includes(wanted.name)) return { tools, parallel, choice: { name: wanted.name } };
+  const offered = `${quoted(wanted.name)} is not one of the tools: ${names.join(", ")}.`;
+  throw refused(offered, { part: "chosen" });
 }
 
 /** Most calls that an error names; the others are counted. */

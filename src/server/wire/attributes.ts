@@ -3,7 +3,7 @@ import { Type as T } from "@sinclair/typebox";
 import type { AttributeFilter } from "../../core/documents/records.ts";
 import { NodeError } from "../../core/errors.ts";
 import { quoted, shortened } from "../../core/quoted.ts";
-import { refuse, unexamined } from "./fields.ts";
+import { openObject, refuse, unexamined } from "./fields.ts";
 
 const most = { pairs: 16, key: 64, text: 512, depth: 8, filters: 64, values: 256, stores: 16 };
 
@@ -44,7 +44,7 @@ const types: readonly string[] = [...comparisons, ...lists, ...compounds];
 
 /** OpenAI's filters; `toFilter` checks what the schema does not. */
 export const Filter = unexamined(
-  T.Object(
+  openObject(
     {
       type: T.Union(types.map((type) => T.Literal(type))),
       key: T.Optional(T.String()),
@@ -52,7 +52,6 @@ export const Filter = unexamined(
       filters: T.Optional(T.Array(T.Unknown())),
     },
     {
-      additionalProperties: true,
       description: `Which files count, by their attributes: \`{"type": "eq", "key": "language", "value": "de"}\`, with \`eq\`, \`ne\`, \`gt\`, \`gte\`, \`lt\`, \`lte\`, or \`in\` and \`nin\` with a list; or \`and\` and \`or\` with a list of \`filters\`. At most ${most.filters} of them, ${most.depth} levels deep. A file without the attribute matches \`ne\` and \`nin\` alone.`,
     },
   ),

@@ -1,7 +1,7 @@
 /** Shared by chat and text completions: schemas of usage and logprobs, and the chunk writer. */
 import { type Static, Type as T } from "@sinclair/typebox";
 import type { TokenLogprob, TokenLogprobs, TokenUsage } from "../../core/ports/chat-engine.ts";
-import { accepted, count, nullable, open } from "./fields.ts";
+import { accepted, count, nullable, openObject } from "./fields.ts";
 
 /** Each API adds its own `id` and `object`. */
 export const headFields = {
@@ -97,12 +97,9 @@ const toLogprob = ({ token, logprob, bytes }: TokenLogprob): Static<typeof Logpr
 
 /** The field `stream_options`. */
 export const streamOptions = nullable(
-  T.Object(
-    {
-      include_usage: nullable(T.Boolean(), "Send a last chunk with the token counts.", false),
-      include_obfuscation: accepted("Chunks carry no padding."),
-    },
-    open,
-  ),
+  openObject({
+    include_usage: nullable(T.Boolean(), "Send a last chunk with the token counts.", false),
+    include_obfuscation: accepted("Chunks carry no padding."),
+  }),
   "Options of a stream.",
 );

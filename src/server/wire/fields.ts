@@ -1,10 +1,20 @@
 /** Schema helpers for request fields: accepted, ignored or rejected. */
-import { type SchemaOptions, type Static, Type as T, type TSchema } from "@sinclair/typebox";
+import {
+  type ObjectOptions,
+  type SchemaOptions,
+  type Static,
+  Type as T,
+  type TProperties,
+  type TSchema,
+} from "@sinclair/typebox";
 import { NodeError } from "../../core/errors.ts";
 import { type Given, given } from "../../core/given.ts";
 
 /** Unknown fields are allowed, and named in the header `x-paddock-ignored`. */
-export const open = { additionalProperties: true } as const;
+export const openObject = <Fields extends TProperties>(
+  fields: Fields,
+  options: ObjectOptions = {},
+) => T.Object(fields, { additionalProperties: true, ...options });
 
 export const orNull = <Schema extends TSchema>(schema: Schema, options: SchemaOptions = {}) =>
   T.Union([schema, T.Null()], options);
@@ -25,6 +35,9 @@ export const nullable = <Schema extends TSchema>(
   fallback?: unknown,
 ) => T.Optional(orNull(schema, given({ description, default: fallback })));
 
+export const flag = (description: string, fallback?: boolean) =>
+  nullable(T.Boolean(), description, fallback);
+
 export const oneOf = <const Name extends string>(
   names: readonly Name[],
   options: SchemaOptions = {},
@@ -35,6 +48,18 @@ export const oneOf = <const Name extends string>(
   );
 
 export const count = (description?: string) => T.Integer({ minimum: 0, ...given({ description }) });
+
+export const UnixTime = T.Integer({ description: "Unix time in seconds." });
+
+export const JsonSchema = T.Record(T.String(), T.Unknown());
+
+/** The name of a tool, of at most so many characters. */
+export const toolName = (most: number, description: string) =>
+  T.String({
+    description,
+    pattern: `^[A-Za-z0-9_-]{1,${most}}$`,
+    "x-expected": `1 to ${most} letters, digits, '_' or '-'`,
+  });
 
 /** How a field, or one of its values, is handled if it has no effect. */
 export interface FieldUse {

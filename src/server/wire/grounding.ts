@@ -4,40 +4,37 @@ import { type RagRequest, ragPolicies } from "../../core/chat/rag.ts";
 import type { Scope } from "../../core/limits/api-key.ts";
 import type { FoundPassage } from "../../core/retrieval/search.ts";
 import { Filter, StoreReferences, toFilter } from "./attributes.ts";
-import { count, nullable, open, optional, orNull, withoutNulls } from "./fields.ts";
+import { count, nullable, openObject, optional, orNull, withoutNulls } from "./fields.ts";
 
 export const ragField = nullable(
   T.Union(
     [
       T.Boolean(),
       T.Literal("auto"),
-      T.Object(
-        {
-          auto: optional(T.Boolean(), 'As `rag: "auto"`.'),
-          policy: optional(
-            T.Union(ragPolicies.map((policy) => T.Literal(policy))),
-            "Where passages go. Default: the node's.",
-          ),
-          limit: optional(
-            T.Integer({ minimum: 1 }),
-            "Most passages; narrows the node's `rag.limit`.",
-          ),
-          score_threshold: optional(
-            T.Number({ minimum: -1, maximum: 1 }),
-            "Least score of a passage; narrows the node's `rag.score_threshold`.",
-          ),
-          context_window: optional(
-            T.Integer({ minimum: 1, maximum: 100 }),
-            "How many of the last user messages make the question; more than the node's is rejected.",
-          ),
-          vector_store_ids: nullable(
-            StoreReferences,
-            "Ids or names of vector stores, searched as one in the place of the node's collection.",
-          ),
-          filters: nullable(Filter),
-        },
-        open,
-      ),
+      openObject({
+        auto: optional(T.Boolean(), 'As `rag: "auto"`.'),
+        policy: optional(
+          T.Union(ragPolicies.map((policy) => T.Literal(policy))),
+          "Where passages go. Default: the node's.",
+        ),
+        limit: optional(
+          T.Integer({ minimum: 1 }),
+          "Most passages; narrows the node's `rag.limit`.",
+        ),
+        score_threshold: optional(
+          T.Number({ minimum: -1, maximum: 1 }),
+          "Least score of a passage; narrows the node's `rag.score_threshold`.",
+        ),
+        context_window: optional(
+          T.Integer({ minimum: 1, maximum: 100 }),
+          "How many of the last user messages make the question; more than the node's is rejected.",
+        ),
+        vector_store_ids: nullable(
+          StoreReferences,
+          "Ids or names of vector stores, searched as one in the place of the node's collection.",
+        ),
+        filters: nullable(Filter),
+      }),
     ],
     {
       "x-expected":

@@ -1,17 +1,15 @@
 /** Converts a chat request from the wire to the domain: pure functions, no HTTP. */
 import type { ChatRequest } from "../../../core/chat/chat-service.ts";
+import { checkedToolUse } from "../../../core/chat/conversation.ts";
 import type { AnswerFormat, ToolUse } from "../../../core/ports/chat-engine.ts";
 import { chatNames, type FieldNames, inList } from "../../wire/field-names.ts";
 import { refuse, withoutNulls } from "../../wire/fields.ts";
 import { toGenerationSettings, toSampling } from "../../wire/generation-fields.ts";
 import { toRag } from "../../wire/grounding.ts";
-import { toChatMessages } from "../../wire/messages.ts";
-import { checkedToolUse, toTool } from "../../wire/tools.ts";
+import { toChatMessages, toTool } from "../../wire/messages.ts";
 import type { ChatCompletionRequest } from "./schema.ts";
 
 export function toChatRequest(body: ChatCompletionRequest): ChatRequest {
-  const topLogprobs = toTopLogprobs(body);
-  const toolUse = isOlderForm(body) ? toFunctionUse(body) : toToolUse(body);
   return {
     model: body.model,
     messages: toChatMessages(body.messages),
@@ -20,9 +18,9 @@ export function toChatRequest(body: ChatCompletionRequest): ChatRequest {
     ...withoutNulls({
       choices: body.n,
       maxTokens: body.max_completion_tokens ?? body.max_tokens,
-      topLogprobs,
+      topLogprobs: toTopLogprobs(body),
       format: body.response_format && toFormat(body.response_format),
-      toolUse,
+      toolUse: toToolUse(body),
       rag: toRag(body.rag),
     }),
   };
@@ -39,7 +37,8 @@ const olderNames: FieldNames = {
   ...chatNames,
   tools: inList("functions", ".parameters"),
   tool: inList("functions", ".name"),
-  choice: () => "function_call.name",
+  choice: () => "function_call",
+  chosen: () => "function_call.name",
 };
 
 /** The request's field names for the parts that an error may be about. */
@@ -66,14 +65,12 @@ function toFormat(format: NonNullable<ChatCompletionRequest["response_format"]>)
 
 function toToolUse(body: ChatCompletionRequest): ToolUse | undefined {
   const { tools, tool_choice: choice, parallel_tool_calls: parallel } = body;
-  return checkedToolUse(
-    {
-      tools: (tools ?? []).map(toTool),
-      choice: typeof choice === "object" ? choice?.function : choice,
-      parallel: parallel ?? true,
-    },
-    chatNames,
-  );
+  if (isOlderForm(body)) return toFunctionUse(body);
+  return checkedToolUse({
+    tools: (tools ?? []).map(toTool),
+    choice: typeof choice === "object" ? choice?.function : choice,
+    parallel: parallel ?? true,
+  });
 }
 
 /** The older form has room for one call only. */
@@ -82,12 +79,6 @@ function toFunctionUse(body: ChatCompletionRequest): ToolUse | undefined {
   if ((tools ?? newer ?? null) !== null) {
     throw refuse("functions", "cannot be used with 'tools' and 'tool_choice', which replace it");
   }
-  if (!functions) {
-    if (choice === "auto" || choice === "none") return undefined;
-    throw refuse("function_call", "needs 'functions' to choose from");
-  }
-  return checkedToolUse(
-    { tools: functions.map((one) => toTool({ function: one })), choice, parallel: false },
-    olderNames,
-  );
+  const offered = (functions ?? []).map((one) => toTool({ function: one }));
+  return checkedToolUse({ tools: offered, choice, parallel: false });
 }

@@ -1,7 +1,7 @@
 /** Schemas of conversations. */
 import { type Static, Type as T } from "@sinclair/typebox";
 import { Metadata } from "../../wire/attributes.ts";
-import { nullable, open, unexamined } from "../../wire/fields.ts";
+import { nullable, openObject, unexamined } from "../../wire/fields.ts";
 import { pageQuery, pageSchema } from "../../wire/page-schema.ts";
 import { InputItem } from "../responses/request-schema.ts";
 
@@ -12,19 +12,16 @@ const Items = unexamined(
   T.Array(InputItem, { maxItems: 20, description: "Items, as `input` has them." }),
 );
 
-export const ConversationRequest = T.Object(
-  {
-    items: nullable(Items, "What it begins with."),
-    metadata: nullable(Metadata, "Given back as it is."),
-  },
-  open,
-);
+export const ConversationRequest = openObject({
+  items: nullable(Items, "What it begins with."),
+  metadata: nullable(Metadata, "Given back as it is."),
+});
 
 export type ConversationRequest = Static<typeof ConversationRequest>;
 
-export const ConversationChange = T.Object({ metadata: Metadata }, open);
+export const ConversationChange = openObject({ metadata: Metadata });
 
-export const ItemsRequest = T.Object({ items: Items }, open);
+export const ItemsRequest = openObject({ items: Items });
 
 export const ConversationObject = T.Object({
   id: T.String({ pattern: "^conv_[0-9a-f]{32}$" }),
@@ -35,9 +32,9 @@ export const ConversationObject = T.Object({
 
 export type ConversationObject = Static<typeof ConversationObject>;
 
-export const ListedItem = T.Object(
+export const ListedItem = openObject(
   { id: T.String(), type: T.Optional(T.String()) },
-  { ...open, description: "A message, a call, what a function returned, thoughts or a search." },
+  { description: "A message, a call, what a function returned, thoughts or a search." },
 );
 
 export const ConversationItemList = pageSchema(ListedItem);

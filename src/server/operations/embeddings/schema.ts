@@ -1,33 +1,30 @@
 /** Schemas of embeddings. */
 import { type Static, Type as T } from "@sinclair/typebox";
-import { acceptedAs, count, nullable, open, optional } from "../../wire/fields.ts";
+import { acceptedAs, count, nullable, openObject, optional } from "../../wire/fields.ts";
 
 const Tokens = T.Array(count(), { minItems: 1 });
 
-export const EmbeddingRequest = T.Object(
-  {
-    model: T.String({ minLength: 1, description: "Name of an embedding model of this node." }),
-    input: T.Union(
-      [T.String(), T.Array(T.String(), { minItems: 1 }), Tokens, T.Array(Tokens, { minItems: 1 })],
-      {
-        "x-expected": "a string or a list of strings, or token ids in their place",
-        description:
-          "One text, or several; or the token ids of one or of several. None empty, none over the model's context, no more than the node takes: 2048 unless configured.",
-      },
-    ),
-    encoding_format: optional(
-      T.Union([T.Literal("float"), T.Literal("base64"), T.Null()]),
-      "`base64`: the vector's little-endian 32-bit floats.",
-      "float",
-    ),
-    dimensions: nullable(
-      T.Integer({ minimum: 1 }),
-      "Shorter vectors: cut, then of unit length again. At most the model's own.",
-    ),
-    user: nullable(acceptedAs(T.String(), "The answer does not depend on the caller.")),
-  },
-  open,
-);
+export const EmbeddingRequest = openObject({
+  model: T.String({ minLength: 1, description: "Name of an embedding model of this node." }),
+  input: T.Union(
+    [T.String(), T.Array(T.String(), { minItems: 1 }), Tokens, T.Array(Tokens, { minItems: 1 })],
+    {
+      "x-expected": "a string or a list of strings, or token ids in their place",
+      description:
+        "One text, or several; or the token ids of one or of several. None empty, none over the model's context, no more than the node takes: 2048 unless configured.",
+    },
+  ),
+  encoding_format: optional(
+    T.Union([T.Literal("float"), T.Literal("base64"), T.Null()]),
+    "`base64`: the vector's little-endian 32-bit floats.",
+    "float",
+  ),
+  dimensions: nullable(
+    T.Integer({ minimum: 1 }),
+    "Shorter vectors: cut, then of unit length again. At most the model's own.",
+  ),
+  user: nullable(acceptedAs(T.String(), "The answer does not depend on the caller.")),
+});
 
 export type EmbeddingRequest = Static<typeof EmbeddingRequest>;
 

@@ -1,6 +1,6 @@
 /** Schemas of MCP messages: the JSON-RPC 2.0 envelope; MCP's SDK validates the rest. */
 import { type Static, Type as T } from "@sinclair/typebox";
-import { open, optional, unexamined } from "../../wire/fields.ts";
+import { openObject, optional, unexamined } from "../../wire/fields.ts";
 
 /** Protocol versions before 2025-06-18 send batches. */
 const mostMessages = 8;
@@ -10,19 +10,16 @@ const id = T.Union([T.String({ maxLength: 256 }), T.Integer()], {
   description: "Absent in a notification, which is answered with 202 and nothing else.",
 });
 
-const Message = T.Object(
-  {
-    // Not a literal: the error for another version must name this field.
-    jsonrpc: T.String({ pattern: "^2\\.0$", "x-expected": "'2.0'" }),
-    id: T.Optional(id),
-    method: optional(
-      T.String({ maxLength: 256 }),
-      "`initialize`, `tools/list`, `tools/call`, `resources/read`, …",
-    ),
-    params: T.Optional(T.Object({}, open)),
-  },
-  open,
-);
+const Message = openObject({
+  // Not a literal: the error for another version must name this field.
+  jsonrpc: T.String({ pattern: "^2\\.0$", "x-expected": "'2.0'" }),
+  id: T.Optional(id),
+  method: optional(
+    T.String({ maxLength: 256 }),
+    "`initialize`, `tools/list`, `tools/call`, `resources/read`, …",
+  ),
+  params: T.Optional(openObject({})),
+});
 
 /** Unexamined: MCP's SDK reports unknown fields. */
 export const McpMessage = unexamined(
@@ -40,15 +37,12 @@ export const messagesOf = (body: McpMessage): Static<typeof Message>[] =>
 export const isRequest = ({ id, method }: Static<typeof Message>): boolean =>
   id !== undefined && method !== undefined;
 
-const Answer = T.Object(
-  {
-    jsonrpc: T.Literal("2.0"),
-    id: T.Optional(T.Union([T.String(), T.Integer(), T.Null()])),
-    result: T.Optional(T.Object({}, open)),
-    error: T.Optional(T.Object({ code: T.Integer(), message: T.String() }, open)),
-  },
-  open,
-);
+const Answer = openObject({
+  jsonrpc: T.Literal("2.0"),
+  id: T.Optional(T.Union([T.String(), T.Integer(), T.Null()])),
+  result: T.Optional(openObject({})),
+  error: T.Optional(openObject({ code: T.Integer(), message: T.String() })),
+});
 
 export const McpAnswer = T.Union([Answer, T.Array(Answer)], {
   description: "The answer to a message, or the answers to several.",

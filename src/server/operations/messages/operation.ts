@@ -17,11 +17,11 @@ interface MessageNeeds extends ChatNeeds {
 }
 
 const answerMessage: Handler<MessageRequest, MessageNeeds> = async ({ body }, context, needs) => {
+  context.fieldNames = messageNames;
   announceIgnored(ignoredHeaders(context.requestHeaders), context, needs.log);
   const request = toChatRequest(body);
   const { contextSize } = needs.models.chat(body.model).engine;
   let promptTokens = 0;
-  context.fieldNames = messageNames;
   const answer = await beginAnswer(request, context, needs, {
     onStart: (tokens) => {
       promptTokens = tokens;
@@ -44,6 +44,7 @@ const countMessageTokens: Handler<CountTokensRequest, MessageNeeds> = async (
   context,
   { models, log },
 ) => {
+  context.fieldNames = messageNames;
   announceIgnored(ignoredHeaders(context.requestHeaders), context, log);
   const { messages, toolUse } = toPrompt(body);
   const { engine } = models.chat(body.model);

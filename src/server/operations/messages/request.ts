@@ -1,6 +1,6 @@
 /** Converts a request of Anthropic's API to the domain: pure functions, no HTTP. */
 import type { ChatRequest } from "../../../core/chat/chat-service.ts";
-import { checkConversation } from "../../../core/chat/conversation.ts";
+import { checkConversation, checkedToolUse } from "../../../core/chat/conversation.ts";
 import type {
   AnswerFormat,
   ChatMessage,
@@ -13,7 +13,6 @@ import { chatNames, type FieldNames, inList, withNames } from "../../wire/field-
 import { refuse, withoutNulls } from "../../wire/fields.ts";
 import { toSampling } from "../../wire/generation-fields.ts";
 import { toRag } from "../../wire/grounding.ts";
-import { checkedToolUse } from "../../wire/tools.ts";
 import type { Block, CountTokensRequest, Message, MessageRequest, TextBlocks } from "./schema.ts";
 
 /** Anthropic's field names for the parts that an error may be about. */
@@ -21,7 +20,7 @@ export const messageNames: FieldNames = {
   ...chatNames,
   tools: inList("tools", ".input_schema"),
   tool: inList("tools", ".name"),
-  choice: () => "tool_choice.name",
+  chosen: () => "tool_choice.name",
   format: () => "output_config.format",
   schema: () => "output_config.format.schema",
 };
@@ -73,14 +72,11 @@ const choices = { auto: "auto", any: "required", none: "none" } as const;
 
 function toToolUse({ tools, tool_choice: choice }: CountTokensRequest): ToolUse | undefined {
   const disabled = choice && "disable_parallel_tool_use" in choice;
-  return checkedToolUse(
-    {
-      tools: (tools ?? []).map(toTool),
-      choice: choice?.type === "tool" ? { name: choice.name } : choice && choices[choice.type],
-      parallel: !(disabled && choice.disable_parallel_tool_use === true),
-    },
-    messageNames,
-  );
+  return checkedToolUse({
+    tools: (tools ?? []).map(toTool),
+    choice: choice?.type === "tool" ? { name: choice.name } : choice && choices[choice.type],
+    parallel: !(disabled && choice.disable_parallel_tool_use === true),
+  });
 }
 
 type WireTool = NonNullable<CountTokensRequest["tools"]>[number];

@@ -6,7 +6,7 @@ import {
   ignoredAs,
   nullable,
   oneOf,
-  open,
+  openObject,
   optional,
   readAs,
   rejected,
@@ -33,87 +33,68 @@ const functionFields = {
 
 const type = T.String({ description: "`function`." });
 
-const FunctionTool = T.Object(
-  {
-    type: T.Literal("function"),
-    ...functionFields,
-    output_schema: ignored("What a function returns is text."),
-    allowed_callers: ignored("Only the model calls functions."),
-    async: ignored("Calls are answered in the next turn."),
-    defer_loading: ignored("The model is told of it at once."),
-  },
-  open,
-);
+const FunctionTool = openObject({
+  type: T.Literal("function"),
+  ...functionFields,
+  output_schema: ignored("What a function returns is text."),
+  allowed_callers: ignored("Only the model calls functions."),
+  async: ignored("Calls are answered in the next turn."),
+  defer_loading: ignored("The model is told of it at once."),
+});
 
-const NamespacedTool = readAs(
-  T.Object({ type, ...functionFields }, open),
-  [FunctionTool],
-  "ignored",
-);
+const NamespacedTool = readAs(openObject({ type, ...functionFields }), [FunctionTool], "ignored");
 
 const namespaceTools = optional(
   T.Array(NamespacedTool, { maxItems: 128 }),
   "Of a namespace: its functions. What is not a function is left out.",
 );
 
-const Namespace = T.Object(
-  {
-    type: T.Literal("namespace"),
-    name: optional(T.String(), "The model's names of the functions begin with it."),
-    tools: namespaceTools,
-    description: ignored("The model reads the descriptions of the functions."),
-  },
-  open,
-);
+const Namespace = openObject({
+  type: T.Literal("namespace"),
+  name: optional(T.String(), "The model's names of the functions begin with it."),
+  tools: namespaceTools,
+  description: ignored("The model reads the descriptions of the functions."),
+});
 
-export const FileSearchTool = T.Object(
-  {
-    type: T.Literal("file_search"),
-    vector_store_ids: {
-      ...StoreReferences,
-      description:
-        "Ids or names of vector stores, searched as one with the last message of the user, before the answer begins. One search may be offered.",
-    },
-    filters: nullable(Filter, "Which of their files count."),
-    max_num_results: nullable(
-      T.Integer({ minimum: 1, maximum: 50 }),
-      "Most passages; never more than the node's `rag.limit`.",
-    ),
-    ranking_options: nullable(
-      T.Object(
-        {
-          ranker: nullable(
-            oneOf(["auto", "default-2024-11-15"]),
-            "Both are the node's: its reranking model, where it has one.",
-          ),
-          score_threshold: nullable(
-            T.Number({ minimum: 0, maximum: 1 }),
-            "Least score of a passage; never less than the node's `rag.score_threshold`.",
-          ),
-          hybrid_search: rejected(
-            "cannot be honoured: how vectors and words count together is the node's, retrieval.mode. Leave it out",
-          ),
-        },
-        open,
-      ),
-      "How passages are ranked.",
-    ),
+export const FileSearchTool = openObject({
+  type: T.Literal("file_search"),
+  vector_store_ids: {
+    ...StoreReferences,
+    description:
+      "Ids or names of vector stores, searched as one with the last message of the user, before the answer begins. One search may be offered.",
   },
-  open,
-);
+  filters: nullable(Filter, "Which of their files count."),
+  max_num_results: nullable(
+    T.Integer({ minimum: 1, maximum: 50 }),
+    "Most passages; never more than the node's `rag.limit`.",
+  ),
+  ranking_options: nullable(
+    openObject({
+      ranker: nullable(
+        oneOf(["auto", "default-2024-11-15"]),
+        "Both are the node's: its reranking model, where it has one.",
+      ),
+      score_threshold: nullable(
+        T.Number({ minimum: 0, maximum: 1 }),
+        "Least score of a passage; never less than the node's `rag.score_threshold`.",
+      ),
+      hybrid_search: rejected(
+        "cannot be honoured: how vectors and words count together is the node's, retrieval.mode. Leave it out",
+      ),
+    }),
+    "How passages are ranked.",
+  ),
+});
 
 export type FileSearchTool = Static<typeof FileSearchTool>;
 
 /** A tool of any type: functions and searches are used, others are left out or rejected. */
 export const ResponseTool = readAs(
-  T.Object(
-    {
-      type: T.String({ description: "`function`, `namespace` or `file_search`." }),
-      ...functionFields,
-      tools: namespaceTools,
-    },
-    open,
-  ),
+  openObject({
+    type: T.String({ description: "`function`, `namespace` or `file_search`." }),
+    ...functionFields,
+    tools: namespaceTools,
+  }),
   [FunctionTool, Namespace, FileSearchTool],
   "ignored",
 );
@@ -126,8 +107,8 @@ const functionName = {
 };
 
 const chosen = [
-  T.Object({ type: T.Literal("function"), ...functionName }, open),
-  T.Object({ type: T.Literal("file_search") }, open),
+  openObject({ type: T.Literal("function"), ...functionName }),
+  openObject({ type: T.Literal("file_search") }),
 ];
 
 const allowed = {
@@ -136,7 +117,7 @@ const allowed = {
     "Of `allowed_tools`: whether one of them must be called.",
   ),
   tools: optional(
-    T.Array(readAs(T.Object({ type: T.String(), ...functionName }, open), chosen), {
+    T.Array(readAs(openObject({ type: T.String(), ...functionName }), chosen), {
       minItems: 1,
       maxItems: 128,
     }),
@@ -146,15 +127,12 @@ const allowed = {
 
 /** A choice of any type. Required fields depend on the type, and are checked when it is read. */
 const ChosenTool = readAs(
-  T.Object(
-    {
-      type: T.String({ description: "`function`, `file_search` or `allowed_tools`." }),
-      ...functionName,
-      ...allowed,
-    },
-    open,
-  ),
-  [...chosen, T.Object({ type: T.Literal("allowed_tools"), ...allowed }, open)],
+  openObject({
+    type: T.String({ description: "`function`, `file_search` or `allowed_tools`." }),
+    ...functionName,
+    ...allowed,
+  }),
+  [...chosen, openObject({ type: T.Literal("allowed_tools"), ...allowed })],
 );
 
 export const ToolChoice = T.Union(
@@ -170,18 +148,15 @@ export type ToolChoice = Static<typeof ToolChoice>;
 
 export const TextFormat = T.Union(
   [
-    T.Object({ type: T.Literal("text") }, open),
-    T.Object({ type: T.Literal("json_object") }, open),
-    T.Object(
-      {
-        type: T.Literal("json_schema"),
-        name: optional(T.String(), "What the format is called."),
-        description: nullable(T.String(), "What the format is for."),
-        schema: T.Unknown({ description: "JSON Schema of the text." }),
-        strict: nullable(T.Boolean(), "The text is always held to the schema."),
-      },
-      open,
-    ),
+    openObject({ type: T.Literal("text") }),
+    openObject({ type: T.Literal("json_object") }),
+    openObject({
+      type: T.Literal("json_schema"),
+      name: optional(T.String(), "What the format is called."),
+      description: nullable(T.String(), "What the format is for."),
+      schema: T.Unknown({ description: "JSON Schema of the text." }),
+      strict: nullable(T.Boolean(), "The text is always held to the schema."),
+    }),
   ],
   {
     "x-expected": "{type: 'text'}, {type: 'json_object'} or {type: 'json_schema', name, schema}",

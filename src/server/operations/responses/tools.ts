@@ -1,10 +1,10 @@
 /** Converts a request's tools and `tool_choice` from the wire to the domain. */
+import { checkedToolUse } from "../../../core/chat/conversation.ts";
 import type { NodeError } from "../../../core/errors.ts";
 import type { Tool, ToolUse } from "../../../core/ports/chat-engine.ts";
 import { quoted } from "../../../core/quoted.ts";
-import { chatNames, type FieldNames, inList } from "../../wire/field-names.ts";
+import { chatNames, type FieldNames, inList, withNames } from "../../wire/field-names.ts";
 import { refuse, withoutNulls } from "../../wire/fields.ts";
-import { checkedToolUse } from "../../wire/tools.ts";
 import { checkedFileSearch } from "./file-search.ts";
 import type { ResponseRequest } from "./request-schema.ts";
 import type { FileSearchTool, ResponseTool, ToolChoice } from "./tool-schema.ts";
@@ -30,7 +30,7 @@ export const responseNames = ({ functions }: Pick<OfferedTools, "functions">): F
   messages: inList("input"),
   tools: (at) => (at === undefined ? "tools" : `${functions[at]?.at}.parameters`),
   tool: (at = 0) => `${functions[at]?.at}.name`,
-  choice: () => "tool_choice.name",
+  chosen: () => "tool_choice.name",
   format: () => "text.format",
   schema: () => "text.format.schema",
   "max tokens": () => "max_output_tokens",
@@ -55,22 +55,18 @@ export function toOfferedTools(body: RequestedTools): OfferedTools {
     names,
     search: found !== -1,
   });
-  const checked = checkedToolUse(
-    {
-      tools: functions.map(({ tool }) => tool),
-      choice,
-      parallel: body.parallel_tool_calls ?? true,
-    },
-    responseNames({ functions }),
+  const tools = functions.map(({ tool }) => tool);
+  const parallel = body.parallel_tool_calls ?? true;
+  const checked = withNames(responseNames({ functions }), () =>
+    checkedToolUse({ tools, choice, parallel }),
   );
   const callable = functions.filter(({ tool }) => allowed?.names.has(tool.name) ?? true);
-  const tools = callable.map(({ tool }) => tool);
-  const mayCall = checked !== undefined && tools.length > 0;
+  const mayCall = checked !== undefined && callable.length > 0;
   const tool = offered[found];
   const searched = tool && { tool: checkedFileSearch(tool, `tools[${found}]`), place: found };
   const maySearch = choice !== "none" && (allowed?.search ?? true);
   return {
-    toolUse: mayCall ? { ...checked, tools } : undefined,
+    toolUse: mayCall ? { ...checked, tools: callable.map(({ tool }) => tool) } : undefined,
     functions: callable,
     search: maySearch ? searched : undefined,
   };

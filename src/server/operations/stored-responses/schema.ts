@@ -1,7 +1,7 @@
 /** Schemas of stored responses. */
 import { Type as T } from "@sinclair/typebox";
 import { responseStatuses } from "../../../core/ports/response-store.ts";
-import { ignored, open, optional, orNull, rejectedAs } from "../../wire/fields.ts";
+import { ignored, openObject, optional, orNull, rejectedAs } from "../../wire/fields.ts";
 import { pageQuery, pageSchema } from "../../wire/page-schema.ts";
 import { includeList } from "../responses/tool-schema.ts";
 
@@ -29,7 +29,7 @@ export const itemLimits = { most: 100, usual: 20 };
 
 export const InputItemQuery = pageQuery(itemLimits, { include });
 
-export const StoredResponse = T.Object(
+export const StoredResponse = openObject(
   {
     id: T.String(),
     object: T.Literal("response"),
@@ -38,12 +38,12 @@ export const StoredResponse = T.Object(
       description: "Why there is no answer, where the status is `failed`.",
     }),
   },
-  { ...open, description: "The response as `POST /v1/responses` answers it." },
+  { description: "The response as `POST /v1/responses` answers it." },
 );
 
-const InputItem = T.Object(
+const InputItem = openObject(
   { id: T.String(), type: T.Optional(T.String()) },
-  { ...open, description: "A message, a call of a function, or what a function returned." },
+  { description: "A message, a call of a function, or what a function returned." },
 );
 
 export const InputItemList = pageSchema(InputItem);

@@ -6,8 +6,7 @@ import type { PieceForm, TokenizedText, TokenizerInput } from "../../../core/por
 import { modelErrors } from "../../openapi.ts";
 import { defineOperation, namedSchema, tags } from "../../operation.ts";
 import { refuse } from "../../wire/fields.ts";
-import { toChatMessages } from "../../wire/messages.ts";
-import { toTool } from "../../wire/tools.ts";
+import { toChatMessages, toTool } from "../../wire/messages.ts";
 import { DetokenizeRequest, DetokenizeResult, TokenizeRequest, TokenizeResult } from "./schema.ts";
 
 type Needs = { models: ModelRegistry };

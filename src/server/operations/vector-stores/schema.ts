@@ -7,7 +7,7 @@ import {
   ignored,
   nullable,
   oneOf,
-  open,
+  openObject,
   optional,
   orNull,
   rejectedAs,
@@ -16,26 +16,21 @@ import { pageQuery, pageSchema } from "../../wire/page-schema.ts";
 
 const ChunkingStrategy = T.Union(
   [
-    T.Object({ type: T.Literal("auto") }, open),
-    T.Object(
-      {
-        type: T.Literal("static"),
-        static: T.Object(
-          {
-            max_chunk_size_tokens: T.Integer({
-              minimum: chunkBounds.least,
-              maximum: chunkBounds.most,
-              description: "Most tokens of a passage, and no more than the embedding model takes.",
-            }),
-            chunk_overlap_tokens: count(
-              "Tokens that two passages share; at most half of a passage.",
-            ),
-          },
-          { ...open, description: "How long passages are." },
-        ),
-      },
-      open,
-    ),
+    openObject({ type: T.Literal("auto") }),
+    openObject({
+      type: T.Literal("static"),
+      static: openObject(
+        {
+          max_chunk_size_tokens: T.Integer({
+            minimum: chunkBounds.least,
+            maximum: chunkBounds.most,
+            description: "Most tokens of a passage, and no more than the embedding model takes.",
+          }),
+          chunk_overlap_tokens: count("Tokens that two passages share; at most half of a passage."),
+        },
+        { description: "How long passages are." },
+      ),
+    }),
   ],
   {
     "x-expected": '{ "type": "auto" }, or { "type": "static", "static": { … } }',
@@ -55,13 +50,12 @@ const ChunkingUsed = T.Union([
   T.Object({ type: T.Literal("other") }),
 ]);
 
-const ExpiresAfter = T.Object(
+const ExpiresAfter = openObject(
   {
     anchor: T.Literal("last_active_at"),
     days: T.Integer({ minimum: 1, maximum: 365, description: "Days without a use." }),
   },
   {
-    ...open,
     description:
       "After how many days without a use it expires: its files leave it, and it is not searched any more.",
   },
@@ -99,37 +93,31 @@ const mostFilesAtOnce = 2000;
 
 const name = orNull(T.String({ maxLength: 256 }), { description: "For people." });
 
-export const VectorStoreRequest = T.Object(
-  {
-    name: T.Optional(name),
-    description: nullable(T.String({ maxLength: 2048 }), "What it holds, for people."),
-    file_ids: nullable(
-      T.Array(T.String(), { maxItems: mostFilesAtOnce }),
-      "Uploaded files to begin with.",
-    ),
-    chunking_strategy: nullable(ChunkingStrategy),
-    expires_after: T.Optional(orNull(ExpiresAfter, { "x-expected": expiry })),
-    metadata: nullable(Metadata),
-  },
-  open,
-);
+export const VectorStoreRequest = openObject({
+  name: T.Optional(name),
+  description: nullable(T.String({ maxLength: 2048 }), "What it holds, for people."),
+  file_ids: nullable(
+    T.Array(T.String(), { maxItems: mostFilesAtOnce }),
+    "Uploaded files to begin with.",
+  ),
+  chunking_strategy: nullable(ChunkingStrategy),
+  expires_after: T.Optional(orNull(ExpiresAfter, { "x-expected": expiry })),
+  metadata: nullable(Metadata),
+});
 
 export type VectorStoreRequest = Static<typeof VectorStoreRequest>;
 
-export const VectorStoreUpdate = T.Object(
-  {
-    name: T.Optional(name),
-    expires_after: T.Optional(
-      orNull(ExpiresAfter, {
-        "x-expected": expiry,
-        description: "null: it does not expire.",
-      }),
-    ),
-    metadata: nullable(Metadata, "In the place of all."),
-    file_ids: ignored("Files are added under `/files`."),
-  },
-  open,
-);
+export const VectorStoreUpdate = openObject({
+  name: T.Optional(name),
+  expires_after: T.Optional(
+    orNull(ExpiresAfter, {
+      "x-expected": expiry,
+      description: "null: it does not expire.",
+    }),
+  ),
+  metadata: nullable(Metadata, "In the place of all."),
+  file_ids: ignored("Files are added under `/files`."),
+});
 
 export type VectorStoreUpdate = Static<typeof VectorStoreUpdate>;
 
@@ -161,21 +149,17 @@ export const VectorStoreFile = T.Object({
 
 export type VectorStoreFile = Static<typeof VectorStoreFile>;
 
-export const VectorStoreFileRequest = T.Object(
-  {
-    file_id: T.String({ minLength: 1, description: "An uploaded file." }),
-    attributes: nullable(Attributes),
-    chunking_strategy: nullable(ChunkingStrategy),
-  },
-  open,
-);
+export const VectorStoreFileRequest = openObject({
+  file_id: T.String({ minLength: 1, description: "An uploaded file." }),
+  attributes: nullable(Attributes),
+  chunking_strategy: nullable(ChunkingStrategy),
+});
 
 export type VectorStoreFileRequest = Static<typeof VectorStoreFileRequest>;
 
-export const VectorStoreFileUpdate = T.Object(
-  { attributes: orNull(Attributes, { description: "In the place of all." }) },
-  open,
-);
+export const VectorStoreFileUpdate = openObject({
+  attributes: orNull(Attributes, { description: "In the place of all." }),
+});
 
 export const storeFileLimits = { most: 100, usual: 20 };
 
@@ -213,21 +197,18 @@ export const FileBatch = T.Object({
 
 export type FileBatch = Static<typeof FileBatch>;
 
-export const FileBatchRequest = T.Object(
-  {
-    file_ids: nullable(
-      T.Array(T.String(), { minItems: 1, maxItems: mostFilesAtOnce }),
-      "Uploaded files; what is said of attributes and cutting holds for all.",
-    ),
-    files: nullable(
-      T.Array(VectorStoreFileRequest, { minItems: 1, maxItems: mostFilesAtOnce }),
-      "Uploaded files, each with its own attributes and cutting; instead of `file_ids`.",
-    ),
-    attributes: nullable(Attributes),
-    chunking_strategy: nullable(ChunkingStrategy),
-  },
-  open,
-);
+export const FileBatchRequest = openObject({
+  file_ids: nullable(
+    T.Array(T.String(), { minItems: 1, maxItems: mostFilesAtOnce }),
+    "Uploaded files; what is said of attributes and cutting holds for all.",
+  ),
+  files: nullable(
+    T.Array(VectorStoreFileRequest, { minItems: 1, maxItems: mostFilesAtOnce }),
+    "Uploaded files, each with its own attributes and cutting; instead of `file_ids`.",
+  ),
+  attributes: nullable(Attributes),
+  chunking_strategy: nullable(ChunkingStrategy),
+});
 
 export type FileBatchRequest = Static<typeof FileBatchRequest>;
 
@@ -236,54 +217,51 @@ const mostQueries = 16;
 const searchesAsAsked =
   "cannot be honoured: this node searches for what was asked. Leave it out, or send false";
 
-export const VectorStoreSearchRequest = T.Object(
-  {
-    query: T.Union(
-      [
-        T.String({ minLength: 1 }),
-        T.Array(T.String({ minLength: 1 }), { minItems: 1, maxItems: mostQueries }),
-      ],
+export const VectorStoreSearchRequest = openObject({
+  query: T.Union(
+    [
+      T.String({ minLength: 1 }),
+      T.Array(T.String({ minLength: 1 }), { minItems: 1, maxItems: mostQueries }),
+    ],
+    {
+      "x-expected": `a text, or a list of 1 to ${mostQueries} texts`,
+      description: "The question, or several: what is found for any of them counts.",
+    },
+  ),
+  filters: nullable(Filter),
+  max_num_results: nullable(T.Integer({ minimum: 1, maximum: 50 }), "Most passages.", 10),
+  ranking_options: nullable(
+    openObject(
       {
-        "x-expected": `a text, or a list of 1 to ${mostQueries} texts`,
-        description: "The question, or several: what is found for any of them counts.",
+        ranker: optional(
+          T.Union([
+            T.Literal("none"),
+            T.Literal("auto"),
+            T.Literal("default-2024-11-15"),
+            T.Null(),
+          ]),
+          "`none` asks no reranking model; the others ask the node's, where it has one.",
+        ),
+        hybrid_search: ignored(
+          "How vectors and words are weighed is the node's setting (`[retrieval]`).",
+        ),
+        score_threshold: nullable(
+          T.Number({ minimum: 0, maximum: 1 }),
+          "Least score of a passage.",
+          0,
+        ),
       },
+      { description: "How passages are ranked." },
     ),
-    filters: nullable(Filter),
-    max_num_results: nullable(T.Integer({ minimum: 1, maximum: 50 }), "Most passages.", 10),
-    ranking_options: nullable(
-      T.Object(
-        {
-          ranker: optional(
-            T.Union([
-              T.Literal("none"),
-              T.Literal("auto"),
-              T.Literal("default-2024-11-15"),
-              T.Null(),
-            ]),
-            "`none` asks no reranking model; the others ask the node's, where it has one.",
-          ),
-          hybrid_search: ignored(
-            "How vectors and words are weighed is the node's setting (`[retrieval]`).",
-          ),
-          score_threshold: nullable(
-            T.Number({ minimum: 0, maximum: 1 }),
-            "Least score of a passage.",
-            0,
-          ),
-        },
-        { ...open, description: "How passages are ranked." },
-      ),
-    ),
-    rewrite_query: nullable(
-      T.Union([rejectedAs(T.Literal(true), searchesAsAsked), T.Literal(false)], {
-        "x-expected": "true or false",
-      }),
-      "Whether the query is rewritten first, which it never is.",
-      false,
-    ),
-  },
-  open,
-);
+  ),
+  rewrite_query: nullable(
+    T.Union([rejectedAs(T.Literal(true), searchesAsAsked), T.Literal(false)], {
+      "x-expected": "true or false",
+    }),
+    "Whether the query is rewritten first, which it never is.",
+    false,
+  ),
+});
 
 export type VectorStoreSearchRequest = Static<typeof VectorStoreSearchRequest>;
 

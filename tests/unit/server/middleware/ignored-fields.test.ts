@@ -10,7 +10,7 @@ import {
   ignored,
   ignoredAs,
   nullable,
-  open,
+  openObject,
   readAs,
   rejected,
   unexamined,
@@ -50,27 +50,24 @@ test("nothing that is ignored leaves no header and no line", () => {
 
 describe("the fields of a request", () => {
   const Tool = T.Union([
-    T.Object({ type: T.Literal("search"), limit: T.Optional(T.Integer()) }, open),
-    T.Object({ type: T.Literal("function"), name: T.String() }, open),
+    openObject({ type: T.Literal("search"), limit: T.Optional(T.Integer()) }),
+    openObject({ type: T.Literal("function"), name: T.String() }),
   ]);
-  const Request = T.Object(
-    {
-      text: T.String(),
-      options: nullable(T.Object({ depth: T.Optional(T.Integer()) }, open)),
-      tools: nullable(T.Array(Tool)),
-      mode: nullable(T.Union([T.Literal("fast"), ignoredAs(T.Literal("slow"), "There is one.")])),
-      user: accepted("Nothing depends on it."),
-      effort: ignored("There is one.", { unless: (value) => value === "none" }),
-      audio: rejected("cannot be honoured: there is no sound", {
-        unless: (_, body) => "silent" in body,
-      }),
-      silent: accepted("For this test."),
-      sent: nullable(unexamined(T.Object({ id: T.String() }, open))),
-      any: nullable(T.Record(T.String(), T.Unknown())),
-      item: nullable(readAs(T.Object({ type: T.String() }, open), [Tool], "ignored")),
-    },
-    open,
-  );
+  const Request = openObject({
+    text: T.String(),
+    options: nullable(openObject({ depth: T.Optional(T.Integer()) })),
+    tools: nullable(T.Array(Tool)),
+    mode: nullable(T.Union([T.Literal("fast"), ignoredAs(T.Literal("slow"), "There is one.")])),
+    user: accepted("Nothing depends on it."),
+    effort: ignored("There is one.", { unless: (value) => value === "none" }),
+    audio: rejected("cannot be honoured: there is no sound", {
+      unless: (_, body) => "silent" in body,
+    }),
+    silent: accepted("For this test."),
+    sent: nullable(unexamined(openObject({ id: T.String() }))),
+    any: nullable(T.Record(T.String(), T.Unknown())),
+    item: nullable(readAs(openObject({ type: T.String() }), [Tool], "ignored")),
+  });
   const examine = fieldExaminer(Request);
   const ignoredIn = (more: object): string[] => examine({ text: "a", ...more });
 
