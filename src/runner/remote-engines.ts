@@ -14,7 +14,7 @@ import type { EmbeddingEngine } from "../core/ports/embedding-engine.ts";
 import type { Reranker } from "../core/ports/reranker.ts";
 import type { TokenizedText, Tokenizer } from "../core/ports/tokenizer.ts";
 import { type Call, type CallItem, type Facts, initialCredits } from "./protocol.ts";
-import type { Runner } from "./runner.ts";
+import type { Runner } from "./runner-supervisor.ts";
 
 type Asked = Exclude<CallItem["type"], "start" | "event" | "scored" | "error" | "end">;
 

@@ -14,7 +14,7 @@ import type { LoadOptions, ModelHost, ModelSpec } from "../core/ports/model-host
 import type { Program } from "../subprocess/program.ts";
 import { type EngineSettings, subjectOf } from "./protocol.ts";
 import { remoteChatEngine, remoteEmbeddingEngine, remoteReranker } from "./remote-engines.ts";
-import { Runner } from "./runner.ts";
+import { Runner } from "./runner-supervisor.ts";
 import { ThreadShares } from "./thread-shares.ts";
 
 export interface RunnerHostOptions {

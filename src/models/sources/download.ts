@@ -8,7 +8,7 @@ import { makePrivateFolder, sizeOf } from "../files.ts";
 import { checkDigest, checkOneFile, digestOf, noteDigest } from "./digest.ts";
 import { type FetchOptions, fetchFile } from "./fetch-file.ts";
 import { responseTimeoutMs, type Subject, sendRequest } from "./http-request.ts";
-import { type Hub, locate, lookAt, type Place, partAddresses } from "./hub.ts";
+import { type Hub, locate, lookAt, type Place, partAddresses } from "./hub-reference.ts";
 import { downloadFromRegistry } from "./npm/download.ts";
 import type { RegistryOf } from "./npm/registry-settings.ts";
 import {

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { isLoopback } from "../../core/address-range.ts";
 import { NodeError, reasonOf } from "../../core/errors.ts";
 import { given } from "../../core/given.ts";
-import { type Hub, isOfHub } from "./hub.ts";
+import { type Hub, isOfHub } from "./hub-reference.ts";
 import { checkRedirect } from "./redirects.ts";
 
 export interface RequestOptions {

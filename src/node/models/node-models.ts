@@ -15,7 +15,7 @@ import { readFacts } from "../../engine/machine/model-memory.ts";
 import { findQuantized, quantizeModel } from "../../engine/quantization/quantize-model.ts";
 import { starterQuantization } from "../../engine/quantization/starter-quantization.ts";
 import { modelsFolder } from "../../models/models-folder.ts";
-import { hubFrom } from "../../models/sources/hub.ts";
+import { hubFrom } from "../../models/sources/hub-reference.ts";
 import { autoSource, resolveSource } from "../../models/sources/resolve.ts";
 import type { Program } from "../../subprocess/program.ts";
 import type { QuietTimes } from "../documents/quiet-times.ts";

@@ -17,7 +17,7 @@ import {
   withIdleTimeout,
   withRetries,
 } from "../http-request.ts";
-import type { Hub } from "../hub.ts";
+import type { Hub } from "../hub-reference.ts";
 import { checkRoom } from "../partial-file.ts";
 import { checkRedirect } from "../redirects.ts";
 import type { NpmReference } from "./download.ts";

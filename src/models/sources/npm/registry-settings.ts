@@ -4,7 +4,7 @@ import { homedir } from "node:os";
 import { join } from "node:path";
 import { parse } from "smol-toml";
 import { NodeError } from "../../../core/errors.ts";
-import type { Hub } from "../hub.ts";
+import type { Hub } from "../hub-reference.ts";
 
 type Environment = Readonly<Record<string, string | undefined>>;
 

@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { type DownloadOptions, download } from "../../../../src/models/sources/download.ts";
-import { hubFrom } from "../../../../src/models/sources/hub.ts";
+import { hubFrom } from "../../../../src/models/sources/hub-reference.ts";
 import { modelBytes, sha256Of } from "../../../support/model-bytes.ts";
 import { type Answer, honest, modelServer } from "../../../support/model-server.ts";
 import { rejectionOf } from "../../../support/rejection.ts";

@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { mkdir, readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type FetchOptions, fetchFile } from "../../../../src/models/sources/fetch-file.ts";
-import { hubFrom } from "../../../../src/models/sources/hub.ts";
+import { hubFrom } from "../../../../src/models/sources/hub-reference.ts";
 import { modelBytes, sha256Of } from "../../../support/model-bytes.ts";
 import { type Answer, type Asked, honest, modelServer } from "../../../support/model-server.ts";
 import { silentProgress } from "../../../support/silence.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { sendRequest } from "../../../../src/models/sources/http-request.ts";
-import { hubFrom } from "../../../../src/models/sources/hub.ts";
+import { hubFrom } from "../../../../src/models/sources/hub-reference.ts";
 import { checkRedirect } from "../../../../src/models/sources/redirects.ts";
 import { redirectingFetch } from "../../../support/redirecting-fetch.ts";
 import { rejectionOf } from "../../../support/rejection.ts";

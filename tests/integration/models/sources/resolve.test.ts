@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { mkdir, open, readdir, rm, stat, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Progress } from "../../../../src/core/progress.ts";
-import { hubFrom } from "../../../../src/models/sources/hub.ts";
+import { hubFrom } from "../../../../src/models/sources/hub-reference.ts";
 import { type ResolveOptions, resolveSource } from "../../../../src/models/sources/resolve.ts";
 import { starterEmbedding } from "../../../../src/models/starter-models.ts";
 import { sha256Of } from "../../../support/model-bytes.ts";

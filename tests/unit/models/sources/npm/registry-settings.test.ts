@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import type { Hub } from "../../../../../src/models/sources/hub.ts";
+import type { Hub } from "../../../../../src/models/sources/hub-reference.ts";
 import { registryFrom } from "../../../../../src/models/sources/npm/registry-settings.ts";
 import { rejectionOf } from "../../../../support/rejection.ts";
 import { tempDir } from "../../../../support/temp-dir.ts";

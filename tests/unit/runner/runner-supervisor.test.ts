@@ -1,5 +1,5 @@
 import { afterAll, afterEach, describe, expect, spyOn, test } from "bun:test";
-import { RestartBackoff } from "../../../src/runner/runner.ts";
+import { RestartBackoff } from "../../../src/runner/runner-supervisor.ts";
 
 const clock = spyOn(performance, "now");
 
