@@ -14,7 +14,7 @@ import type {
 } from "../core/ports/chat-engine.ts";
 import { type AnswerShape, Generation } from "./generation/generation.ts";
 import { AnswerSampler, type TokenBias, toTokenBias } from "./generation/sampling.ts";
-import { Grammars } from "./grammar/grammars.ts";
+import { startGrammar } from "./grammar/grammars.ts";
 import type { StepThreads, StepWatch } from "./machine/steps.ts";
 import { NativeChatContext } from "./native/contexts.ts";
 import type { NativeSampler } from "./native/sampler.ts";
@@ -44,7 +44,6 @@ export class LlamaChatEngine implements ChatEngine {
   /** The same for prompts whose log probabilities are requested. */
   readonly #scorers = new Map<number, NativeSampler>();
   readonly #native: NativeChatContext;
-  readonly #grammars: Grammars;
   readonly #tokenBytes: TokenBytes;
   readonly #rawPrompts: RawPrompts;
 
@@ -63,7 +62,6 @@ export class LlamaChatEngine implements ChatEngine {
     this.#slots = new Slots(cache, options.maxQueue);
     this.#scheduler = new Scheduler(native, cache, options.steps);
     this.#samplers = cache.sequences.map(() => native.makeSampler());
-    this.#grammars = new Grammars(model.llama, model);
     this.#tokenBytes = new TokenBytes(model);
     this.#rawPrompts = new RawPrompts(model, this.#tokenBytes);
     const { contextSize } = this;
@@ -161,7 +159,7 @@ export class LlamaChatEngine implements ChatEngine {
     if (toolUse === undefined) {
       return {
         ...freeText,
-        text: format === "text" ? undefined : await this.#grammars.start({ format }),
+        text: format === "text" ? undefined : await startGrammar(this.#model, { format }),
       };
     }
     const { choice, tools } = toolUse;
@@ -173,8 +171,8 @@ export class LlamaChatEngine implements ChatEngine {
       text:
         format === "text"
           ? undefined
-          : await this.#grammars.start({ format, calls: { ...calls, withPrefix: true } }),
-      calls: await this.#grammars.start({ calls }),
+          : await startGrammar(this.#model, { format, calls: { ...calls, withPrefix: true } }),
+      calls: await startGrammar(this.#model, { calls }),
     };
   }
 }

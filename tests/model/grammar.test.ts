@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { stringFormats } from "../../src/engine/grammar/scalars.ts";
+import { repetitive } from "../unit/engine/grammar/hostile-schemas.ts";
 import { expectToHold, generate, useTinyModel } from "./schema-answers.ts";
 
 useTinyModel();
@@ -152,4 +153,9 @@ describe("an answer held to a schema always validates:", () => {
     );
     expect(answers.every(({ text }) => text === "1" || text === "null")).toBe(true);
   });
+});
+
+test.each(Object.keys(repetitive))("llama.cpp parses the grammar of %s", async (name) => {
+  const { text } = await generate(repetitive[name], 1, undefined, 8);
+  expect(text).not.toBe("");
 });

@@ -3,7 +3,7 @@ import type { LlamaModel } from "node-llama-cpp";
 import type { GenerationEvent, GenerationRequest } from "../../src/core/ports/chat-engine.ts";
 import { Generation } from "../../src/engine/generation/generation.ts";
 import { AnswerSampler } from "../../src/engine/generation/sampling.ts";
-import { Grammars } from "../../src/engine/grammar/grammars.ts";
+import { startGrammar } from "../../src/engine/grammar/grammars.ts";
 import { StepThreads, StepWatch } from "../../src/engine/machine/steps.ts";
 import { NativeChatContext } from "../../src/engine/native/contexts.ts";
 import { chatWrapperFor } from "../../src/engine/prompt/chat-wrappers.ts";
@@ -54,7 +54,7 @@ async function answerFromThought(more: Partial<GenerationRequest>): Promise<Gene
     prompt: { ...prompt, startsInThought: "</think>" },
     request,
     toolUse: more.toolUse,
-    shape: { text: undefined, calls: await new Grammars(model.llama, model).start({ calls }) },
+    shape: { text: undefined, calls: await startGrammar(model, { calls }) },
     maxTokens: 200,
   });
   const { signal } = new AbortController();

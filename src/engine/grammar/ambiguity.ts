@@ -1,5 +1,5 @@
 /** Counts a grammar's open parses: llama.cpp has a stack for each; recursion multiplies them. */
-import { type Budget, deepestSchema, mostOpenParses } from "./cost.ts";
+import { type Budget, deepestSchema, mostOpenParses } from "./limits.ts";
 
 export type Kind = "object" | "array" | "string" | "number" | "boolean" | "null";
 export const everyKind: readonly Kind[] = [

@@ -1,6 +1,6 @@
 /** Compiles expressions to deterministic finite automata, and those to GBNF in which each text has one parse. */
 import { extend, gbnfClass, isOne, type Range } from "./character-class.ts";
-import { type Budget, mostBranches, mostPatternStates, OverBudget } from "./cost.ts";
+import { type Budget, mostBranches, mostPatternStates, OverBudget } from "./limits.ts";
 import { type GrammarRules, literal } from "./rules.ts";
 
 export type Expression =
@@ -187,10 +187,8 @@ export function automatonGrammar(
     for (const { to } of edges) entries.set(to, (entries.get(to) ?? 0) + 1);
   }
   const names = new Map<number, string>([[0, rules.reserve("of-state")]]);
-  const piece = (ranges: readonly Range[]): string => {
-    const text = render(ranges);
-    return text.length > longestPiece ? rules.add("of-set", text) : text;
-  };
+  const piece = (ranges: readonly Range[]): string =>
+    rules.short("set", render(ranges), longestPiece);
   /** What is read after an edge to a state, in the same alternative as far as it goes. */
   const follow = (first: string, to: number): string => {
     const pieces = [first];

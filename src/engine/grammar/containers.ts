@@ -1,7 +1,7 @@
 /** Objects and arrays of JSON Schema as GBNF, and what the parts of a schema are compiled with. */
 import type { NodeError } from "../../core/errors.ts";
 import type { Part } from "./ambiguity.ts";
-import { mostOptionalProperties } from "./cost.ts";
+import { mostOptionalProperties } from "./limits.ts";
 import { type GrammarRules, jsonLiteral } from "./rules.ts";
 import { isObject, type SchemaObject } from "./schema-merge.ts";
 
@@ -58,7 +58,7 @@ export function objectGrammar(schema: SchemaObject, context: PartContext): Conta
     return { key, at, part, text, required: required.has(key) };
   });
   return {
-    text: `"{" ${space} ${membersGrammar(rules, members)} ${space} "}"`,
+    text: `"{" ${space} ${rules.short("members", membersGrammar(rules, members))} ${space} "}"`,
     inside: members.map(({ part }) => part),
     members: new Map(members.map((member) => [member.key, member])),
   };
@@ -134,7 +134,7 @@ export function arrayGrammar(schema: SchemaObject, context: PartContext): Contai
     rest === undefined || allowed === 0
       ? ""
       : `(${separator} ${rules.addPart("item", rest.text)})${repeat(wanted, allowed)}`;
-  const list = `${fixed.join(` ${separator} `)} ${more}`;
+  const list = rules.short("items", `${fixed.join(` ${separator} `)} ${more}`);
   return { text: `"[" ${space} ${list} ${space} "]"`, inside };
 }
 

@@ -1,20 +1,13 @@
-/** Compiles the grammars that constrain an answer: its JSON format and its tool calls. Caches the last ones. */
-import {
-  type Llama,
-  type LlamaGrammar,
-  LlamaGrammarEvaluationState,
-  type LlamaModel,
-} from "node-llama-cpp";
+/** Compiles the grammars that constrain an answer: its JSON format and its tool calls. */
+import { LlamaGrammarEvaluationState, type LlamaModel } from "node-llama-cpp";
 import { NodeError, reasonOf, type Subject } from "../../core/errors.ts";
 import type { AnswerFormat, Tool } from "../../core/ports/chat-engine.ts";
 import type { CallSyntax } from "../generation/tool-call-parser.ts";
-import { Budget, mostOpenParses, nativeCost, OverBudget } from "./cost.ts";
 import { JsonSchemaCompiler, UnsupportedSchema } from "./json-schema.ts";
+import { Budget, mostOpenParses, OverBudget } from "./limits.ts";
 import { GrammarRules, literal } from "./rules.ts";
 import { isObject } from "./schema-merge.ts";
 import { pointerSteps } from "./schema-resolver.ts";
-
-const mostCached = 64;
 
 /** What a grammar constrains the answer to; format and calls are alternatives. */
 export interface Shape {
@@ -31,19 +24,26 @@ interface CallShape {
   withPrefix: boolean;
 }
 
-export class Grammars {
-  readonly #llama: Llama;
-  readonly #model: LlamaModel;
-  readonly #compiled = new Map<string, LlamaGrammar>();
+/** Starts a grammar that constrains an answer from its first token on. */
+export async function startGrammar(
+  model: LlamaModel,
+  shape: Shape,
+): Promise<LlamaGrammarEvaluationState> {
+  const { format } = shape;
+  const part = format === undefined || format === "json" ? "tools" : "format";
+  const refuse = (why: string, cause: unknown): NodeError =>
+    new NodeError("invalid_request", `The schema ${why}`, { subject: { part }, cause });
+  const text = grammarText(shape, (over) => refuse(`${over.message}.`, over));
+  const grammar = await model.llama.createGrammar({ grammar: text }).catch((cause: unknown) => {
+    throw refuse(`makes a grammar that llama.cpp cannot use: ${reasonOf(cause)}`, cause);
+  });
+  return new LlamaGrammarEvaluationState({ model, grammar });
+}
 
-  constructor(llama: Llama, model: LlamaModel) {
-    this.#llama = llama;
-    this.#model = model;
-  }
-
-  async start({ format, calls }: Shape): Promise<LlamaGrammarEvaluationState> {
-    const rules = new GrammarRules();
-    const roots: string[] = [];
+function grammarText({ format, calls }: Shape, refuse: (over: OverBudget) => NodeError): string {
+  const rules = new GrammarRules();
+  const roots: string[] = [];
+  try {
     if (format === "json") {
       rules.value();
       roots.push(rules.object());
@@ -51,43 +51,10 @@ export class Grammars {
       roots.push(new JsonSchemaCompiler(rules, format.schema, { part: "schema" }).compile().rule);
     }
     if (calls !== undefined) roots.push(callRule(rules, calls));
-    const part = format === undefined || format === "json" ? "tools" : "format";
-    const grammar = await this.#compile(rules.toString(roots.join(" | ")), { part });
-    return new LlamaGrammarEvaluationState({ model: this.#model, grammar });
-  }
-
-  async #compile(text: string, subject: Subject): Promise<LlamaGrammar> {
-    const known = this.#compiled.get(text);
-    if (known !== undefined) return known;
-    checkCost(text, subject);
-    try {
-      const grammar = await this.#llama.createGrammar({ grammar: text });
-      if (this.#compiled.size >= mostCached) {
-        for (const oldest of this.#compiled.keys()) {
-          this.#compiled.delete(oldest);
-          break;
-        }
-      }
-      this.#compiled.set(text, grammar);
-      return grammar;
-    } catch (cause) {
-      throw new NodeError(
-        "invalid_request",
-        `The schema makes a grammar that llama.cpp cannot use: ${reasonOf(cause)}`,
-        { subject, cause },
-      );
-    }
-  }
-}
-
-/** Refuses a grammar that llama.cpp would parse for long: it parses on the event loop. */
-function checkCost(text: string, subject: Subject): void {
-  try {
-    nativeCost(text);
   } catch (error) {
-    if (!(error instanceof OverBudget)) throw error;
-    throw new NodeError("invalid_request", `The schema ${error.message}.`, { subject });
+    throw error instanceof OverBudget ? refuse(error) : error;
   }
+  return rules.toString(roots.join(" | "));
 }
 
 function callRule(

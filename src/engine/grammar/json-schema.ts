@@ -16,14 +16,11 @@ import {
   type PartContext,
   shown,
 } from "./containers.ts";
-import { deepestSchema, mostOpenParses, OverBudget } from "./cost.ts";
+import { deepestSchema, mostOpenParses, OverBudget } from "./limits.ts";
 import type { GrammarRules } from "./rules.ts";
 import { integerGrammar, numberGrammar, stringGrammar } from "./scalars.ts";
 import { assertions, isObject, isOfType, type SchemaObject } from "./schema-merge.ts";
 import { SchemaResolver } from "./schema-resolver.ts";
-
-/** A longer piece is a rule of its own, so that it is written once however often it is used. */
-const longestInline = 120;
 
 /** Compiles one document; `subject` says which one it is in errors. */
 export class JsonSchemaCompiler {
@@ -89,8 +86,8 @@ export class JsonSchemaCompiler {
   }
 
   #short(part: Part, path: readonly string[]): Part {
-    if (part.text.length <= longestInline) return part;
-    return { ...part, text: this.#rules.addPart(path.at(-1) ?? "schema", part.text) };
+    const text = this.#rules.short(path.at(-1) ?? "schema", part.text);
+    return text === part.text ? part : { ...part, text };
   }
 
   #shape(schema: SchemaObject, path: readonly string[], depth: number): Part {

@@ -8,7 +8,7 @@ import {
   type Range,
   writable,
 } from "./character-class.ts";
-import { type Budget, deepestPattern, mostPatternCharacters, OverBudget } from "./cost.ts";
+import { type Budget, deepestPattern, mostPatternCharacters, OverBudget } from "./limits.ts";
 import type { GrammarRules } from "./rules.ts";
 
 export class UnsupportedPattern extends Error {

@@ -1,9 +1,10 @@
 /** A grammar under construction in llama.cpp's GBNF: named rules, and the pieces that JSON is made of. */
 
-import { Budget, mostGrammarCharacters, OverBudget } from "./cost.ts";
+import { Budget, charactersOfRule, mostGrammarCharacters, OverBudget } from "./limits.ts";
 
 /** Longer names of properties are cut, since a rule's name is written wherever it is referred to. */
 const longestName = 40;
+const longestInline = 120;
 
 export class GrammarRules {
   /** Counts the work of all that is compiled into this grammar. */
@@ -36,6 +37,11 @@ export class GrammarRules {
     return this.add(`of-${name}`, body);
   }
 
+  /** The text, or a rule for it if it is long: written once, and not searched with each rule that begins with it. */
+  short(name: string, text: string, longest = longestInline): string {
+    return text.length > longest ? this.addPart(name, text) : text;
+  }
+
   /** Takes a name before its body is known, so that a rule can refer to itself. */
   reserve(name: string): string {
     const unique = this.#unique(baseOf(name));
@@ -52,9 +58,11 @@ export class GrammarRules {
 
   define(name: string, body: string): void {
     this.budget.spend();
-    this.#characters += name.length + body.length;
+    this.#characters += name.length + body.length + repeatedCharacters(body);
     if (this.#characters > mostGrammarCharacters) {
-      throw new OverBudget(`makes a grammar of more than ${mostGrammarCharacters} characters`);
+      throw new OverBudget(
+        `makes a grammar of more than ${mostGrammarCharacters} characters; lengths and counts add as many as they allow`,
+      );
     }
     this.#rules.set(name, body);
   }
@@ -121,6 +129,18 @@ export class GrammarRules {
     const space = this.space();
     return this.add("array", `"[" ${space} (value (${space} "," ${space} value)*)? ${space} "]"`);
   }
+}
+
+/** Repetitions such as `{2,8}`, outside of literals and character classes. */
+const repetition = /"(?:[^"\\]|\\.)*"|\[(?:[^\]\\]|\\.)*\]|\{(\d+)(?:,(\d*))?\}/gs;
+
+/** llama.cpp copies what must be repeated, and adds a rule for each time that it may be. */
+function repeatedCharacters(body: string): number {
+  let sum = 0;
+  for (const [, least = 0, most = least] of body.matchAll(repetition)) {
+    sum += Number(least) + Math.max(0, Number(most) - Number(least)) * charactersOfRule;
+  }
+  return sum;
 }
 
 const baseOf = (name: string): string =>

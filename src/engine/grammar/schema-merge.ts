@@ -1,5 +1,5 @@
 /** Merges two schemas into one that asserts what both do; throws where a keyword cannot be merged. */
-import type { Budget } from "./cost.ts";
+import type { Budget } from "./limits.ts";
 
 export type SchemaObject = Readonly<Record<string, unknown>>;
 

@@ -1,7 +1,7 @@
 /** Resolves sub-schemas: follows references, merges `allOf`, and tells whether options exclude each other. */
 import type { NodeError } from "../../core/errors.ts";
 import { shown } from "./containers.ts";
-import { type Budget, deepestSchema } from "./cost.ts";
+import { type Budget, deepestSchema } from "./limits.ts";
 import {
   assertions,
   isObject,

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { Budget, mostSchemaSteps } from "../../../../src/engine/grammar/cost.ts";
 import { loosened } from "../../../../src/engine/grammar/grammars.ts";
+import { Budget, mostSchemaSteps } from "../../../../src/engine/grammar/limits.ts";
 
 const loosen = (schema: object): object => loosened(schema, { part: "tools", at: 0 }, new Budget());
 const object = (properties: object, more: object = {}) => ({

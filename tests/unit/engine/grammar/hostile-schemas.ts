@@ -71,6 +71,16 @@ export const repetitive: Readonly<Record<string, unknown>> = {
     properties: { [`${"a".repeat(200_000)}`]: { type: "integer" }, b: { type: "integer" } },
   },
   "a long text": { const: "a".repeat(200_000) },
+  "a long name, as an option in many places": {
+    prefixItems: numbered(2000, (at) => ({ anyOf: [{ $ref: "#/$defs/long" }, { const: at }] })),
+    $defs: {
+      long: { type: "object", properties: { ["a".repeat(200_000)]: { type: "integer" } } },
+    },
+  },
+  "one length in many places": {
+    type: "object",
+    properties: record(500, () => ({ type: "string", maxLength: 2000 })),
+  },
 };
 
 /** They would be large however they were compiled, so they are refused. */

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { OverBudget } from "../../../../src/engine/grammar/cost.ts";
+import { OverBudget } from "../../../../src/engine/grammar/limits.ts";
 import { patternGrammar, UnsupportedPattern } from "../../../../src/engine/grammar/pattern.ts";
 import { GrammarRules } from "../../../../src/engine/grammar/rules.ts";
 import { GbnfMachine } from "./gbnf-machine.ts";
