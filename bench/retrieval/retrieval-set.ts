@@ -119,7 +119,15 @@ export function serviceFor(
     },
     { mode, candidates: 50, ...(reranker === undefined ? {} : { reranker: reranker.card.name }) },
   );
-  service.attach({ repository, queryPrefix: embedding.identity.queryPrefix });
+  const { queryPrefix } = embedding.identity;
+  service.searchIn({
+    check: async () => {},
+    open: async () => ({
+      all: [{ store: "", collection: benchCollection, repository, queryPrefix, shows: () => true }],
+      [Symbol.dispose]: () => {},
+    }),
+  });
+  service.attach({ repository, queryPrefix });
   return service;
 }
 

@@ -99,7 +99,7 @@ export class RetrievalService {
     this.#backend = backend;
   }
 
-  /** Adds vector stores; until then, only the node's collection is searched. */
+  /** Set by the documents, which need retrieval in turn. */
   searchIn(scopes: SearchScopes): void {
     this.#scopes = scopes;
   }
@@ -287,13 +287,8 @@ export class RetrievalService {
   }
 
   async #targets(scope: SearchScope): Promise<SearchTargets> {
-    if (this.#scopes !== undefined) {
-      return await this.#scopes.open(scope, () => this.#ready());
-    }
-    const { repository, queryPrefix } = this.#ready();
-    const { name: collection } = this.collection;
-    const all = [{ store: "", collection, repository, queryPrefix, shows: () => true }];
-    return { all, [Symbol.dispose]: () => {} };
+    if (this.#scopes === undefined) throw new NodeError("unavailable", preparing);
+    return await this.#scopes.open(scope, () => this.#ready());
   }
 
   #ready(): RetrievalBackend {

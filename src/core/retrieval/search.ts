@@ -24,7 +24,7 @@ export interface SearchScope {
 }
 
 export interface SearchTarget {
-  /** Id of its vector store; empty if the node has none. */
+  /** Id of its vector store. */
   store: string;
   collection: string;
   repository: PassageRepository;
@@ -71,7 +71,7 @@ export function fuse(
 export interface FoundPassage extends ScoredPassage {
   /** The name to show to people: for an uploaded file, its own name. */
   document: string;
-  /** Id of its vector store; empty if the node has none. */
+  /** Id of its vector store. */
   store: string;
   file: string;
 }

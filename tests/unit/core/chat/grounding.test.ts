@@ -11,6 +11,7 @@ import { passage } from "../../../support/passages.ts";
 import { recordingLog } from "../../../support/recording-log.ts";
 import { rejectionOf } from "../../../support/rejection.ts";
 import { ScriptedChatEngine, ScriptedEmbeddingEngine } from "../../../support/scripted-engines.ts";
+import { testDocuments } from "../../../support/test-documents.ts";
 import { embeddingModel, memoryRepository, rerankingModel } from "../../../support/test-models.ts";
 import { unusedRepository } from "../../../support/unused-repository.ts";
 
@@ -56,6 +57,7 @@ async function grounding(
   const collection = { name: "x", embeddingModel: "vectors", url: "embedded", bounds };
   const search = { mode: "dense", candidates: 9, ...judging } as const;
   const retrieval = new RetrievalService(models, collection, search);
+  const { documents, registry } = testDocuments({ models, retrieval });
   const repository = memoryRepository(2);
   await repository.upsert(passages);
   if (attach) retrieval.attach({ repository, queryPrefix: "" });
@@ -80,7 +82,7 @@ async function grounding(
       caller,
       searcher: theNode,
     });
-  return { ground, engine, embedding, service, retrieval, repository };
+  return { ground, engine, embedding, service, retrieval, repository, documents, registry };
 }
 
 const block = "[1] a.md\np1\n\n[2] a.md\np2\n\n[3] p3\n\nUse these.";
@@ -476,7 +478,9 @@ describe("the passages of an earlier turn", () => {
 });
 
 test("passages on their way to the node's own collection are waited for where the node decides, unless others are named", async () => {
-  const { ground, retrieval } = await grounding();
+  const { ground, retrieval, documents, registry } = await grounding();
+  await using _ = registry;
+  const other = await documents.stores.create(theNode, { name: "other" });
   let waits = 0;
   retrieval.passagesStored = async () => {
     waits++;
@@ -485,6 +489,6 @@ test("passages on their way to the node's own collection are waited for where th
   expect(waits).toBe(0);
   await ground([user("q")], { auto: true, bounds: {} });
   expect(waits).toBe(1);
-  await ground([user("q")], { auto: true, bounds: {}, stores: ["vs_other"] });
+  await ground([user("q")], { auto: true, bounds: {}, stores: [other.id] });
   expect(waits).toBe(1);
 });

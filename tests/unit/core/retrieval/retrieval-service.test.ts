@@ -13,6 +13,7 @@ import {
 import { passage } from "../../../support/passages.ts";
 import { rejectionOf } from "../../../support/rejection.ts";
 import { ScriptedEmbeddingEngine } from "../../../support/scripted-engines.ts";
+import { testDocuments } from "../../../support/test-documents.ts";
 import { embeddingModel, memoryRepository, rerankingModel } from "../../../support/test-models.ts";
 
 const scope = { caller: theNode };
@@ -39,6 +40,7 @@ async function service(settings: Partial<RetrievalSettings> = {}) {
     },
     { mode: "dense", candidates: 50, ...settings },
   );
+  testDocuments({ models, retrieval });
   const repository = memoryRepository(2);
   const embeddings = await engine.embed(letters);
   await repository.upsert(
