@@ -26,7 +26,7 @@ import { PromptLog } from "../server/middleware/request-log.ts";
 import type { McpEndpoint } from "../server/operations/mcp/operation.ts";
 import { metrics as metricsOperation } from "../server/operations/node/health-and-metrics.ts";
 import { keysFile, SqliteKeys } from "../store/keys/sqlite-keys.ts";
-import { Metrics } from "../telemetry/metrics.ts";
+import { createMetrics } from "../telemetry/metrics.ts";
 import type { NodeCollectionOptions } from "./documents/node-collection.ts";
 import { NodeDocuments } from "./documents/node-documents.ts";
 import type { SharedState } from "./gateway/shared-state.ts";
@@ -110,7 +110,7 @@ export class PaddockNode implements AsyncDisposable {
       ...{ models, activities, retrieval, coming, isDraining },
       ...(shared === undefined ? {} : { shared: shared.report.bind(shared) }),
     };
-    const metrics = new Metrics({
+    const metrics = createMetrics({
       models: config.models.map(({ name, type, source }) => ({
         name,
         type,

@@ -1,51 +1,43 @@
 /** Creates Prometheus metrics with a common name prefix in one registry. */
 import { Counter, Gauge, Histogram, type Registry } from "prom-client";
 
-export class Series {
-  readonly #registry: Registry;
+export type Series = ReturnType<typeof seriesIn>;
 
-  constructor(registry: Registry) {
-    this.#registry = registry;
-  }
-
-  counter<Label extends string = never>(name: string, help: string, ...labelNames: Label[]) {
-    return new Counter<Label>({ ...this.#named(name, help), labelNames });
-  }
-
-  gauge<Label extends string = never>(name: string, help: string, ...labelNames: Label[]) {
-    return new Gauge<Label>({ ...this.#named(name, help), labelNames });
-  }
-
-  histogram<Label extends string = never>(
-    name: string,
-    help: string,
-    bounds: readonly number[],
-    ...labelNames: Label[]
-  ) {
-    return new Histogram<Label>({ ...this.#named(name, help), labelNames, buckets: [...bounds] });
-  }
-
-  /** A metric whose value is read at each scrape. */
-  read(
-    name: string,
-    help: string,
-    kind: typeof Gauge | typeof Counter,
-    number: () => number | undefined | Promise<number | undefined>,
-  ): void {
-    new kind({
-      ...this.#named(name, help),
-      async collect() {
-        const current = await number();
-        this.reset();
-        if (current !== undefined) this.inc(current);
-        else this.remove();
-      },
-    });
-  }
-
-  #named(name: string, help: string) {
-    return { name: `paddock_${name}`, help, registers: [this.#registry] };
-  }
+export function seriesIn(registry: Registry) {
+  const named = (name: string, help: string) => ({
+    name: `paddock_${name}`,
+    help,
+    registers: [registry],
+  });
+  return {
+    counter: <Label extends string = never>(name: string, help: string, ...labelNames: Label[]) =>
+      new Counter<Label>({ ...named(name, help), labelNames }),
+    gauge: <Label extends string = never>(name: string, help: string, ...labelNames: Label[]) =>
+      new Gauge<Label>({ ...named(name, help), labelNames }),
+    histogram: <Label extends string = never>(
+      name: string,
+      help: string,
+      bounds: readonly number[],
+      ...labelNames: Label[]
+    ) => new Histogram<Label>({ ...named(name, help), labelNames, buckets: [...bounds] }),
+    /** A metric whose value is read at each scrape. */
+    read(
+      name: string,
+      help: string,
+      kind: typeof Gauge | typeof Counter,
+      number: () => number | undefined | Promise<number | undefined>,
+    ): void {
+      new kind({
+        ...named(name, help),
+        async collect() {
+          const current = await number();
+          this.reset();
+          if (current !== undefined) this.inc(current);
+          else this.remove();
+        },
+      });
+    },
+  };
 }
 
 /** Histogram buckets: from a cache hit on a fast machine to a long answer on a slow one. */

@@ -24,7 +24,11 @@ import { keyAccess, withoutGuessing } from "../../src/server/middleware/authenti
 import { PromptLog } from "../../src/server/middleware/request-log.ts";
 import type { SqliteDocuments } from "../../src/store/documents/sqlite-documents.ts";
 import type { SqliteRepository } from "../../src/store/sqlite/sqlite-repository.ts";
-import { Metrics, type MetricsSources, type RequestWatcher } from "../../src/telemetry/metrics.ts";
+import {
+  createMetrics,
+  type MetricsSources,
+  type RequestWatcher,
+} from "../../src/telemetry/metrics.ts";
 import { type LogLine, recordingLog } from "./recording-log.ts";
 import {
   ScriptedChatEngine,
@@ -170,7 +174,7 @@ export function testApp(options: TestAppOptions = {}): TestApp {
     isDraining,
     ...(options.shared === undefined ? {} : { shared: options.shared.report }),
   };
-  const metrics = new Metrics({
+  const metrics = createMetrics({
     models: configured.map((model) => ({ ...model, place: "local" })),
     activities: () => activities.all(),
     build: () => ({ version: "1.2.3", engine: "llama.cpp v9 (test)" }),

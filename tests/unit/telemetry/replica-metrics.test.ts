@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { Registry } from "prom-client";
 import type { ReplicaStatus } from "../../../src/core/ports/telemetry.ts";
 import { replicaMetrics } from "../../../src/telemetry/replica-metrics.ts";
-import { Series } from "../../../src/telemetry/series.ts";
+import { seriesIn } from "../../../src/telemetry/series.ts";
 import { parsePrometheus, sampleValue } from "../../support/prometheus-text.ts";
 
 const url = "http://gpu-1:8000/v1";
@@ -11,7 +11,7 @@ const series = ["requests_total", "in_flight", "failures_total", "retries_total"
 
 function page() {
   const registry = new Registry();
-  const metrics = replicaMetrics(new Series(registry));
+  const metrics = replicaMetrics(seriesIn(registry));
   const values = async () => {
     metrics.read();
     const families = parsePrometheus(await registry.metrics());
