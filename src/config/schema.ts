@@ -4,20 +4,133 @@
  * `PADDOCK_` the variable. `x-secret`: no option. `x-hidden`: the value is never shown.
  */
 import { type Static, Type as T } from "@sinclair/typebox";
-import { Auth, Http, Limits } from "./access-schema.ts";
+import {
+  atMost,
+  choice,
+  flag,
+  integer,
+  longestSeconds,
+  number,
+  optionalText,
+  section,
+  text,
+} from "./keys.ts";
 import { Documents, Ingest, Rag, Retrieval, Vectorstore } from "./knowledge-schema.ts";
-import { atMost, ModelConfig, section } from "./model-schema.ts";
+import { ModelConfig } from "./model-schema.ts";
+
+const Auth = section({
+  api_keys: T.Array(T.String({ minLength: 8, "x-expected": "a key of at least 8 characters" }), {
+    default: [],
+    "x-setting": "api-keys",
+    "x-secret": true,
+    description: "Keys that may chat, embed and retrieve. Empty: no key is required.",
+  }),
+  open: flag(
+    { default: false, "x-setting": "auth-open" },
+    "Serve without keys on an address other than loopback, and through a proxy.",
+  ),
+});
+
+const Limits = section({
+  max_body_bytes: integer(
+    { minimum: 1024, default: 16 * 1024 * 1024, "x-setting": "max-body-bytes" },
+    "Largest request body, in bytes.",
+  ),
+  request_timeout: atMost(600, "Seconds that a request may take, waiting included", {
+    maximum: longestSeconds,
+    "x-setting": "request-timeout",
+  }),
+  shutdown_grace: integer(
+    { minimum: 0, maximum: longestSeconds, default: 10, "x-setting": "shutdown-grace" },
+    "Seconds that answers in progress have to finish when the node stops.",
+  ),
+  body_timeout: integer(
+    { minimum: 1, maximum: 3600, default: 30, "x-setting": "body-timeout" },
+    "Seconds that a request's body may take to arrive; then the answer is 408.",
+  ),
+  max_messages: integer(
+    { minimum: 1, default: 2048, "x-setting": "max-messages" },
+    "Most messages of a conversation.",
+  ),
+  max_inputs: integer(
+    { minimum: 1, default: 2048, "x-setting": "max-inputs" },
+    "Most texts of a request for embeddings, documents of one to rerank, and prompts of a completion.",
+  ),
+  connections_per_client: integer(
+    { minimum: 0, default: 256, "x-setting": "connections-per-client" },
+    "Most requests in progress from one address (IPv6: one /64 network); 0: no bound. Loopback is not counted: a proxy there sends many. With `http.trusted_proxies` each client behind them counts by itself.",
+  ),
+  // "default": `paddock keys create` has the shorter names for a key's own.
+  requests_per_minute: atMost(0, "Most requests a minute of a caller without a limit of its own", {
+    "x-setting": "default-requests-per-minute",
+  }),
+  tokens_per_minute: atMost(
+    0,
+    "Most tokens a minute, of prompts and answers, of a caller without a limit of its own",
+    { "x-setting": "default-tokens-per-minute" },
+  ),
+  concurrency: atMost(
+    0,
+    "Most requests in progress of a caller without a limit of its own; a chat for `n` answers counts as `n`",
+    { "x-setting": "default-concurrency" },
+  ),
+});
+
+const Http = section({
+  keep_alive: integer(
+    { minimum: 1, maximum: 240, default: 60, "x-setting": "keep-alive" },
+    "Seconds that a connection may be idle between an answer and the next request.",
+  ),
+  stall_timeout: integer(
+    { minimum: 1, maximum: 3600, default: 60, "x-setting": "stall-timeout" },
+    "Seconds that a client may read nothing of a streamed answer; then the answer is ended. Up to 1 MiB of it is generated meanwhile; a larger one occupies its slot, and has a sixth of the time.",
+  ),
+  cors_origins: T.Array(
+    T.String({
+      pattern: "^(\\*|[a-z][a-z0-9+.-]*://[^\\s/?#@]+)$",
+      "x-expected": "'*', or an origin such as 'https://app.example.org'",
+    }),
+    {
+      default: [],
+      "x-setting": "cors-origins",
+      description:
+        "Origins, besides the node's own, whose pages may call it from a browser, such as `https://app.example.org` or `chrome-extension://…`; `*`: all.",
+    },
+  ),
+  allowed_hosts: T.Array(
+    T.String({
+      pattern: "^[A-Za-z0-9_.-]+$|^\\[[0-9A-Fa-f:.]+\\]$",
+      "x-expected": "a host name without a port, such as 'node.example.org'",
+    }),
+    {
+      default: [],
+      "x-setting": "allowed-hosts",
+      description:
+        "Host names, besides this machine's own, by which a node on loopback is reached.",
+    },
+  ),
+  trusted_proxies: T.Array(
+    T.String({
+      pattern: "^[0-9A-Fa-f:.]+(/[0-9]{1,3})?$",
+      "x-expected": "an address or a range, such as '192.0.2.7' or '10.0.0.0/8'",
+    }),
+    {
+      default: [],
+      "x-setting": "trusted-proxies",
+      description:
+        "Addresses and ranges of proxies whose `X-Forwarded-For` is trusted: limits by address then hold for each client behind them.",
+    },
+  ),
+});
 
 const tenYears = 10 * 365 * 24 * 60 * 60;
 
 const Engine = section({
-  threads: T.Integer({
-    minimum: 0,
-    default: 0,
-    "x-setting": "threads",
-    description: "Threads of all models together; 0: as many as the process has cores.",
-  }),
-  isolation: T.Union([T.Literal("process"), T.Literal("none")], {
+  threads: integer(
+    { minimum: 0, default: 0, "x-setting": "threads" },
+    "Threads of all models together; 0: as many as the process has cores.",
+  ),
+  isolation: choice(["process", "none"], {
     default: "process",
     "x-setting": "isolation",
     description:
@@ -33,61 +146,42 @@ const Engine = section({
     "Seconds that a model's process may compute without finishing a step (a batch of a chat, a text that is embedded or ranked) before it is ended and restarted; a step that usually takes long may take ten times its usual time",
     { maximum: 3600 },
   ),
-  share_prefixes: T.Boolean({
-    default: false,
-    description:
-      "Whether keys share the evaluated beginnings of their prompts. A system prompt that all use is then evaluated once, and a caller can learn from `cached_tokens` and from response times whether another key's prompt begins like theirs. A key's own prompts are always shared, and everybody's where there are no keys.",
-  }),
+  share_prefixes: flag(
+    { default: false },
+    "Whether keys share the evaluated beginnings of their prompts. A system prompt that all use is then evaluated once, and a caller can learn from `cached_tokens` and from response times whether another key's prompt begins like theirs. A key's own prompts are always shared, and everybody's where there are no keys.",
+  ),
   memory_limit: atMost(
     0,
     "Megabytes that all models may use together, as estimated from their files; the least recently used one is unloaded to make room",
     { "x-setting": "memory-limit" },
   ),
-  gpu_libraries: T.Optional(
-    T.String({
-      minLength: 1,
-      "x-setting": "gpu-libraries",
-      "x-default": "beside the program",
-      description:
-        "Folder with llama.cpp's GPU libraries, searched before the folder of `paddock pull gpu`. See the page about models.",
-    }),
+  gpu_libraries: optionalText(
+    { minLength: 1, "x-setting": "gpu-libraries", "x-default": "beside the program" },
+    "Folder with llama.cpp's GPU libraries, searched before the folder of `paddock pull gpu`. See the page about models.",
   ),
 });
 
 const Responses = section({
-  keep_for: T.Integer({
-    minimum: 0,
-    maximum: tenYears,
-    default: 30 * 24 * 60 * 60,
-    description:
-      "How long a response is stored with its conversation, in seconds; a change also holds for responses that are stored already. 0: nothing is stored.",
-  }),
-  max_bytes: T.Integer({
-    minimum: 1024 * 1024,
-    default: 1024 * 1024 * 1024,
-    description:
-      "Bytes of all stored responses; beyond it the oldest of the key that stores most are removed.",
-  }),
-  max_response_bytes: T.Integer({
-    minimum: 1024,
-    maximum: 64 * 1024 * 1024,
-    default: 8 * 1024 * 1024,
-    description:
-      "Bytes of one stored response with its conversation; a larger one is answered and not stored.",
-  }),
-  max_background: T.Integer({
-    minimum: 1,
-    maximum: 1024,
-    default: 4,
-    description: "How many responses with `background` are generated at the same time.",
-  }),
-  max_queue: T.Integer({
-    minimum: 0,
-    maximum: 10_000,
-    default: 64,
-    description:
-      "How many more of them may wait, half of these of one caller; beyond that they are rejected.",
-  }),
+  keep_for: integer(
+    { minimum: 0, maximum: tenYears, default: 30 * 24 * 60 * 60 },
+    "How long a response is stored with its conversation, in seconds; a change also holds for responses that are stored already. 0: nothing is stored.",
+  ),
+  max_bytes: integer(
+    { minimum: 1024 * 1024, default: 1024 * 1024 * 1024 },
+    "Bytes of all stored responses; beyond it the oldest of the key that stores most are removed.",
+  ),
+  max_response_bytes: integer(
+    { minimum: 1024, maximum: 64 * 1024 * 1024, default: 8 * 1024 * 1024 },
+    "Bytes of one stored response with its conversation; a larger one is answered and not stored.",
+  ),
+  max_background: integer(
+    { minimum: 1, maximum: 1024, default: 4 },
+    "How many responses with `background` are generated at the same time.",
+  ),
+  max_queue: integer(
+    { minimum: 0, maximum: 10_000, default: 64 },
+    "How many more of them may wait, half of these of one caller; beyond that they are rejected.",
+  ),
 });
 
 const Shared = section({
@@ -120,28 +214,23 @@ const Shared = section({
     description:
       "What the names of all keys in Redis begin with; nodes with one prefix belong together.",
   }),
-  when_away: T.Union([T.Literal("serve"), T.Literal("refuse")], {
+  when_away: choice(["serve", "refuse"], {
     default: "serve",
     "x-setting": "shared-when-away",
     description:
       "While Redis is away: `serve` with each node's own limits and the keys last known, or `refuse` chats, embeddings and retrieval with 503.",
   }),
-  timeout: T.Number({
-    minimum: 0.05,
-    maximum: 10,
-    default: 0.25,
-    "x-setting": "shared-timeout",
-    description:
-      "Seconds that Redis may take to answer; one that takes longer is away until it answers again.",
-  }),
+  timeout: number(
+    { minimum: 0.05, maximum: 10, default: 0.25, "x-setting": "shared-timeout" },
+    "Seconds that Redis may take to answer; one that takes longer is away until it answers again.",
+  ),
 });
 
 const Metrics = section({
-  open: T.Boolean({
-    default: false,
-    "x-setting": "metrics-open",
-    description: "Show `/metrics` to callers without a key, where keys are required.",
-  }),
+  open: flag(
+    { default: false, "x-setting": "metrics-open" },
+    "Show `/metrics` to callers without a key, where keys are required.",
+  ),
 });
 
 const Telemetry = section({
@@ -158,34 +247,27 @@ const Telemetry = section({
 
 export const Config = T.Object(
   {
-    host: T.String({
-      minLength: 1,
-      default: "127.0.0.1",
-      "x-setting": "host",
-      description: "Address to listen on.",
-    }),
-    port: T.Integer({
-      minimum: 0,
-      maximum: 65535,
-      default: 8080,
-      "x-setting": "port",
-      description: "Port to listen on; 0: any free one.",
-    }),
-    data_dir: T.String({
-      minLength: 1,
-      default: ".paddock",
-      "x-setting": "data-dir",
-      description: "Folder for models, collections and everything else that is stored.",
-    }),
-    log_level: T.Union(
-      [T.Literal("debug"), T.Literal("info"), T.Literal("warn"), T.Literal("error")],
-      { default: "info", "x-setting": "log-level", description: "How much is logged." },
+    host: text(
+      { minLength: 1, default: "127.0.0.1", "x-setting": "host" },
+      "Address to listen on.",
     ),
-    log_prompts: T.Boolean({
-      default: false,
-      "x-setting": "log-prompts",
-      description: "Log prompts and answers, at level `info`.",
+    port: integer(
+      { minimum: 0, maximum: 65535, default: 8080, "x-setting": "port" },
+      "Port to listen on; 0: any free one.",
+    ),
+    data_dir: text(
+      { minLength: 1, default: ".paddock", "x-setting": "data-dir" },
+      "Folder for models, collections and everything else that is stored.",
+    ),
+    log_level: choice(["debug", "info", "warn", "error"], {
+      default: "info",
+      "x-setting": "log-level",
+      description: "How much is logged.",
     }),
+    log_prompts: flag(
+      { default: false, "x-setting": "log-prompts" },
+      "Log prompts and answers, at level `info`.",
+    ),
     auth: Auth,
     http: Http,
     vectorstore: Vectorstore,
