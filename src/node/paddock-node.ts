@@ -5,9 +5,7 @@ import { isUpstream } from "../config/model-schema.ts";
 import type { Config } from "../config/schema.ts";
 import { isLoopback } from "../core/address-range.ts";
 import { ChatService } from "../core/chat/chat-service.ts";
-import { CompletionService } from "../core/chat/completion-service.ts";
 import { GroundingService } from "../core/chat/grounding.ts";
-import { EmbeddingService } from "../core/embedding/embedding-service.ts";
 import { NodeError } from "../core/errors.ts";
 import { given } from "../core/given.ts";
 import type { KeyRing } from "../core/limits/api-key.ts";
@@ -15,7 +13,6 @@ import { RateLimiter } from "../core/limits/rate-limiter.ts";
 import { ModelActivities } from "../core/models/model-activity.ts";
 import { ModelRegistry } from "../core/models/model-registry.ts";
 import { checkReadiness } from "../core/readiness.ts";
-import { RerankService } from "../core/reranking/rerank-service.ts";
 import { RetrievalService } from "../core/retrieval/retrieval-service.ts";
 import { TrustedClock } from "../core/trusted-clock.ts";
 import type { McpDocuments } from "../mcp/documents.ts";
@@ -133,9 +130,6 @@ export class PaddockNode implements AsyncDisposable {
     resources.use(metrics.watchMemory("node", options.residentMemory));
     this.services = {
       chat: new ChatService(models, new GroundingService(retrieval, toRagSettings(config), log)),
-      completions: new CompletionService(models),
-      embeddings: new EmbeddingService(models),
-      reranking: new RerankService(models),
       retrieval,
       ...documents,
       responses: this.#responses.responses,

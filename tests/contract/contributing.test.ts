@@ -4,7 +4,6 @@ import { mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import manifest from "../../package.json" with { type: "json" };
 import { suites } from "../../scripts/test/suites.ts";
-import { EmbeddingService } from "../../src/core/embedding/embedding-service.ts";
 import { ModelRegistry } from "../../src/core/models/model-registry.ts";
 import { UploadForm } from "../../src/server/middleware/multipart.ts";
 import { describe } from "../../src/server/openapi.ts";
@@ -46,8 +45,9 @@ test("adds an operation that works as it stands", async () => {
   await mkdir(folder);
   try {
     for (const [, name = "", code = ""] of files) await Bun.write(join(folder, name), code);
-    const { similarity }: { similarity: Operation<{ embeddings: EmbeddingService }> } =
-      await import(join(folder, "operation.ts"));
+    const { similarity }: { similarity: Operation<{ models: ModelRegistry }> } = await import(
+      join(folder, "operation.ts")
+    );
     expect(describe(similarity.facts)).toMatchObject({
       operationId: "compareTexts",
       security: [{ bearer: [] }, { apiKey: [] }, {}],
@@ -56,7 +56,7 @@ test("adds an operation that works as it stands", async () => {
     const models = new ModelRegistry([{ name: "vectors", type: "embedding" }]);
     models.add(embeddingModel("vectors", new ScriptedEmbeddingEngine()));
     const read = similarity.read({ model: "vectors", texts: ["one two", "two one"] }, asked);
-    expect(await read?.answer(context(), { embeddings: new EmbeddingService(models) })).toEqual({
+    expect(await read?.answer(context(), { models })).toEqual({
       json: { similarity: expect.closeTo(1) },
     });
   } finally {

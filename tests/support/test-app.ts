@@ -1,18 +1,15 @@
 /** The app on scripted engines and an in-memory store, for tests of the wire. */
 
 import { ChatService } from "../../src/core/chat/chat-service.ts";
-import { CompletionService } from "../../src/core/chat/completion-service.ts";
 import { GroundingService } from "../../src/core/chat/grounding.ts";
 import type { RagSettings } from "../../src/core/chat/rag.ts";
 import type { Documents } from "../../src/core/documents/documents.ts";
-import { EmbeddingService } from "../../src/core/embedding/embedding-service.ts";
 import type { KeyRing } from "../../src/core/limits/api-key.ts";
 import { type CallerLimits, noLimits, RateLimiter } from "../../src/core/limits/rate-limiter.ts";
 import { ModelActivities } from "../../src/core/models/model-activity.ts";
 import { ModelRegistry } from "../../src/core/models/model-registry.ts";
 import type { Limiter } from "../../src/core/ports/limiter.ts";
 import { checkReadiness, type ReadinessParts } from "../../src/core/readiness.ts";
-import { RerankService } from "../../src/core/reranking/rerank-service.ts";
 import {
   RetrievalService,
   type RetrievalSettings,
@@ -26,6 +23,7 @@ import type { SqliteDocuments } from "../../src/store/documents/sqlite-documents
 import type { SqliteRepository } from "../../src/store/sqlite/sqlite-repository.ts";
 import {
   createMetrics,
+  type Metrics,
   type MetricsSources,
   type RequestWatcher,
 } from "../../src/telemetry/metrics.ts";
@@ -205,16 +203,12 @@ export function testApp(options: TestAppOptions = {}): TestApp {
         log,
       ),
     ),
-    completions: new CompletionService(models),
-    embeddings: new EmbeddingService(models),
-    reranking: new RerankService(models),
     retrieval,
     files: documents.files,
     stores: documents.stores,
     storeFiles: documents.storeFiles,
     storeAccess: documents.storeAccess,
     storeSearch: documents.storeSearch,
-    batches: documents.batches,
     responses: responses.responses,
     conversations: responses.conversations,
     mcp: mcpEndpoint("1.2.3", { ...documents, retrieval, storeAccess: documents.storeAccess }),

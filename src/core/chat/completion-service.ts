@@ -23,51 +23,41 @@ export interface CompletionsRequest extends Omit<CompletionRequest, "prompt" | "
 /** Answers of one request that are generated at the same time; the others wait. */
 export const completionsAtOnce = 8;
 
-export class CompletionService {
-  readonly #models: ModelRegistry;
-
-  constructor(models: ModelRegistry) {
-    this.#models = models;
-  }
-
-  /**
-   * Starts the answers, in the order of the prompts; throws for a model that is missing or not
-   * ready, before any event.
-   */
-  complete(
-    request: CompletionsRequest,
-    options: Omit<CallOptions, "onStart" | "promptPlace">,
-  ): ChatAnswer {
-    const { model, prompts, sampling, choices, ...generation } = request;
-    const { card, engine, fingerprint, ignores = [] } = this.#models.chat(model);
-    const settings = { ...generation, sampling: completeSampling(card.settings, sampling) };
-    // An answer that fails ends the others too, including those that still wait for their turn.
-    const abandoned = new AbortController();
-    const signal = AbortSignal.any([options.signal, abandoned.signal]);
-    const isShared = choices > 1 && settings.echo === true && settings.topLogprobs !== undefined;
-    const starts = prompts.flatMap((prompt, at) => {
-      const call = { ...options, signal, promptPlace: at };
-      const generate = (index: number, rest: Pick<CompletionRequest, "echo"> = {}) =>
-        engine.generate(withSeedOf({ ...settings, prompt, ...rest }, index), call);
-      const echo = isShared ? new SharedEcho() : undefined;
-      return Array.from({ length: choices }, (_, index) => () => {
-        if (echo === undefined) return generate(index);
-        if (index === 0) return echo.lead(generate(index));
-        return echo.follow(() => generate(index, { echo: false }), signal);
-      });
+/** Starts the answers, in the order of the prompts; throws for a model that is missing or not ready. */
+export function complete(
+  models: ModelRegistry,
+  request: CompletionsRequest,
+  options: Omit<CallOptions, "onStart" | "promptPlace">,
+): ChatAnswer {
+  const { model, prompts, sampling, choices, ...generation } = request;
+  const { card, engine, fingerprint, ignores = [] } = models.chat(model);
+  const settings = { ...generation, sampling: completeSampling(card.settings, sampling) };
+  // An answer that fails ends the others too, including those that still wait for their turn.
+  const abandoned = new AbortController();
+  const signal = AbortSignal.any([options.signal, abandoned.signal]);
+  const isShared = choices > 1 && settings.echo === true && settings.topLogprobs !== undefined;
+  const starts = prompts.flatMap((prompt, at) => {
+    const call = { ...options, signal, promptPlace: at };
+    const generate = (index: number, rest: Pick<CompletionRequest, "echo"> = {}) =>
+      engine.generate(withSeedOf({ ...settings, prompt, ...rest }, index), call);
+    const echo = isShared ? new SharedEcho() : undefined;
+    return Array.from({ length: choices }, (_, index) => () => {
+      if (echo === undefined) return generate(index);
+      if (index === 0) return echo.lead(generate(index));
+      return echo.follow(() => generate(index, { echo: false }), signal);
     });
-    return {
-      model: card.name,
-      fingerprint,
-      choices: starts.length,
-      ignored: ignores.filter((name) => sampling[name] !== undefined),
-      events: merge(atMost(completionsAtOnce, starts, signal), {
-        abandon: () => abandoned.abort(),
-        toError: (error, index) =>
-          prompts.length === 1 ? error : withPlace(error, Math.floor(index / choices)),
-      }),
-    };
-  }
+  });
+  return {
+    model: card.name,
+    fingerprint,
+    choices: starts.length,
+    ignored: ignores.filter((name) => sampling[name] !== undefined),
+    events: merge(atMost(completionsAtOnce, starts, signal), {
+      abandon: () => abandoned.abort(),
+      toError: (error, index) =>
+        prompts.length === 1 ? error : withPlace(error, Math.floor(index / choices)),
+    }),
+  };
 }
 
 /** Adds the index of the prompt to an error, if there are several prompts. */

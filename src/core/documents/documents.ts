@@ -6,7 +6,6 @@ import type { CollectionSpec, CollectionStore } from "../ports/passage-repositor
 import type { RetrievalService } from "../retrieval/retrieval-service.ts";
 import { Cleanup, PassageRemover } from "./cleanup.ts";
 import type { DocumentQuota } from "./document-caller.ts";
-import { FileBatchService } from "./file-batch-service.ts";
 import { type DetectType, FileService } from "./file-service.ts";
 import { type IngestFile, ingestFile } from "./ingest-file.ts";
 import { IngestQueue } from "./ingest-queue.ts";
@@ -59,7 +58,6 @@ export interface Documents extends AsyncDisposable {
   stores: VectorStoreService;
   storeFiles: StoreFileService;
   storeSearch: StoreSearchService;
-  batches: FileBatchService;
   storeAccess: StoreAccess;
   collections: OpenCollections;
   /** How many files are waiting or being ingested. */
@@ -92,12 +90,11 @@ export function createDocuments(parts: DocumentParts): Documents {
   const shared: SharedParts = { ...parts, access, collections, collectionFiles, remover, hold };
   const stores = new VectorStoreService(shared);
   const storeFiles: StoreFileService = new StoreFileService(shared, files, queue);
-  const batches = new FileBatchService(shared, storeFiles);
   const cleanup = new Cleanup(shared, files, stores);
   const storeSearch = new StoreSearchService(shared);
   parts.retrieval.searchIn(storeSearch);
   return {
-    ...{ files, stores, storeFiles, storeSearch, batches, storeAccess: access, collections },
+    ...{ files, stores, storeFiles, storeSearch, storeAccess: access, collections },
     queued: () => registry.queue.queued(),
     async run(signal) {
       if (ownership.take()) await setOrphansAside({ registry, files: parts.files, log });

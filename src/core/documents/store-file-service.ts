@@ -1,4 +1,4 @@
-/** Files in vector stores: adds, lists, reads, changes and removes them. */
+/** Files in vector stores, alone and in batches: adds, lists, reads, changes and removes them. */
 import { NodeError } from "../errors.ts";
 import { given } from "../given.ts";
 import type { Page, PageRequest } from "../page.ts";
@@ -12,9 +12,11 @@ import {
   checkChunking,
   documentOf,
   type FileBatch,
+  type FileCounts,
   type FileRecord,
   type FileStatus,
   isSameChunking,
+  newId,
   type StoreFile,
   type StoreRecord,
 } from "./records.ts";
@@ -34,6 +36,12 @@ export interface FileText {
   /** The headings above it, as one line. */
   heading: string;
   text: string;
+}
+
+export interface BatchView {
+  batch: FileBatch;
+  counts: FileCounts;
+  status: FileStatus;
 }
 
 /** A request to add a file, and the record of it. */
@@ -182,6 +190,70 @@ export class StoreFileService {
     for (const removal of own) await remover.tryRemove(removal);
   }
 
+  /** Adds files together: they can be cancelled together. */
+  async addBatch(
+    caller: DocumentCaller,
+    storeId: string,
+    added: readonly AddedFile[],
+  ): Promise<BatchView> {
+    const { access, now } = this.#parts;
+    const store = await access.use(caller, storeId);
+    const batch = { id: newId("vsfb_"), store: store.id, createdAt: now(), isCancelled: false };
+    await this.add(caller, store, added, batch);
+    return await this.#view(batch);
+  }
+
+  async batch(caller: DocumentCaller, storeId: string, id: string): Promise<BatchView> {
+    return await this.#view(await this.#batch(caller, storeId, id));
+  }
+
+  /** Files that are not ingested yet are left out of the store. */
+  async cancelBatch(caller: DocumentCaller, storeId: string, id: string): Promise<BatchView> {
+    const { registry, access, remover, hold, ownership } = this.#parts;
+    ownership.check();
+    await access.use(caller, storeId);
+    const batch = await this.#batch(caller, storeId, id);
+    if ((await this.#view(batch)).status !== "in_progress") {
+      throw new NodeError(
+        "invalid_request",
+        `The batch '${id}' is not in progress any more; there is nothing to cancel.`,
+        { param: "batch_id" },
+      );
+    }
+    const collection = (await registry.stores.store(batch.store))?.collection ?? batch.store;
+    for (const { file, document } of await registry.storeFiles.cancelBatch(id)) {
+      using _ = await hold(batch.store, file);
+      await remover.tryRemove({ collection, document });
+    }
+    return await this.#view({ ...batch, isCancelled: true });
+  }
+
+  async batchFiles(
+    caller: DocumentCaller,
+    storeId: string,
+    id: string,
+    page: PageRequest,
+    status?: FileStatus,
+  ): Promise<Page<StoreFile>> {
+    const batch = await this.#batch(caller, storeId, id);
+    return await this.list(caller, batch.store, page, { batch: id, ...given({ status }) });
+  }
+
+  async #batch(caller: DocumentCaller, storeId: string, id: string): Promise<FileBatch> {
+    const { registry, access } = this.#parts;
+    const store = await access.get(caller, storeId);
+    const batch = await registry.storeFiles.batch(store.id, id);
+    if (batch === undefined)
+      throw noSuch(`batch of the vector store '${store.id}'`, id, "batch_id");
+    return batch;
+  }
+
+  async #view(batch: FileBatch): Promise<BatchView> {
+    const { id, store } = batch;
+    const counts = await this.#parts.registry.storeFiles.counts({ store, batch: id });
+    return { batch, counts, status: statusOf(batch, counts) };
+  }
+
   async #removePassages(
     store: string,
     file: string,
@@ -229,4 +301,11 @@ export class StoreFileService {
     using lease = await collections.lease(store.collection);
     await collectionFiles.update(store, lease?.repository);
   }
+}
+
+/** A batch has failed if all of its files have; if only some have, the counts show it. */
+function statusOf({ isCancelled }: FileBatch, counts: FileCounts): FileStatus {
+  if (counts.in_progress > 0) return "in_progress";
+  if (isCancelled) return "cancelled";
+  return counts.failed > 0 && counts.completed === 0 ? "failed" : "completed";
 }

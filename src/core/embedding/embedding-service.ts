@@ -17,38 +17,27 @@ export interface EmbeddingRequest {
   fieldOf?: (index: number) => string;
 }
 
-export class EmbeddingService {
-  readonly #models: ModelRegistry;
-
-  constructor(models: ModelRegistry) {
-    this.#models = models;
+export async function embedInputs(
+  models: ModelRegistry,
+  { model, inputs, dimensions, fieldOf = (index) => `input[${index}]` }: EmbeddingRequest,
+  options: EmbedOptions,
+): Promise<{ model: string; embeddings: Embedding[] }> {
+  const { card, engine } = models.embedding(model);
+  if (dimensions !== undefined && dimensions > engine.dimension) {
+    throw new NodeError(
+      "invalid_request",
+      `'dimensions' is ${dimensions}; the vectors of '${card.name}' have ${engine.dimension}.`,
+      { param: "dimensions" },
+    );
   }
-
-  async embed(
-    { model, inputs, dimensions, fieldOf = (index) => `input[${index}]` }: EmbeddingRequest,
-    options: EmbedOptions,
-  ): Promise<{ model: string; embeddings: Embedding[] }> {
-    const { card, engine } = this.#models.embedding(model);
-    if (dimensions !== undefined && dimensions > engine.dimension) {
-      throw new NodeError(
-        "invalid_request",
-        `'dimensions' is ${dimensions}; the vectors of '${card.name}' have ${engine.dimension}.`,
-        { param: "dimensions" },
-      );
-    }
-    await checkInputs(engine, inputs, { fieldOf, signal: options.signal });
-    const embeddings = await engine.embed(inputs, options);
-    return {
-      model: card.name,
-      embeddings:
-        dimensions === undefined
-          ? embeddings
-          : embeddings.map(({ vector, tokens }) => ({
-              vector: toUnitLength(vector.subarray(0, dimensions)),
-              tokens,
-            })),
-    };
-  }
+  await checkInputs(engine, inputs, { fieldOf, signal: options.signal });
+  const embeddings = await engine.embed(inputs, options);
+  if (dimensions === undefined) return { model: card.name, embeddings };
+  const shorter = embeddings.map(({ vector, tokens }) => ({
+    vector: toUnitLength(vector.subarray(0, dimensions)),
+    tokens,
+  }));
+  return { model: card.name, embeddings: shorter };
 }
 
 export interface CheckOptions {

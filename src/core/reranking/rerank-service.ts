@@ -24,37 +24,28 @@ export interface RankedDocument {
 /** Most tokens of a request's documents, with the query counted once per document. */
 const mostRequestTokens = 600_000;
 
-export class RerankService {
-  readonly #models: ModelRegistry;
-
-  constructor(models: ModelRegistry) {
-    this.#models = models;
-  }
-
-  /** The best first; equal ones in the order of the request. */
-  async rank(
-    { model, query, documents, topN, maxDocumentTokens }: RerankRequest,
-    { signal, report }: Pick<RankOptions, "signal" | "report">,
-  ): Promise<{ model: string; ranked: RankedDocument[]; tokens: number }> {
-    const { card, engine } = this.#models.reranker(model);
-    if (query.trim() === "") {
-      throw new NodeError(
-        "invalid_request",
-        "'query' is empty; say what the documents are to fit.",
-        { param: "query" },
-      );
-    }
-    const { scores, tokens } = await engine.rank(query, documents, {
-      signal,
-      maxTokens: mostRequestTokens,
-      ...given({ report, maxPassageTokens: maxDocumentTokens }),
+/** The best first; equal ones in the order of the request. */
+export async function rankDocuments(
+  models: ModelRegistry,
+  { model, query, documents, topN, maxDocumentTokens }: RerankRequest,
+  { signal, report }: Pick<RankOptions, "signal" | "report">,
+): Promise<{ model: string; ranked: RankedDocument[]; tokens: number }> {
+  const { card, engine } = models.reranker(model);
+  if (query.trim() === "") {
+    throw new NodeError("invalid_request", "'query' is empty; say what the documents are to fit.", {
+      param: "query",
     });
-    const ranked = scores
-      .map((score, index) => ({ index, score }))
-      .sort((a, b) => b.score - a.score)
-      .slice(0, topN);
-    return { model: card.name, ranked, tokens };
   }
+  const { scores, tokens } = await engine.rank(query, documents, {
+    signal,
+    maxTokens: mostRequestTokens,
+    ...given({ report, maxPassageTokens: maxDocumentTokens }),
+  });
+  const ranked = scores
+    .map((score, index) => ({ index, score }))
+    .sort((a, b) => b.score - a.score)
+    .slice(0, topN);
+  return { model: card.name, ranked, tokens };
 }
 
 /** Most tokens of a question: the other half is for passages. */

@@ -6,11 +6,7 @@ import { NodeError, reasonOf } from "../errors.ts";
 import type { Log } from "../log.ts";
 import { isFinished, type ResponseStore, type SavedResponse } from "../ports/response-store.ts";
 import { quoted } from "../quoted.ts";
-import type {
-  BackgroundRequest,
-  BackgroundResponses,
-  BackgroundStart,
-} from "./background-responses.ts";
+import type { BackgroundRequest, BackgroundResponses } from "./background-responses.ts";
 import { isConversationId } from "./conversation-service.ts";
 
 export interface ResponseServiceOptions {
@@ -88,7 +84,7 @@ export class ResponseService {
   }
 
   /** Starts a background response; see BackgroundResponses. */
-  async start(request: BackgroundRequest): Promise<BackgroundStart> {
+  async start(request: BackgroundRequest): Promise<{ ended: Promise<void> }> {
     if (!this.isKeeping) {
       throw new NodeError(
         "invalid_request",

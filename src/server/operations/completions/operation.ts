@@ -1,6 +1,7 @@
 /** POST /v1/completions */
-import type { CompletionService } from "../../../core/chat/completion-service.ts";
+import { complete } from "../../../core/chat/completion-service.ts";
 import type { Log } from "../../../core/log.ts";
+import type { ModelRegistry } from "../../../core/models/model-registry.ts";
 import { modelErrors } from "../../openapi.ts";
 import { type Answer, defineOperation, type Handler, namedSchema, tags } from "../../operation.ts";
 import { beginWith } from "../../wire/answer.ts";
@@ -37,18 +38,18 @@ const chunk: CompletionChunk = {
 };
 
 interface CompletionNeeds {
-  completions: CompletionService;
+  models: ModelRegistry;
   log: Log;
 }
 
 const completePrompts: Handler<CompletionRequest, CompletionNeeds> = async (
   { body },
   context,
-  { completions, log },
+  { models, log },
 ): Promise<Answer> => {
   const candidates = toCandidates(body);
   const request = toCompletionsRequest(body, candidates);
-  const answer = await beginWith((options) => completions.complete(request, options), context, log);
+  const answer = await beginWith((options) => complete(models, request, options), context, log);
   const head = newHead(answer);
   if (body.stream === true) {
     const includeUsage = body.stream_options?.include_usage ?? false;

@@ -1,8 +1,9 @@
 /** POST /v1/embeddings */
-import type {
-  EmbeddingRequest as DomainRequest,
-  EmbeddingService,
+import {
+  type EmbeddingRequest as DomainRequest,
+  embedInputs,
 } from "../../../core/embedding/embedding-service.ts";
+import type { ModelRegistry } from "../../../core/models/model-registry.ts";
 import type { Embedding } from "../../../core/ports/embedding-engine.ts";
 import { specifiedErrors } from "../../middleware/errors.ts";
 import { specifiedModelErrors } from "../../openapi.ts";
@@ -39,13 +40,12 @@ export const embeddings = defineOperation({
   },
   errorFormat: specifiedErrors,
   errors: specifiedModelErrors,
-  handler: async (
-    { body },
-    context,
-    { embeddings: service }: { embeddings: EmbeddingService },
-  ): Promise<Answer> => {
+  handler: async ({ body }, context, { models }: { models: ModelRegistry }): Promise<Answer> => {
     const { signal, report } = context;
-    const { model, embeddings } = await service.embed(toEmbeddingRequest(body), { signal, report });
+    const { model, embeddings } = await embedInputs(models, toEmbeddingRequest(body), {
+      signal,
+      report,
+    });
     context.loggedAnswer = () => ({
       vectors: embeddings.length,
       dimensions: embeddings[0]?.vector.length,

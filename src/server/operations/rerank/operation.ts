@@ -1,10 +1,11 @@
 /** POST /v1/rerank and POST /v2/rerank */
 import { Type as T } from "@sinclair/typebox";
 import { given } from "../../../core/given.ts";
-import type {
-  RerankRequest as DomainRequest,
-  RankedDocument,
-  RerankService,
+import type { ModelRegistry } from "../../../core/models/model-registry.ts";
+import {
+  type RerankRequest as DomainRequest,
+  type RankedDocument,
+  rankDocuments,
 } from "../../../core/reranking/rerank-service.ts";
 import { type ErrorFormat, errorBody } from "../../middleware/errors.ts";
 import { modelErrors } from "../../openapi.ts";
@@ -53,11 +54,11 @@ const declared = {
 
 /** `repeats`: the default of `return_documents`. */
 const rerankDocuments =
-  (repeats: boolean): Handler<RerankRequest, { reranking: RerankService }> =>
-  async ({ body }, context, { reranking }) => {
+  (repeats: boolean): Handler<RerankRequest, { models: ModelRegistry }> =>
+  async ({ body }, context, { models }) => {
     const { id, signal, report } = context;
     const request = toRerankRequest(body);
-    const { model, ranked, tokens } = await reranking.rank(request, { signal, report });
+    const { model, ranked, tokens } = await rankDocuments(models, request, { signal, report });
     context.loggedAnswer = () => ({ ranked, tokens });
     const documents = (body.return_documents ?? repeats) ? request.documents : undefined;
     const answer = { id: `rerank-${id}`, model, ranked, tokens, ...given({ documents }) };

@@ -1,5 +1,4 @@
 /** /v1/vector_stores/{id}/files and /v1/vector_stores/{id}/file_batches */
-import type { FileBatchService } from "../../../core/documents/file-batch-service.ts";
 import type { StoreAccess } from "../../../core/documents/store-access.ts";
 import type { StoreFileService } from "../../../core/documents/store-file-service.ts";
 import { given } from "../../../core/given.ts";
@@ -195,8 +194,6 @@ const removeVectorStoreFile = defineOperation({
   },
 });
 
-type BatchNeeds = { batches: FileBatchService };
-
 const batchExample: FileBatch = {
   id: "vsfb_5d0c3a7e9b124f6d8a01c2e3",
   object: "vector_store.files_batch",
@@ -228,9 +225,9 @@ const createFileBatch = defineOperation({
     logged: () => ({}),
   },
   answer: describedBatch,
-  handler: async ({ body, parameters }, { authenticated: caller }, { batches }: BatchNeeds) => {
+  handler: async ({ body, parameters }, { authenticated: caller }, { storeFiles }: Needs) => {
     const id = parameters.vector_store_id ?? "";
-    return { json: toFileBatch(await batches.create(caller, id, toBatchFiles(body))) };
+    return { json: toFileBatch(await storeFiles.addBatch(caller, id, toBatchFiles(body))) };
   },
 });
 
@@ -241,9 +238,9 @@ const getFileBatch = defineOperation({
   operationId: "getFileBatch",
   summary: "Describe a batch",
   answer: describedBatch,
-  handler: async ({ parameters }, context, { batches }: BatchNeeds) => {
+  handler: async ({ parameters }, context, { storeFiles }: Needs) => {
     const { vector_store_id: store = "", batch_id: id = "" } = parameters;
-    const found = await batches.get(context.authenticated, store, id);
+    const found = await storeFiles.batch(context.authenticated, store, id);
     tellWhenToPoll(found.status, context);
     return { json: toFileBatch(found) };
   },
@@ -257,9 +254,9 @@ const cancelFileBatch = defineOperation({
   summary: "Cancel a batch",
   description: "Files that are not ingested yet stay out, with the status `cancelled`.",
   answer: describedBatch,
-  handler: async ({ parameters }, { authenticated: caller }, { batches }: BatchNeeds) => {
+  handler: async ({ parameters }, { authenticated: caller }, { storeFiles }: Needs) => {
     const { vector_store_id: store = "", batch_id: id = "" } = parameters;
-    return { json: toFileBatch(await batches.cancel(caller, store, id)) };
+    return { json: toFileBatch(await storeFiles.cancelBatch(caller, store, id)) };
   },
 });
 
@@ -271,12 +268,12 @@ const listFileBatchFiles = defineOperation({
   summary: "List a batch's files",
   query: VectorStoreFileQuery,
   answer: pageAnswer("VectorStoreFileList", VectorStoreFileList, "files", fileExample),
-  handler: async ({ query, parameters }, { authenticated: caller }, { batches }: BatchNeeds) => {
+  handler: async ({ query, parameters }, { authenticated: caller }, { storeFiles }: Needs) => {
     const { vector_store_id: store = "", batch_id: id = "" } = parameters;
     const { filter: status, ...rest } = query;
     const page = toPageRequest(rest, storeFileLimits);
     return {
-      json: toPage(await batches.files(caller, store, id, page, status), toVectorStoreFile),
+      json: toPage(await storeFiles.batchFiles(caller, store, id, page, status), toVectorStoreFile),
     };
   },
 });

@@ -1,8 +1,7 @@
 /** Converts vector stores, their files, batches and searches between the wire and the domain. */
 import type { Static } from "@sinclair/typebox";
-import type { BatchView } from "../../../core/documents/file-batch-service.ts";
 import type { Chunking, FileCounts, StoreFile } from "../../../core/documents/records.ts";
-import type { AddedFile, FileText } from "../../../core/documents/store-file-service.ts";
+import type { AddedFile, BatchView, FileText } from "../../../core/documents/store-file-service.ts";
 import type { FoundInFile, StoreQuestion } from "../../../core/documents/store-search.ts";
 import type { NewStore, StoreView } from "../../../core/documents/vector-store-service.ts";
 import { given } from "../../../core/given.ts";

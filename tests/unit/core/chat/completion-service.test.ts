@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import {
   atMost,
-  CompletionService,
   type CompletionsRequest,
+  complete,
 } from "../../../../src/core/chat/completion-service.ts";
 import { merge } from "../../../../src/core/chat/merge.ts";
 import { NodeError } from "../../../../src/core/errors.ts";
@@ -21,19 +21,19 @@ const ask = (rest: Partial<CompletionsRequest> = {}): CompletionsRequest => ({
   ...rest,
 });
 
-function service(): { engine: ScriptedChatEngine; completions: CompletionService } {
+function service(): { engine: ScriptedChatEngine; models: ModelRegistry } {
   const engine = new ScriptedChatEngine();
   const models = new ModelRegistry([{ name: "chatty", type: "chat" }]);
   models.add(chatModel("chatty", engine));
-  return { engine, completions: new CompletionService(models) };
+  return { engine, models };
 }
 
 describe("completions", () => {
   test("fill in what the caller left open from the model's settings", async () => {
-    const { engine, completions } = service();
+    const { engine, models } = service();
     engine.script(finish);
     await Array.fromAsync(
-      completions.complete(ask({ sampling: { topK: 3 }, maxTokens: 4 }), options).events,
+      complete(models, ask({ sampling: { topK: 3 }, maxTokens: 4 }), options).events,
     );
     expect(engine.completions).toEqual([
       {
@@ -57,9 +57,10 @@ describe("completions", () => {
   });
 
   test("number the answers of the first prompt first, each with the next seed", async () => {
-    const { engine, completions } = service();
+    const { engine, models } = service();
     for (const text of ["a", "b", "c", "d"]) engine.script({ type: "text", text }, finish);
-    const answer = completions.complete(
+    const answer = complete(
+      models,
       ask({ prompts: ["Once", [1, 2]], choices: 2, seed: 5 }),
       options,
     );
@@ -81,14 +82,14 @@ describe("completions", () => {
     const fault = new NodeError("invalid_request", "The prompt names the token 9.", {
       subject: { part: "prompt" },
     });
-    const { engine, completions } = service();
+    const { engine, models } = service();
     engine.script(finish).script(fault).script(fault);
-    const several = completions.complete(ask({ prompts: ["Once", [9]] }), options);
+    const several = complete(models, ask({ prompts: ["Once", [9]] }), options);
     expect(await rejectionOf(Array.fromAsync(several.events))).toMatchObject({
       subject: { part: "prompt", at: 1 },
       message: "The prompt names the token 9.",
     });
-    const one = completions.complete(ask({ prompts: [[9]] }), options);
+    const one = complete(models, ask({ prompts: [[9]] }), options);
     expect(await rejectionOf(Array.fromAsync(one.events))).toBe(fault);
   });
 
@@ -98,12 +99,12 @@ describe("completions", () => {
   const scoring = { choices: 3, echo: true, topLogprobs: 0, seed: 5 };
 
   test("have a prompt scored once, however many answers begin with it", async () => {
-    const { engine, completions } = service();
+    const { engine, models } = service();
     for (const prompt of ["Once", "Twice"]) {
       engine.script(scored(prompt), scored(""), { type: "text", text: "a" }, finish);
       for (const text of ["b", "c"]) engine.script({ type: "text", text }, finish);
     }
-    const one = completions.complete(ask(scoring), options);
+    const one = complete(models, ask(scoring), options);
     const events = await Array.fromAsync(one.events);
     for (const [index, text] of ["a", "b", "c"].entries()) {
       expect(events.flatMap((event) => (event.index === index ? [event.value] : []))).toEqual([
@@ -118,24 +119,24 @@ describe("completions", () => {
       [false, 6],
       [false, 7],
     ]);
-    const several = completions.complete(ask({ ...scoring, prompts: ["Twice"] }), options);
+    const several = complete(models, ask({ ...scoring, prompts: ["Twice"] }), options);
     expect(await Array.fromAsync(several.events)).toHaveLength(12);
   });
 
   test("whose scored prompt fails end, the answers that wait for it too", async () => {
-    const { engine, completions } = service();
+    const { engine, models } = service();
     engine.script(scored("Once"), new Error("no"));
-    const { events } = completions.complete(ask(scoring), options);
+    const { events } = complete(models, ask(scoring), options);
     expect(await rejectionOf(Array.fromAsync(events))).toMatchObject({ message: "no" });
     expect(engine.completions).toHaveLength(1);
   });
 
   test("that nobody reads any more end while they wait for a scored prompt", async () => {
-    const { engine, completions } = service();
+    const { engine, models } = service();
     engine.script(scored("Once"), async (signal) => {
       await new Promise((resolve) => signal.addEventListener("abort", resolve));
     });
-    const { events } = completions.complete(ask(scoring), options);
+    const { events } = complete(models, ask(scoring), options);
     for await (const { value } of events) {
       expect(value).toEqual(scored("Once"));
       break;
@@ -144,11 +145,11 @@ describe("completions", () => {
   });
 
   test("run eight at a time", async () => {
-    const { engine, completions } = service();
+    const { engine, models } = service();
     const gate = Promise.withResolvers<void>();
     for (let answer = 0; answer < 20; answer++) engine.script(() => gate.promise, finish);
     const prompts = Array.from({ length: 20 }, (_, at) => `prompt ${at}`);
-    const events = Array.fromAsync(completions.complete(ask({ prompts }), options).events);
+    const events = Array.fromAsync(complete(models, ask({ prompts }), options).events);
     await waitFor("eight answers", () => engine.completions.length >= 8);
     expect(engine.completions).toHaveLength(8);
     gate.resolve();

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { EmbeddingService } from "../../../../src/core/embedding/embedding-service.ts";
+import { embedInputs } from "../../../../src/core/embedding/embedding-service.ts";
 import { ModelRegistry } from "../../../../src/core/models/model-registry.ts";
 import { ScriptedEmbeddingEngine } from "../../../support/scripted-engines.ts";
 import { embeddingModel } from "../../../support/test-models.ts";
@@ -8,10 +8,13 @@ function service() {
   const engine = new ScriptedEmbeddingEngine();
   const models = new ModelRegistry([{ name: "mapper", type: "embedding" }]);
   models.add(embeddingModel("mapper", engine));
-  const embeddings = new EmbeddingService(models);
   const embed = (...texts: string[]) =>
-    embeddings.embed({ model: "mapper", inputs: texts }, { signal: new AbortController().signal });
-  return { engine, embeddings, embed };
+    embedInputs(
+      models,
+      { model: "mapper", inputs: texts },
+      { signal: new AbortController().signal },
+    );
+  return { engine, models, embed };
 }
 
 const words = (count: number): string => Array.from({ length: count }, () => "word").join(" ");
@@ -33,11 +36,13 @@ describe("embeddings", () => {
 
 describe("a text that cannot be embedded", () => {
   test("has more token ids than the model takes, and is not even counted", async () => {
-    const { engine, embeddings } = service();
+    const { engine, models } = service();
     engine.countTokens = () => Promise.reject(new Error("It was counted"));
     const inputs = [[1], Array.from({ length: 9 }, () => 1)];
     const { signal } = new AbortController();
-    await expect(embeddings.embed({ model: "mapper", inputs }, { signal })).rejects.toMatchObject({
+    await expect(
+      embedInputs(models, { model: "mapper", inputs }, { signal }),
+    ).rejects.toMatchObject({
       kind: "context_length_exceeded",
       param: "input[1]",
     });
@@ -70,10 +75,10 @@ describe("a text that cannot be embedded", () => {
   });
 
   test("is meant for a model that the node does not have", async () => {
-    const { embeddings } = service();
+    const { models } = service();
     const { signal } = new AbortController();
     await expect(
-      embeddings.embed({ model: "nobody", inputs: ["a"] }, { signal }),
+      embedInputs(models, { model: "nobody", inputs: ["a"] }, { signal }),
     ).rejects.toMatchObject({
       kind: "model_not_found",
     });
