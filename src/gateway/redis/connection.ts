@@ -1,8 +1,7 @@
 /**
  * Connection to a Redis server, behind a circuit breaker. A command that fails or times out opens
  * the breaker: every command then fails at once, and the connection is retried in the background.
- * Bun's client has its own reconnect turned off: it loses subscriptions, and reports neither that
- * nor why it failed.
+ * Bun's client has its own reconnect turned off: it does not report why it failed.
  */
 import { createHash } from "node:crypto";
 import { RedisClient } from "bun";
@@ -19,11 +18,11 @@ export interface RedisOptions {
   timeoutMs: number;
 }
 
-export interface RedisWatcher {
+interface RedisWatcher {
   /** The connection is usable, for the first time or again. */
-  up(): void;
+  up?(): void;
   /** The connection was lost. */
-  down(reason: string): void;
+  down?(reason: string): void;
 }
 
 /** Facts about the server that matter to code that stores keys in it. */
@@ -81,7 +80,7 @@ export class RedisConnection implements Disposable {
   /** Connects, and retries in the background until it succeeds; returns after the first try. */
   async open(): Promise<void> {
     if (this.isUp || this.#isDisposed) return;
-    const client = this.newClient();
+    const client = this.#newClient();
     try {
       await within(this.#connectMs, client.send("EVAL", [probe, "1", this.name("probe")]));
       await within(this.#options.timeoutMs, client.send("PING", []));
@@ -98,18 +97,7 @@ export class RedisConnection implements Disposable {
     client.onclose = () => this.#lose(client, "it closed the connection");
     this.#client = client;
     this.#upSince = performance.now();
-    for (const watcher of this.#watchers) watcher.up();
-  }
-
-  /** A client that is not connected yet: its first command connects, or reports why it cannot. */
-  newClient(): RedisClient {
-    const { url, password } = this.#options;
-    const address = new URL(url);
-    if (password !== undefined) address.password = encodeURIComponent(password);
-    return new RedisClient(address.href, {
-      autoReconnect: false,
-      connectionTimeout: this.#connectMs,
-    });
+    for (const watcher of this.#watchers) watcher.up?.();
   }
 
   async call(command: string, ...args: readonly string[]): Promise<unknown> {
@@ -150,6 +138,17 @@ export class RedisConnection implements Disposable {
     client?.close();
   }
 
+  /** A client that is not connected yet: its first command connects, or reports why it cannot. */
+  #newClient(): RedisClient {
+    const { url, password } = this.#options;
+    const address = new URL(url);
+    if (password !== undefined) address.password = encodeURIComponent(password);
+    return new RedisClient(address.href, {
+      autoReconnect: false,
+      connectionTimeout: this.#connectMs,
+    });
+  }
+
   get #connectMs(): number {
     return Math.max(leastConnectMs, this.#options.timeoutMs * 4);
   }
@@ -161,7 +160,7 @@ export class RedisConnection implements Disposable {
     // Pending commands fail now, instead of each at its own timeout.
     client.close();
     if (performance.now() - this.#upSince > stableMs) this.#delayMs = backoffMs.first;
-    for (const watcher of this.#watchers) watcher.down(reason);
+    for (const watcher of this.#watchers) watcher.down?.(reason);
     this.#tryLater();
   }
 
@@ -215,7 +214,7 @@ const isUnknownScript = (error: unknown): boolean => reasonOf(error).startsWith(
 const lateTurnMs = 5;
 
 /** Rejects if `outcome` takes longer than `ms`. */
-export async function within<Value>(ms: number, outcome: Promise<Value>): Promise<Value> {
+async function within<Value>(ms: number, outcome: Promise<Value>): Promise<Value> {
   const late = Promise.withResolvers<never>();
   let timer = setTimeout(() => {
     timer = setTimeout(() => late.reject(new NoAnswer(ms)), lateTurnMs);

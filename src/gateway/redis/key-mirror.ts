@@ -2,12 +2,11 @@
  * In-memory copy of the shared API keys: requests are checked without a round trip, and a change on
  * any node arrives within a second. Keys that the server lost are restored from it.
  */
-import type { RedisClient } from "bun";
 import { NodeError } from "../../core/errors.ts";
 import type { ApiKey, KeyRing } from "../../core/limits/api-key.ts";
 import type { Log } from "../../core/log.ts";
 import { type KeyRecord, matchKey, toKey } from "../../store/keys/key-record.ts";
-import { type RedisConnection, within } from "./connection.ts";
+import type { RedisConnection } from "./connection.ts";
 import { type KeysState, RedisKeyStore } from "./key-store.ts";
 
 export interface KeyMirrorOptions {
@@ -17,29 +16,26 @@ export interface KeyMirrorOptions {
   log: Log;
 }
 
-/** How often to check for changes without a message: under half of the promised second. */
-const checkMs = 400;
+/** A change is known to every node after this and two round trips, within the promised second. */
+const checkMs = 250;
 
 export class KeyMirror implements KeyRing, Disposable {
   readonly #options: KeyMirrorOptions;
   readonly #store: RedisKeyStore;
-  readonly #changes: KeyChanges;
-  readonly #checking: ReturnType<typeof setInterval>;
+  readonly #timer: ReturnType<typeof setInterval>;
   /** Undefined until the first read. */
   #records: Map<string, KeyRecord> | undefined;
   #revoked = 0;
   #version: string | null = null;
-  #reading: Promise<void> | undefined;
-  #isStale = false;
-  #isChecked = false;
+  #reading: Promise<void> = Promise.resolve();
+  #isChecking = false;
 
   constructor(options: KeyMirrorOptions) {
     this.#options = options;
     const { connection } = options;
     this.#store = new RedisKeyStore(connection);
-    this.#changes = new KeyChanges(connection, this.#store.channel, () => void this.read());
-    connection.watch({ up: () => void this.read(), down: () => {} });
-    this.#checking = setInterval(() => void this.#check(), checkMs).unref();
+    connection.watch({ up: () => void this.read() });
+    this.#timer = setInterval(() => void this.#check(), checkMs).unref();
   }
 
   /** Whether the keys were read since the node started. */
@@ -73,27 +69,14 @@ export class KeyMirror implements KeyRing, Disposable {
     return record === undefined ? undefined : toKey(record);
   }
 
-  /** Updates the copy from the server, if it answers. Never rejects. */
+  /** Updates the copy from the server, if it answers; otherwise when it is back. */
   read(): Promise<void> {
-    this.#isStale = true;
-    this.#reading ??= this.#readWhileStale().finally(() => {
-      this.#reading = undefined;
-    });
+    this.#reading = this.#reading.then(() => this.#readOnce()).catch(unlessAway);
     return this.#reading;
   }
 
   [Symbol.dispose](): void {
-    clearInterval(this.#checking);
-    this.#changes[Symbol.dispose]();
-  }
-
-  async #readWhileStale(): Promise<void> {
-    while (this.#isStale) {
-      this.#isStale = false;
-      // If the server is away, the keys are read when it is back.
-      if (!(await isAnswered(this.#readOnce()))) return;
-    }
-    void this.#changes.listen();
+    clearInterval(this.#timer);
   }
 
   async #readOnce(): Promise<void> {
@@ -114,17 +97,16 @@ export class KeyMirror implements KeyRing, Disposable {
     this.#options.log.warn("Redis had lost keys; this node put them back", fields);
   }
 
-  /** Checks for changes that no message reported. */
   async #check(): Promise<void> {
-    if (this.#isChecked || !this.#options.connection.isUp) return;
-    this.#isChecked = true;
-    await isAnswered(
-      this.#store.state().then(async (state) => {
-        if (this.#isBehind(state)) await this.read();
-        else void this.#changes.listen();
-      }),
-    );
-    this.#isChecked = false;
+    if (this.#isChecking || !this.#options.connection.isUp) return;
+    this.#isChecking = true;
+    try {
+      if (this.#isBehind(await this.#store.state())) await this.read();
+    } catch (error) {
+      unlessAway(error);
+    } finally {
+      this.#isChecking = false;
+    }
   }
 
   #isBehind({ version, keys, revoked }: KeysState): boolean {
@@ -133,15 +115,9 @@ export class KeyMirror implements KeyRing, Disposable {
   }
 }
 
-/** Whether it succeeded; the connection reports why if not. */
-async function isAnswered(asking: Promise<void>): Promise<boolean> {
-  try {
-    await asking;
-    return true;
-  } catch (error) {
-    if (!(error instanceof NodeError)) throw error;
-    return false;
-  }
+/** The connection reports why the server does not answer. */
+function unlessAway(error: unknown): void {
+  if (!(error instanceof NodeError)) throw error;
 }
 
 const notKnownYet = (): NodeError =>
@@ -150,49 +126,3 @@ const notKnownYet = (): NodeError =>
     "The keys are in Redis, which could not be read since this node started. Try again in 2 s.",
     { retryAfterMs: 2000 },
   );
-
-const subscribeMs = 2000;
-
-/** Subscribes to changes of the shared keys. `#check` finds those whose message was missed. */
-export class KeyChanges implements Disposable {
-  readonly #connection: RedisConnection;
-  readonly #channel: string;
-  readonly #onChange: () => void;
-  /** A separate connection: a subscribed one accepts no other commands. */
-  #client: RedisClient | undefined;
-  #isDisposed = false;
-
-  constructor(connection: RedisConnection, channel: string, onChange: () => void) {
-    this.#connection = connection;
-    this.#channel = channel;
-    this.#onChange = onChange;
-    connection.watch({ up: () => {}, down: () => this.#drop() });
-  }
-
-  /** Subscribes if it is not subscribed. After a failure, the next call retries. */
-  async listen(): Promise<void> {
-    if (this.#client !== undefined || this.#isDisposed || !this.#connection.isUp) return;
-    const client = this.#connection.newClient();
-    this.#client = client;
-    client.onclose = () => this.#drop(client);
-    try {
-      await within(
-        subscribeMs,
-        client.subscribe(this.#channel, () => this.#onChange()),
-      );
-    } catch {
-      this.#drop(client);
-    }
-  }
-
-  [Symbol.dispose](): void {
-    this.#isDisposed = true;
-    this.#drop();
-  }
-
-  #drop(client = this.#client): void {
-    if (client === undefined || this.#client !== client) return;
-    this.#client = undefined;
-    client.close();
-  }
-}

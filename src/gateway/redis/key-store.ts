@@ -33,11 +33,6 @@ export class RedisKeyStore implements KeyStore {
     this.#connection = connection;
   }
 
-  /** Pub/sub channel that announces each change with the new version. */
-  get channel(): string {
-    return this.#connection.name("keys-changed");
-  }
-
   async list(): Promise<ApiKey[]> {
     const records = [...(await this.read()).values()];
     return records.sort((one, other) => one.created_at - other.created_at).map(toKey);
@@ -108,7 +103,7 @@ export class RedisKeyStore implements KeyStore {
     const connection = this.#connection;
     const names = ["keys", "key-names", "revoked-keys", "keys-version"];
     const keys = names.map((name) => connection.name(name));
-    return await script.run(connection, keys, [this.channel, ...args]);
+    return await script.run(connection, keys, args);
   }
 
   async #scan(name: string): Promise<Map<string, string>> {
@@ -136,9 +131,9 @@ export class RedisKeyStore implements KeyStore {
 
 const addition = new RedisScript(`
 local keys, names, revoked, version = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local channel, restored = ARGV[1], ARGV[2] == 'restored'
+local restored = ARGV[1] == 'restored'
 local added, changed, taken = 0, false, {}
-for at = 3, #ARGV, 4 do
+for at = 2, #ARGV, 4 do
   local id, name, stored, revokedAt = ARGV[at], ARGV[at + 1], ARGV[at + 2], ARGV[at + 3]
   local holder = redis.call('HGET', names, name)
   if holder and holder ~= id and not restored then
@@ -152,19 +147,17 @@ for at = 3, #ARGV, 4 do
     if revokedAt ~= '' and redis.call('HSETNX', revoked, id, revokedAt) == 1 then changed = true end
   end
 end
-if changed then redis.call('PUBLISH', channel, redis.call('INCR', version)) end
+if changed then redis.call('INCR', version) end
 return { added, taken }
 `);
 
 const revocation = new RedisScript(`
 local keys, names, revoked, version = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local channel, wanted, at = ARGV[1], ARGV[2], ARGV[3]
+local wanted, at = ARGV[1], ARGV[2]
 local id = wanted
 if redis.call('HEXISTS', keys, id) == 0 then id = redis.call('HGET', names, wanted) end
 if not id then return {} end
-if redis.call('HSETNX', revoked, id, at) == 1 then
-  redis.call('PUBLISH', channel, redis.call('INCR', version))
-end
+if redis.call('HSETNX', revoked, id, at) == 1 then redis.call('INCR', version) end
 return { id, redis.call('HGET', keys, id), redis.call('HGET', revoked, id) }
 `);
 

@@ -204,7 +204,7 @@ class HeldPlaces implements Disposable {
   constructor(connection: RedisConnection) {
     this.#connection = connection;
     this.#renewing = setInterval(() => this.#renew(), placeMs / 3).unref();
-    connection.watch({ up: () => this.#renew(), down: () => {} });
+    connection.watch({ up: () => this.#renew() });
   }
 
   /** New, unused names for places. */

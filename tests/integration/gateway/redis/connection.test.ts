@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { NodeError } from "../../../../src/core/errors.ts";
 import { RateLimiter } from "../../../../src/core/limits/rate-limiter.ts";
 import { RedisConnection, RedisScript } from "../../../../src/gateway/redis/connection.ts";
-import { KeyChanges, KeyMirror } from "../../../../src/gateway/redis/key-mirror.ts";
+import { KeyMirror } from "../../../../src/gateway/redis/key-mirror.ts";
 import { RedisKeyStore } from "../../../../src/gateway/redis/key-store.ts";
 import { RedisLimiter } from "../../../../src/gateway/redis/limiter.ts";
 import { freePort } from "../../../support/free-port.ts";
@@ -57,9 +57,6 @@ describe.skipIf(!hasRedis)("a connection to Redis", () => {
     await store.revoke("ada");
     await keys.read();
     expect(keys.find(text)?.revokedAt).toBeDefined();
-    using changes = new KeyChanges(connection, store.channel, () => {});
-    await changes.listen();
-    expect(await redis.ask("PUBSUB", "NUMSUB", store.channel)).not.toContain(0);
     await connection.facts();
     const own = new RateLimiter(() => performance.now());
     const options = { connection, own, whenAway: "serve", onAlone: () => {} } as const;
