@@ -48,7 +48,10 @@ const layers: Record<string, Layer> = {
     packages: ["node-llama-cpp", typebox, "bun:ffi", "node:*"],
   },
   runner: { imports: ["core", "subprocess", "engine/load-model.ts"], packages: ["node:*"] },
-  gateway: { imports: ["core", "client/event-stream.ts"], packages: ["node:*"] },
+  gateway: {
+    imports: ["core", "client/api-error.ts", "client/event-stream.ts", "client/json-fields.ts"],
+    packages: ["node:*"],
+  },
   "gateway/redis": { imports: ["core", "store/keys"], packages: ["bun", typebox, "node:crypto"] },
   store: {
     imports: ["core"],

@@ -1,7 +1,7 @@
 /**
  * The typed API client, for the command line and the page. It runs in a browser too, so it imports
- * only the server's wire types. Answers are not validated; to call servers other than a node,
- * check them with `tolerant-answers.ts`.
+ * only the server's wire types. Answers are not validated; those of servers other than a node are
+ * read with `json-fields.ts`.
  */
 import { ApiError, statusError } from "./api-error.ts";
 import { readChunks } from "./event-stream.ts";
@@ -30,7 +30,7 @@ export interface RequestOptions {
 
 interface AnyRequestOptions extends RequestOptions {
   /** Default: POST with a body, otherwise GET. */
-  method?: "GET" | "POST" | "DELETE";
+  method?: "DELETE";
   body?: object;
   /** In addition to the key and the content type. */
   headers?: Readonly<Record<string, string>>;
@@ -57,15 +57,15 @@ export class ApiClient {
   }
 
   async models(options?: RequestOptions): Promise<ModelList> {
-    return await json(await this.request("/models", options));
+    return await this.ask("/models", options);
   }
 
   async info(options?: RequestOptions): Promise<NodeInfo> {
-    return await json(await this.request("/info", options));
+    return await this.ask("/info", options);
   }
 
   async retrieve(body: Fields<RetrieveRequest>, options?: RequestOptions): Promise<RetrieveResult> {
-    return await json(await this.request("/retrieve", { ...options, body }));
+    return await this.ask("/retrieve", { ...options, body });
   }
 
   /** Resolves when the response begins; the chunks end at `[DONE]`. */
@@ -98,6 +98,11 @@ export class ApiClient {
   /** Readiness and metrics are not under `/v1`. */
   get #root(): string {
     return this.#baseUrl.replace(/\/v1$/, "");
+  }
+
+  /** The JSON that any operation of the API answers with. */
+  async ask<Answer>(path: string, options?: AnyRequestOptions): Promise<Answer> {
+    return await json(await this.request(path, options));
   }
 
   /** Calls any operation of the API; throws if the status is not 2xx. */

@@ -1,5 +1,5 @@
 /** The client's error: why a request has no answer, or why its answer ended early. */
-import type { ErrorAnswer } from "./wire.ts";
+import { isObject, listAt, objectAt, textAt } from "./json-fields.ts";
 
 type ApiErrorKind =
   /** No response: nothing listens there, or the network is down. */
@@ -16,7 +16,7 @@ type ApiErrorKind =
 interface ApiErrorDetails {
   /** The response, for its status and headers such as `retry-after`. */
   response?: Pick<Response, "status" | "headers">;
-  sent?: SentError;
+  sent?: SentError | undefined;
   cause?: unknown;
 }
 
@@ -45,28 +45,49 @@ export class ApiError extends Error {
   }
 }
 
-/** The error object in a response body; other servers may send only a part. */
-type SentError = Pick<ErrorAnswer["error"], "message"> &
-  Partial<Pick<ErrorAnswer["error"], "code" | "param">>;
+/** An error in a body or an event of a stream. Each kind of server has its own format. */
+export interface SentError {
+  message: string;
+  /** The machine-readable reason: `queue_full`. */
+  code: string | undefined;
+  /** The invalid field, by the server's name. */
+  param: string | undefined;
+  /** Its `code` and `type`, if they are strings. */
+  words: readonly string[];
+  /** Its `code`, if that is a status: in a stream there is no other. */
+  status: number | undefined;
+}
 
-/** The error in a body or a stream frame, if there is one. */
+/** Undefined if the body contains no error. */
 export function sentError(body: unknown): SentError | undefined {
   if (!isObject(body)) return undefined;
-  const { error } = body;
-  // Some servers send a plain string.
-  if (typeof error === "string") return { message: error };
-  if (!isObject(error) || typeof error.message !== "string") return undefined;
-  const { message, code, param } = error;
-  return { message, code: textOrNull(code), param: textOrNull(param) };
+  // OpenAI, vLLM and llama-server have `error`; TEI and older vLLM send its fields directly.
+  const error = objectAt(body, "error") ?? body;
+  // FastAPI's format: a text, or a list with the place of each fault.
+  const [fault] = listAt(body, "detail");
+  const message =
+    textAt(error, "message") ??
+    textAt(body, "error") ??
+    textAt(body, "detail") ??
+    textAt(fault, "msg");
+  if (message === undefined) return undefined;
+  const { code } = error;
+  const place = listAt(fault, "loc").filter((part) => part !== "body");
+  return {
+    message,
+    code: textAt(error, "code"),
+    param: textAt(error, "param") ?? fieldNamedIn(message) ?? (place.join(".") || undefined),
+    words: [code, error.type, error.error_type].filter((word) => typeof word === "string"),
+    status: typeof code === "number" && code >= 400 && code < 600 ? code : undefined,
+  };
 }
+
+/** llama-server sends no `param`, but names the field in its message. */
+const fieldNamedIn = (message: string): string | undefined =>
+  /^(?:Field|field|Invalid type for) ['"]([\w.]+)['"]/.exec(message)?.[1];
 
 export async function statusError(response: Response): Promise<ApiError> {
   const sent = await response.json().then(sentError, () => undefined);
   const message = `The server answered with status ${response.status}.`;
-  return new ApiError("status", message, { response, ...(sent === undefined ? {} : { sent }) });
+  return new ApiError("status", message, { response, sent });
 }
-
-const isObject = (value: unknown): value is Record<string, unknown> =>
-  typeof value === "object" && value !== null;
-
-const textOrNull = (value: unknown): string | null => (typeof value === "string" ? value : null);

@@ -1,5 +1,5 @@
 /** Client for files and vector stores. A vector store is a collection. */
-import { type ApiClient, json, type RequestOptions } from "./api-client.ts";
+import type { ApiClient, RequestOptions } from "./api-client.ts";
 import type { FileObject, ListPage, PassagePage, VectorStore, VectorStoreFile } from "./wire.ts";
 
 interface PageOptions extends RequestOptions {
@@ -8,7 +8,7 @@ interface PageOptions extends RequestOptions {
   after?: string | undefined;
 }
 
-export interface PassageOptions extends RequestOptions {
+interface PassageOptions extends RequestOptions {
   /** The position of the first passage. */
   from: number;
   limit: number;
@@ -28,68 +28,50 @@ export class DocumentsClient {
     return Number.isFinite(bytes) ? bytes : undefined;
   }
 
-  async deleteFile(file: string, options?: RequestOptions): Promise<void> {
-    await this.#api.request(`/files/${encodeURIComponent(file)}`, {
-      ...options,
-      method: "DELETE",
-    });
+  deleteFile(file: string, options?: RequestOptions): Promise<void> {
+    return this.#delete(`/files/${encodeURIComponent(file)}`, options);
   }
 
-  async stores({ limit, after, ...options }: PageOptions): Promise<ListPage<VectorStore>> {
-    return await json(
-      await this.#api.request(`/vector_stores?${pageQuery({ limit, after })}`, options),
-    );
+  stores(page: PageOptions): Promise<ListPage<VectorStore>> {
+    return this.#api.ask(`/vector_stores?${pageQuery(page)}`, page);
   }
 
-  async store(store: string, options?: RequestOptions): Promise<VectorStore> {
-    return await json(await this.#api.request(pathOf(store), options));
+  createStore(name: string): Promise<VectorStore> {
+    return this.#api.ask("/vector_stores", { body: { name } });
   }
 
-  async createStore(name: string, options?: RequestOptions): Promise<VectorStore> {
-    return await json(await this.#api.request("/vector_stores", { ...options, body: { name } }));
+  renameStore(store: string, name: string): Promise<VectorStore> {
+    return this.#api.ask(pathOf(store), { body: { name } });
   }
 
-  async renameStore(store: string, name: string, options?: RequestOptions): Promise<VectorStore> {
-    return await json(await this.#api.request(pathOf(store), { ...options, body: { name } }));
-  }
-
-  async deleteStore(store: string, options?: RequestOptions): Promise<void> {
-    await this.#api.request(pathOf(store), { ...options, method: "DELETE" });
+  deleteStore(store: string, options?: RequestOptions): Promise<void> {
+    return this.#delete(pathOf(store), options);
   }
 
   /** Newest first. */
-  async storeFiles(
-    store: string,
-    { limit, after, ...options }: PageOptions,
-  ): Promise<ListPage<VectorStoreFile>> {
-    const path = `${pathOf(store)}/files?${pageQuery({ limit, after })}`;
-    return await json(await this.#api.request(path, options));
+  storeFiles(store: string, page: PageOptions): Promise<ListPage<VectorStoreFile>> {
+    return this.#api.ask(`${pathOf(store)}/files?${pageQuery(page)}`, page);
   }
 
-  async storeFile(store: string, file: string, options?: RequestOptions): Promise<VectorStoreFile> {
-    return await json(await this.#api.request(pathOf(store, file), options));
-  }
-
-  async addFile(
+  addFile(
     store: string,
     { id }: Pick<FileObject, "id">,
     options?: RequestOptions,
   ): Promise<VectorStoreFile> {
-    const body = { file_id: id };
-    return await json(await this.#api.request(`${pathOf(store)}/files`, { ...options, body }));
+    return this.#api.ask(`${pathOf(store)}/files`, { ...options, body: { file_id: id } });
   }
 
-  async removeFile(store: string, file: string, options?: RequestOptions): Promise<void> {
-    await this.#api.request(pathOf(store, file), { ...options, method: "DELETE" });
+  removeFile(store: string, file: string, options?: RequestOptions): Promise<void> {
+    return this.#delete(pathOf(store, file), options);
   }
 
-  async passages(
-    store: string,
-    file: string,
-    { from, limit, ...options }: PassageOptions,
-  ): Promise<PassagePage> {
-    const path = `${pathOf(store, file)}/content?limit=${limit}&page=${from}`;
-    return await json(await this.#api.request(path, options));
+  passages(store: string, file: string, page: PassageOptions): Promise<PassagePage> {
+    const { from, limit } = page;
+    return this.#api.ask(`${pathOf(store, file)}/content?limit=${limit}&page=${from}`, page);
+  }
+
+  async #delete(path: string, options?: RequestOptions): Promise<void> {
+    await this.#api.request(path, { ...options, method: "DELETE" });
   }
 }
 
@@ -98,7 +80,7 @@ function pathOf(store: string, file?: string): string {
   return file === undefined ? path : `${path}/files/${encodeURIComponent(file)}`;
 }
 
-function pageQuery({ limit, after }: Pick<PageOptions, "limit" | "after">): string {
+function pageQuery({ limit, after }: PageOptions): string {
   const cursor = after === undefined ? "" : `&after=${encodeURIComponent(after)}`;
   return `limit=${limit}${cursor}`;
 }

@@ -1,6 +1,7 @@
 /** Parses server-sent events of the OpenAI API, for this client and the gateway. */
 import { createParser } from "eventsource-parser";
 import { ApiError, sentError } from "./api-error.ts";
+import { isObject } from "./json-fields.ts";
 import type { ChatCompletionChunk } from "./wire.ts";
 
 export const endOfStream = "[DONE]";
@@ -30,7 +31,7 @@ export async function* readChunks(
     for (const data of events) {
       if (data === endOfStream) return;
       const chunk = parse(data);
-      const sent = sentError(chunk);
+      const sent = isObject(chunk) && "error" in chunk ? sentError(chunk) : undefined;
       if (sent !== undefined) throw new ApiError("stream_error", sent.message, { sent });
       yield chunk;
     }

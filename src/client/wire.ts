@@ -11,7 +11,6 @@ export type { FileObject } from "../server/operations/files/schema.ts";
 export type { ModelList, NodeInfo, Readiness } from "../server/operations/node/schema.ts";
 export type { RetrieveRequest, RetrieveResult } from "../server/operations/retrieve/schema.ts";
 export type { VectorStore, VectorStoreFile } from "../server/operations/vector-stores/schema.ts";
-export type { ErrorAnswer } from "../server/wire/fields.ts";
 
 export interface ListPage<Item> {
   data: Item[];

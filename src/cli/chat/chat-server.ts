@@ -2,14 +2,7 @@
 import { ApiClient, type ChatRequest } from "../../client/api-client.ts";
 import { ApiError } from "../../client/api-error.ts";
 import { readChunks } from "../../client/event-stream.ts";
-import {
-  readChunk,
-  readCompletion,
-  readModelList,
-  readNodeInfo,
-  readRetrieveResult,
-  type TolerantDelta,
-} from "../../client/tolerant-answers.ts";
+import { isObject, listAt, numberAt, objectAt, textAt } from "../../client/json-fields.ts";
 import { NodeError } from "../../core/errors.ts";
 import { baseUrlOf, toNodeError } from "../remote-server.ts";
 
@@ -23,7 +16,7 @@ export interface FoundPassage {
   source: string;
   score: number;
   /** Document and heading, if the server reports them. */
-  place?: string;
+  place: string;
 }
 
 export class ChatServer {
@@ -44,9 +37,9 @@ export class ChatServer {
 
   /** The chat models of a node; all models of another server, which does not report types. */
   async chatModels(signal: AbortSignal): Promise<string[]> {
-    const { data } = await this.#read(this.#client.models({ signal }), readModelList, "/models");
+    const data = await this.#list(this.#client.models({ signal }), "data", "/models");
     const types = await this.#modelTypes(signal);
-    const names = data.map(({ id }) => id);
+    const names = data.flatMap((model) => textAt(model, "id") ?? []);
     return types === undefined
       ? names
       : names.filter((name) => (types.get(name) ?? "chat") === "chat");
@@ -91,10 +84,14 @@ export class ChatServer {
       include_metadata: true,
     };
     const result = this.#client.retrieve(request, { signal });
-    const { points } = await this.#read(result, readRetrieveResult, "/retrieve");
-    return points.map(({ source, score, metadata }) => {
-      const place = [metadata?.document, metadata?.heading].filter(Boolean).join(": ");
-      return { source, score, ...(place === "" ? {} : { place }) };
+    return (await this.#list(result, "points", "/retrieve")).map((point) => {
+      const metadata = objectAt(point, "metadata");
+      const place = [textAt(metadata, "document"), textAt(metadata, "heading")];
+      return {
+        source: textAt(point, "source") ?? "",
+        score: numberAt(point, "score") ?? 0,
+        place: place.filter(Boolean).join(": "),
+      };
     });
   }
 
@@ -102,22 +99,18 @@ export class ChatServer {
   async #modelTypes(signal: AbortSignal): Promise<Map<string, string> | undefined> {
     try {
       const limited = AbortSignal.any([signal, AbortSignal.timeout(infoTimeoutMs)]);
-      const info = readNodeInfo(await this.#client.info({ signal: limited }));
-      return info && new Map(info.models.map(({ name, type }) => [name, type]));
+      const { models } = await this.#client.info({ signal: limited });
+      return new Map(models.map(({ name, type }) => [name, type]));
     } catch {
       signal.throwIfAborted();
       return undefined;
     }
   }
 
-  /** A validated answer. */
-  async #read<Answer>(
-    asked: Promise<unknown>,
-    read: (answer: unknown) => Answer | undefined,
-    path: string,
-  ): Promise<Answer> {
-    const answer = read(await this.#asked(asked.catch(withoutJson)));
-    if (answer !== undefined) return answer;
+  /** The list in an answer of any server. */
+  async #list(asked: Promise<unknown>, field: string, path: string): Promise<readonly unknown[]> {
+    const answer = await this.#asked(asked.catch(withoutJson));
+    if (isObject(answer) && Array.isArray(answer[field])) return answer[field];
     throw new NodeError(
       "unavailable",
       `What ${this.#baseUrl}${path} answers is not of the OpenAI API. Check the address; most end in /v1.`,
@@ -160,9 +153,9 @@ export async function* answerPieces(
   try {
     for await (const sent of readChunks(body, signal)) {
       // Some servers also send chunks of their own.
-      for (const { delta, finish_reason: reason } of readChunk(sent)?.choices ?? []) {
-        if (delta !== undefined) yield* piecesOf(delta);
-        isFinished ||= typeof reason === "string";
+      for (const choice of listAt(sent, "choices")) {
+        yield* piecesOf(objectAt(choice, "delta"));
+        isFinished ||= textAt(choice, "finish_reason") !== undefined;
       }
     }
   } catch (error) {
@@ -175,15 +168,17 @@ export async function* answerPieces(
 
 /** The pieces of a whole answer, from a server that does not stream. */
 function* wholeAnswer(body: unknown): Generator<AnswerPiece> {
-  const completion = readCompletion(body);
-  if (completion === undefined) throw failed("the server sent something else");
-  for (const { message } of completion.choices) yield* piecesOf(message);
+  const choices = listAt(body, "choices");
+  if (choices.length === 0) throw failed("the server sent something else");
+  for (const choice of choices) yield* piecesOf(objectAt(choice, "message"));
 }
 
-function* piecesOf(delta: TolerantDelta): Generator<AnswerPiece> {
-  const thought = delta.reasoning_content ?? delta.reasoning;
+function* piecesOf(delta: unknown): Generator<AnswerPiece> {
+  // Some servers send `reasoning` instead of `reasoning_content`.
+  const thought = textAt(delta, "reasoning_content") ?? textAt(delta, "reasoning");
+  const content = textAt(delta, "content");
   if (thought) yield { type: "thought", text: thought };
-  if (delta.content) yield { type: "text", text: delta.content };
+  if (content) yield { type: "text", text: content };
 }
 
 /** Follows a colon, so that only the server's own words begin with a capital letter. */

@@ -112,7 +112,7 @@ async function retrieve(question: string, { server, shell, style, signal }: Chat
   const passages = await server.retrieve(question, signal);
   if (passages.length === 0) shell.print("No passage fits well enough.\n");
   for (const { score, place, source } of passages) {
-    const where = style.faint(printableName(place ?? ""));
+    const where = style.faint(printableName(place));
     shell.paint(`${style.strong(score.toFixed(3))} ${where}
 ${printable(source)}
 

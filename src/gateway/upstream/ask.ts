@@ -1,4 +1,6 @@
 /** Sends a request to a replica; separates faults of the request, the node and the server. */
+
+import { parseJson } from "../../client/json-fields.ts";
 import { NodeError } from "../../core/errors.ts";
 import { given } from "../../core/given.ts";
 import type { Log } from "../../core/log.ts";
@@ -9,7 +11,6 @@ import {
   type Replicas,
 } from "../replicas/replica.ts";
 import { ConnectionFailure, exchange, readText, type UpstreamResponse } from "./http-exchange.ts";
-import { parseJson } from "./json-fields.ts";
 import { type Refused, toRefusal } from "./refusal.ts";
 
 export interface Question {

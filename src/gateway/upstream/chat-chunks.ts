@@ -1,4 +1,6 @@
 /** Converts the chunks of a streamed completion into generation events. */
+
+import { countAt, listAt, numberAt, objectAt, textAt } from "../../client/json-fields.ts";
 import { given } from "../../core/given.ts";
 import type {
   Finish,
@@ -8,7 +10,6 @@ import type {
   TokenLogprobs,
   TokenUsage,
 } from "../../core/ports/chat-engine.ts";
-import { countAt, listAt, numberAt, objectAt, textAt } from "./json-fields.ts";
 
 /** An invalid chunk, or more than was asked for. */
 export class BadChunk extends Error {

@@ -1,5 +1,7 @@
 /** Streamed answer of an upstream server: read as the caller pulls, cancelled with the caller. */
+import { sentError } from "../../client/api-error.ts";
 import { endOfStream, eventData } from "../../client/event-stream.ts";
+import { isObject, parseJson } from "../../client/json-fields.ts";
 import { NodeError } from "../../core/errors.ts";
 import type { GenerationEvent } from "../../core/ports/chat-engine.ts";
 import type { ReplicaLease } from "../replicas/replica.ts";
@@ -14,8 +16,7 @@ import {
 } from "./ask.ts";
 import { BadChunk, ChatChunks, type MostTokens } from "./chat-chunks.ts";
 import { ConnectionFailure, type UpstreamResponse } from "./http-exchange.ts";
-import { isObject, parseJson } from "./json-fields.ts";
-import { type Refused, sentError, statusOf, toRefusal } from "./refusal.ts";
+import { type Refused, statusOf, toRefusal } from "./refusal.ts";
 
 export interface AskedAnswer {
   /** The field that holds the texts, for errors about their length. */

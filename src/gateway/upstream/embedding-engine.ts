@@ -1,4 +1,6 @@
 /** Embeddings from an upstream model, over the OpenAI API. */
+
+import { countAt, isObject, listAt, objectAt } from "../../client/json-fields.ts";
 import { toUnitLength } from "../../core/embedding/embedding-service.ts";
 import { NodeError } from "../../core/errors.ts";
 import type {
@@ -10,7 +12,6 @@ import type {
 import type { Tokenizer } from "../../core/ports/tokenizer.ts";
 import { askJson, garbage, type Upstream } from "./ask.ts";
 import { inBatches } from "./batches.ts";
-import { countAt, isObject, listAt, objectAt } from "./json-fields.ts";
 import { mostBytesPerToken, TokenEstimate } from "./token-estimate.ts";
 import type { TextCounter } from "./tokenizer.ts";
 

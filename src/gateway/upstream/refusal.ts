@@ -1,4 +1,6 @@
 /** Translates error responses of upstream servers into errors for the caller. */
+
+import { type SentError, sentError } from "../../client/api-error.ts";
 import {
   type ErrorKind,
   NodeError,
@@ -6,7 +8,6 @@ import {
   type Subject,
 } from "../../core/errors.ts";
 import { given } from "../../core/given.ts";
-import { isObject, listAt, objectAt, textAt } from "./json-fields.ts";
 
 export interface AnsweredStatus {
   status: number;
@@ -158,52 +159,6 @@ function toMilliseconds(text: string | undefined): number | undefined {
 }
 
 const longestRetryMs = 60 * 60 * 1000;
-
-/** An error in a body. Each kind of server has its own format. */
-export interface SentError {
-  message: string;
-  /** The invalid field, by the server's name. */
-  param?: string;
-  /** Its `code` and `type`, if they are strings. */
-  words: readonly string[];
-  /** Its `code`, if that is a status: in a stream there is no other. */
-  status?: number;
-}
-
-/** Undefined if the body contains no error. */
-export function sentError(body: unknown): SentError | undefined {
-  if (!isObject(body)) return undefined;
-  // OpenAI, vLLM and llama-server have `error`; TEI and older vLLM send its fields directly.
-  const error = objectAt(body, "error") ?? body;
-  const message = textAt(error, "message") ?? textAt(body, "error") ?? detailOf(body);
-  if (message === undefined) return undefined;
-  const { code } = error;
-  const words = [code, error.type, error.error_type].filter((word) => typeof word === "string");
-  return {
-    message,
-    words,
-    ...given({
-      param: textAt(error, "param") ?? fieldNamedIn(message) ?? locationOf(body),
-      status: typeof code === "number" && code >= 400 && code < 600 ? code : undefined,
-    }),
-  };
-}
-
-/** FastAPI's format. */
-function detailOf(body: unknown): string | undefined {
-  const [first] = listAt(body, "detail");
-  return textAt(body, "detail") ?? textAt(first, "msg");
-}
-
-function locationOf(body: unknown): string | undefined {
-  const [first] = listAt(body, "detail");
-  const place = listAt(first, "loc").filter((part) => part !== "body");
-  return place.length === 0 ? undefined : place.join(".");
-}
-
-/** llama-server sends no `param`, but names the field in its message. */
-const fieldNamedIn = (message: string): string | undefined =>
-  /^(?:Field|field|Invalid type for) ['"]([\w.]+)['"]/.exec(message)?.[1];
 
 /** The status of an error in a stream, which is identified by a code or type. */
 export function statusOf(sent: SentError | undefined): number {

@@ -1,10 +1,11 @@
 /** Identifies an upstream server: its kind, its models, its limits and its sampling options. */
+
+import { countAt, listAt, objectAt, parseJson, textAt } from "../../client/json-fields.ts";
 import { given } from "../../core/given.ts";
 import type { Sampling } from "../../core/ports/chat-engine.ts";
 import type { Probe } from "../replicas/replica-set.ts";
 import { rootOf } from "./ask.ts";
 import { ConnectionFailure, exchange, readText } from "./http-exchange.ts";
-import { countAt, listAt, objectAt, parseJson, textAt } from "./json-fields.ts";
 import { toRefusal } from "./refusal.ts";
 
 export interface ServerFacts {

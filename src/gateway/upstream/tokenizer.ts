@@ -1,4 +1,6 @@
 /** Tokenizes and counts tokens on the upstream server, with each kind of server's own endpoints. */
+
+import { countAt, isObject, listAt, textAt } from "../../client/json-fields.ts";
 import { NodeError } from "../../core/errors.ts";
 import { given } from "../../core/given.ts";
 import type { ChatMessage, Tool } from "../../core/ports/chat-engine.ts";
@@ -6,7 +8,6 @@ import type { TokenizedText, Tokenizer, TokenizerInput } from "../../core/ports/
 import { askJson, garbage, type Upstream } from "./ask.ts";
 import { inBatches } from "./batches.ts";
 import { toWireTools, withMessages } from "./chat-request.ts";
-import { countAt, isObject, listAt, textAt } from "./json-fields.ts";
 import type { ServerKind } from "./server-facts.ts";
 import { mostBytesPerToken } from "./token-estimate.ts";
 
