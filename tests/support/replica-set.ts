@@ -25,7 +25,6 @@ export function testReplicas(urls: readonly string[], options: Partial<ReplicaSe
   const { log, lines } = recordingLog();
   const set = new ReplicaSet({
     model: "llama",
-    named: "the model 'llama'",
     urls,
     clock,
     random: () => 1,

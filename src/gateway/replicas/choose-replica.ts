@@ -37,8 +37,7 @@ export function chooseMember(
   const bound = loadBound(open);
   const chosen =
     order.find((member) => open.includes(member) && member.inFlight < bound) ?? leastBad(left);
-  if (chosen === first) placements.forget(prefix);
-  else if (chosen !== undefined) placements.set(prefix, chosen.url);
+  if (chosen !== undefined) placements.set(prefix, chosen === first ? undefined : chosen.url);
   return chosen;
 }
 
@@ -91,9 +90,6 @@ const weightBytes = 6;
 const weightOf = (key: string, url: string): number =>
   createHash("sha256").update(key).update("\n").update(url).digest().readUIntBE(0, weightBytes);
 
-/** Each takes about 200 bytes. */
-const defaultMost = 10_000;
-
 /**
  * Remembers prompts that did not go to their first choice. A conversation that moved because its
  * replica was busy is cached at the other one, so its next turn goes there too.
@@ -103,12 +99,9 @@ export class Placements {
   /** Least recently used first. */
   readonly #urls = new Map<string, string>();
 
-  constructor(most = defaultMost) {
+  /** Each takes about 200 bytes. */
+  constructor(most = 10_000) {
     this.#most = most;
-  }
-
-  get size(): number {
-    return this.#urls.size;
   }
 
   /** Where the prompt went last; undefined if to its first choice, or not known. */
@@ -116,17 +109,11 @@ export class Placements {
     return this.#urls.get(prefix);
   }
 
-  /** Records that the prompt did not go to its first choice. */
-  set(prefix: string, url: string): void {
+  /** `url`: where the prompt went; undefined if to its first choice. */
+  set(prefix: string, url: string | undefined): void {
     this.#urls.delete(prefix);
-    this.#urls.set(prefix, url);
-    if (this.#urls.size <= this.#most) return;
-    const [oldest] = this.#urls.keys();
-    if (oldest !== undefined) this.#urls.delete(oldest);
-  }
-
-  /** Records that the prompt went to its first choice. */
-  forget(prefix: string): void {
-    this.#urls.delete(prefix);
+    if (url !== undefined) this.#urls.set(prefix, url);
+    const [oldest = prefix] = this.#urls.keys();
+    if (this.#urls.size > this.#most) this.#urls.delete(oldest);
   }
 }

@@ -1,10 +1,9 @@
 /** One replica of a set: its load, its health and the leases on it. */
-import type { Circuit } from "./circuit.ts";
+
+import type { ReplicaState } from "../../core/ports/telemetry.ts";
 import type { ReplicaLease } from "./replica.ts";
 
-export interface MemberOptions {
-  circuit: Circuit;
-  now: () => number;
+interface MemberOptions extends CircuitOptions {
   /** Returns the next number in a count of the leases of all members. */
   nextLease: () => number;
   /** A request failed. `pauseMs`: the pause that follows, if this began a new outage. */
@@ -26,26 +25,19 @@ export class Member {
   readonly url: string;
   readonly circuit: Circuit;
   readonly #options: MemberOptions;
-  #inFlight = 0;
+  /** Requests in progress. */
+  inFlight = 0;
+  /** The number of its last lease; the lowest belongs to the least recently used member. */
+  lastLease = 0;
   #trials = 0;
   #sparedUntil = 0;
   /** The distinct requests in a row that got a server error. */
   readonly #faults = new Set<unknown>();
-  #lastLease = 0;
 
   constructor(url: string, options: MemberOptions) {
     this.url = url;
-    this.circuit = options.circuit;
+    this.circuit = new Circuit(options);
     this.#options = options;
-  }
-
-  get inFlight(): number {
-    return this.#inFlight;
-  }
-
-  /** The number of its last lease; the lowest belongs to the least recently used member. */
-  get lastLease(): number {
-    return this.#lastLease;
   }
 
   /** Whether a request in progress is testing whether it is up again. */
@@ -71,8 +63,8 @@ export class Member {
     const outages = circuit.outages;
     let isTrial = circuit.state !== "up";
     let isHeld = true;
-    this.#inFlight++;
-    this.#lastLease = this.#options.nextLease();
+    this.inFlight++;
+    this.lastLease = this.#options.nextLease();
     if (isTrial) this.#trials++;
     const endTrial = (): void => {
       if (isTrial) this.#trials--;
@@ -105,7 +97,7 @@ export class Member {
       },
       [Symbol.dispose]: () => {
         endTrial();
-        if (isHeld) this.#inFlight--;
+        if (isHeld) this.inFlight--;
         isHeld = false;
       },
     };
@@ -118,5 +110,90 @@ export class Member {
     const [oldest] = this.#faults;
     if (this.#faults.size > rememberedFaults) this.#faults.delete(oldest);
     return isNew;
+  }
+}
+
+export interface Backoff {
+  /** The pause after a first failure. */
+  firstPauseMs: number;
+  /** The pause doubles up to this. */
+  longestPauseMs: number;
+}
+
+export const defaultBackoff: Backoff = { firstPauseMs: 1000, longestPauseMs: 30_000 };
+
+/** After this long up, the next failure starts a new series. */
+const steadyMs = 10_000;
+/** Fewer failures in a row may be an accident. */
+const shutAfter = 3;
+
+interface CircuitOptions {
+  now: () => number;
+  /** From 0 to 1, for the jitter. */
+  random: () => number;
+  backoff: Backoff;
+  /** The initial state: `trial` for a replica that is added while others are up. */
+  state: "up" | "trial";
+}
+
+/**
+ * The circuit breaker of one replica. `up`: it gets its share of requests. `out`: after a failure
+ * it gets none, for a pause that grows with every failure in a row. `trial`: then one request at a
+ * time shows whether it is up again.
+ */
+export class Circuit {
+  state: ReplicaState;
+  /** Failures in a row. */
+  failures = 0;
+  /** Number of outages; distinguishes requests sent before one from those sent after it. */
+  outages = 0;
+  readonly #options: CircuitOptions;
+  #upSince: number;
+  #dueAt = 0;
+
+  constructor(options: CircuitOptions) {
+    this.#options = options;
+    this.state = options.state;
+    this.#upSince = options.now();
+  }
+
+  /** Whether it failed so often that only one request at a time may try it. */
+  get isShut(): boolean {
+    return this.state === "out" && this.failures >= shutAfter;
+  }
+
+  /** What is left of the pause. */
+  get remainingMs(): number {
+    return this.state === "out" ? Math.max(0, this.#dueAt - this.#options.now()) : 0;
+  }
+
+  succeeded(): void {
+    if (this.state === "up") return;
+    this.state = "up";
+    this.#upSince = this.#options.now();
+  }
+
+  /**
+   * Records that a request or a probe failed. Returns the pause that follows, or undefined if the
+   * outage was counted already: a server that exits breaks off all its answers at once, which is
+   * one failure and not many.
+   */
+  failed(outagesAtStart: number): number | undefined {
+    if (outagesAtStart < this.outages) return undefined;
+    const { now, random, backoff } = this.#options;
+    if (this.state === "up" && now() - this.#upSince > steadyMs) this.failures = 0;
+    const pause = Math.min(backoff.longestPauseMs, backoff.firstPauseMs * 2 ** this.failures);
+    // Half of it is random, so that several nodes do not retry at the same moment.
+    const jittered = pause * (0.5 + random() / 2);
+    this.failures++;
+    this.outages++;
+    this.state = "out";
+    this.#dueAt = now() + jittered;
+    return jittered;
+  }
+
+  /** The pause is over, and the probe succeeded. */
+  tryAgain(): void {
+    if (this.state === "out") this.state = "trial";
   }
 }

@@ -3,8 +3,7 @@ import { NodeError, reasonOf } from "../../core/errors.ts";
 import type { Log } from "../../core/log.ts";
 import type { ReplicaEvent, ReplicaStatus } from "../../core/ports/telemetry.ts";
 import { chooseMember, Placements } from "./choose-replica.ts";
-import { type Backoff, Circuit, defaultBackoff } from "./circuit.ts";
-import { Member } from "./member.ts";
+import { type Backoff, defaultBackoff, Member } from "./member.ts";
 import {
   type Clock,
   NotBegun,
@@ -15,10 +14,8 @@ import {
 } from "./replica.ts";
 
 export interface ReplicaSetOptions {
-  /** The model's name, for the log. */
+  /** The model's name. */
   model: string;
-  /** The model in a sentence: `the model 'llama-70b'`. */
-  named: string;
   /** Unique; at least one. */
   urls: readonly string[];
   /** Checks a replica that is out. Default: none, a request tries it. */
@@ -87,10 +84,10 @@ export class ReplicaSet implements Replicas, Disposable {
 
   problem(): string | undefined {
     if (this.#members.some(({ circuit }) => !circuit.isShut)) return undefined;
-    const { named } = this.#options;
+    const { model } = this.#options;
     return this.#members.length === 1
-      ? `The server of ${named} does not answer.`
-      : `None of the ${this.#members.length} servers of ${named} answers.`;
+      ? `The server of the model '${model}' does not answer.`
+      : `None of the ${this.#members.length} servers of the model '${model}' answers.`;
   }
 
   /**
@@ -118,8 +115,10 @@ export class ReplicaSet implements Replicas, Disposable {
     const { backoff = defaultBackoff, random = Math.random } = this.#options;
     const { now } = this.#clock;
     return new Member(url, {
-      circuit: new Circuit({ now, random, backoff, state }),
       now,
+      random,
+      backoff,
+      state,
       nextLease: () => ++this.#leases,
       onFailed: (member, why, pauseMs) => this.#failed(member, why, pauseMs),
       onUp: (member) => this.#up(member),
@@ -180,12 +179,12 @@ export class ReplicaSet implements Replicas, Disposable {
   }
 
   #unavailable(): NodeError {
-    const { named } = this.#options;
+    const { model } = this.#options;
     const pauses = this.#members.map(({ circuit }) => circuit.remainingMs);
     const retryAfterMs = Math.max(shortestRetryAfterMs, Math.min(...pauses));
     return new NodeError(
       "unavailable",
-      `No server of ${named} answers now. Try again in ${Math.ceil(retryAfterMs / 1000)} s.`,
+      `No server of the model '${model}' answers now. Try again in ${Math.ceil(retryAfterMs / 1000)} s.`,
       { retryAfterMs },
     );
   }

@@ -1,7 +1,6 @@
 /** Chat with an upstream model, over the OpenAI API. */
 import { longerThanContext } from "../../core/chat/context-room.ts";
 import { NodeError } from "../../core/errors.ts";
-import { given } from "../../core/given.ts";
 import type {
   CallOptions,
   ChatEngine,
@@ -25,9 +24,9 @@ export interface UpstreamChatOptions {
   kind: ServerKind;
   contextSize: number;
   /** Absent: tokens are estimated. */
-  count?: ChatCounter;
+  count?: ChatCounter | undefined;
   /** Absent: the server does not tokenize for clients. */
-  tokenizer?: Tokenizer;
+  tokenizer?: Tokenizer | undefined;
 }
 
 /** Answers of up to this many tokens are accepted even if the reported context is smaller. */
@@ -52,18 +51,15 @@ export class UpstreamChatEngine implements ChatEngine {
   readonly contextSize: number;
   readonly tokenizer: Tokenizer | undefined;
   readonly #upstream: Upstream;
-  readonly #kind: ServerKind;
-  readonly #count: ChatCounter | undefined;
+  readonly #options: UpstreamChatOptions;
   readonly #estimate = new TokenEstimate();
   #hasToldOfUsage = false;
 
   constructor(upstream: Upstream, options: UpstreamChatOptions) {
-    const { kind, contextSize, count, tokenizer } = options;
-    this.contextSize = contextSize;
-    this.tokenizer = tokenizer;
+    this.contextSize = options.contextSize;
+    this.tokenizer = options.tokenizer;
     this.#upstream = upstream;
-    this.#kind = kind;
-    this.#count = count;
+    this.#options = options;
   }
 
   async countTokens(
@@ -72,8 +68,8 @@ export class UpstreamChatEngine implements ChatEngine {
     { signal = new AbortController().signal }: { signal?: AbortSignal } = {},
   ): Promise<number> {
     if (this.#isTooLong(messages)) return Number.POSITIVE_INFINITY;
-    if (this.#count === undefined) return this.#estimate.ofChat(messages, tools);
-    return await this.#count(messages, tools, signal);
+    const { count } = this.#options;
+    return (await count?.(messages, tools, signal)) ?? this.#estimate.ofChat(messages, tools);
   }
 
   async *generate(
@@ -110,8 +106,7 @@ export class UpstreamChatEngine implements ChatEngine {
     if (this.#isTooLong(messages)) throw longerThanContext(this.contextSize, "messages");
     const tools = toolUse?.tools ?? [];
     const { upstreamModel: model } = this.#upstream;
-    const server = { model, kind: this.#kind, contextSize: this.contextSize };
-    const body = toChatBody(request, { ...server, ...given({ prefixScope }) });
+    const body = toChatBody(request, { ...this.#options, model, prefixScope });
     const promptTokens = this.#estimate.ofChat(messages, tools);
     return {
       question: { path: "/chat/completions", body, field: "messages" },
@@ -128,9 +123,7 @@ export class UpstreamChatEngine implements ChatEngine {
     const most = this.contextSize * (typeof prompt === "string" ? mostBytesPerToken : 1);
     if (prompt.length > most) throw longerThanContext(this.contextSize, "prompt");
     const { upstreamModel: model } = this.#upstream;
-    const { contextSize } = this;
-    const options = { model, kind: this.#kind, contextSize, ...given({ prefixScope }) };
-    const body = toCompletionBody(request, options);
+    const body = toCompletionBody(request, { ...this.#options, model, prefixScope });
     const promptTokens = typeof prompt === "string" ? this.#estimate.ofText(prompt) : prompt.length;
     return {
       question: { path: "/completions", body, field: "prompt" },

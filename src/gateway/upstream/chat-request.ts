@@ -18,7 +18,7 @@ export interface ChatRequestOptions {
   /** The server's limit for a prompt and its answer together, in tokens. */
   contextSize: number;
   /** Prompts with the same scope may share cached prefixes. */
-  prefixScope?: string;
+  prefixScope?: string | undefined;
 }
 
 /** JSON, in parts. */

@@ -21,9 +21,9 @@ export interface UpstreamEmbeddingOptions {
   vocabularySize: number;
   maxBatch: number;
   /** Absent: tokens are estimated. */
-  count?: TextCounter;
+  count?: TextCounter | undefined;
   /** Absent: the server does not tokenize for clients. */
-  tokenizer?: Tokenizer;
+  tokenizer?: Tokenizer | undefined;
 }
 
 /** Concurrent requests for the texts of one call. */
@@ -57,17 +57,14 @@ export class UpstreamEmbeddingEngine implements EmbeddingEngine {
     inputs: readonly EmbeddingInput[],
     { signal = new AbortController().signal }: { signal?: AbortSignal } = {},
   ): Promise<number[]> {
+    const texts: string[] = [];
     const counts = inputs.map((input) => {
       if (typeof input !== "string") return input.length;
       if (input.trim() === "") return 0;
-      return input.length > this.maxTokens * mostBytesPerToken
-        ? Number.POSITIVE_INFINITY
-        : undefined;
+      if (input.length > this.maxTokens * mostBytesPerToken) return Number.POSITIVE_INFINITY;
+      texts.push(input);
+      return undefined;
     });
-    const asked = inputs.filter(
-      (input, at) => typeof input === "string" && counts[at] === undefined,
-    );
-    const texts = asked.filter((input) => typeof input === "string");
     const found =
       (await this.#count?.(texts, signal)) ?? texts.map((text) => this.#estimate.ofText(text));
     const rest = found.values();

@@ -117,11 +117,10 @@ async function openChat(
     counter([{ role: "user", content: "Hello" }], [], signal),
   );
   const { ctxSize: contextSize } = spec.settings;
-  const tokenizer = tokenizerOf(upstream, { kind, contextSize, isCounted: count !== undefined });
-  const told = given({ count, tokenizer });
-  const engine = new UpstreamChatEngine(upstream, { kind, contextSize, ...told });
-  const ignores = ignoredSampling(kind);
-  return { type: "chat", engine, ignores, ...common(count !== undefined) };
+  const isCounted = count !== undefined;
+  const tokenizer = tokenizerOf(upstream, { kind, contextSize, isCounted });
+  const engine = new UpstreamChatEngine(upstream, { kind, contextSize, count, tokenizer });
+  return { type: "chat", engine, ignores: ignoredSampling(kind), ...common(isCounted) };
 }
 
 async function openEmbedding(
@@ -141,7 +140,8 @@ async function openEmbedding(
     maxTokens: contextSize,
     vocabularySize: listed?.vocabularySize ?? Number.MAX_SAFE_INTEGER,
     maxBatch: Math.min(facts.maxBatch ?? assumedBatch, assumedBatch),
-    ...given({ count, tokenizer }),
+    count,
+    tokenizer,
   });
   const { upstreamModel } = upstream;
   const known = knownPrefixes([spec.name, upstreamModel]);
@@ -186,17 +186,16 @@ async function orEstimated<Counter>(
   counter: Counter | undefined,
   attempt: (counter: Counter) => Promise<unknown>,
 ): Promise<Counter | undefined> {
-  const why = counter === undefined ? "such a server counts none" : "it refuses to";
+  let why = "such a server counts none";
   try {
     if (counter !== undefined) await attempt(counter);
     if (counter !== undefined) return counter;
   } catch (error) {
     if (!(error instanceof NodeError) || error.kind !== "upstream_refused") throw error;
+    why = "it refuses to";
   }
-  log.info("tokens of an upstream model are estimated, rather too many than too few", {
-    of: named,
-    why,
-  });
+  const fields = { of: named, why };
+  log.info("tokens of an upstream model are estimated, rather too many than too few", fields);
   return undefined;
 }
 

@@ -163,7 +163,7 @@ export function toUpstream(
     named,
     upstreamModel,
     silenceMs: model.upstream_timeout * 1000,
-    replicas: new ReplicaSet({ model: name, named, urls, probe, log, onEvent }),
+    replicas: new ReplicaSet({ model: name, urls, probe, log, onEvent }),
     log,
     ...given({ key }),
   };

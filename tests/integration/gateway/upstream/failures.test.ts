@@ -252,7 +252,6 @@ describe("replicas of a model", () => {
     const replicas = resources.use(
       new ReplicaSet({
         model: "far",
-        named: "the model 'far'",
         urls: [`${bad.url}/v1`, `${well.url}/v1`],
         // Once it is out it stays so, for the length of a test.
         backoff: { firstPauseMs: 3_600_000, longestPauseMs: 3_600_000 },
@@ -290,7 +289,7 @@ describe("replicas of a model", () => {
     await using well = recordedVllm();
     const { log } = recordingLog();
     const urls = [`${bad.url}/v1`, `${well.url}/v1`];
-    using replicas = new ReplicaSet({ model: "far", named: "the model 'far'", urls, log });
+    using replicas = new ReplicaSet({ model: "far", urls, log });
     const { target } = targetAt("", { upstreamModel: vllmModel, replicas });
     await using model = await openFarChat(target);
     expect(model.card.upstream?.server).toBe("vLLM 0.11.0");

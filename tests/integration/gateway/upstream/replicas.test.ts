@@ -36,7 +36,6 @@ async function replicasOf(...behaviours: Behaviour[]) {
   const set = resources.use(
     new ReplicaSet({
       model: "llama",
-      named: "the model 'llama'",
       urls: servers.map(({ url }) => url),
       probe: async (url, signal) => void (await fetchList(serverAt(url), signal)),
       backoff: { firstPauseMs: 20, longestPauseMs: 100 },
