@@ -51,13 +51,12 @@ export class RedisLimiter implements Limiter, Disposable {
     const places = this.#placesFor(caller);
     try {
       const counted = await count(connection, caller, { check: "all", requests: 1, places });
+      const { status } = counted;
       if (counted.refusedBy !== undefined) {
-        const refused = refusalOf(caller, counted.standing) ?? full();
-        return { refused, status: counted.status };
+        return { refused: refusalOf(caller, counted.standing) ?? full(), status };
       }
-      this.#places.hold(caller, places);
       const lease = own.lease(caller, { isAdmitted: true });
-      return new SharedGrant({ ...this.#parts(caller), lease, places, status: counted.status });
+      return new SharedGrant(this.#options, this.#places, caller, { lease, places, status });
     } catch (error) {
       if (!(error instanceof NodeError)) throw error;
       return this.#decideAlone(caller);
@@ -68,13 +67,13 @@ export class RedisLimiter implements Limiter, Disposable {
     const { own, whenAway, onAlone } = this.#options;
     onAlone();
     if (whenAway === "refuse") return { refused: away(), status: {} };
-    if (!isBounded(caller)) return this.#options.own.acquire(caller);
+    if (!isBounded(caller)) return own.acquire(caller);
     try {
       const lease = own.lease(caller);
       const places = this.#placesFor(caller);
-      // Counted for all nodes as soon as Redis is back.
-      this.#places.hold(caller, places);
-      return new SharedGrant({ ...this.#parts(caller), lease, places, status: own.status(caller) });
+      // Its places are counted for all nodes as soon as Redis is back.
+      const granted = { lease, places, status: own.status(caller) };
+      return new SharedGrant(this.#options, this.#places, caller, granted);
     } catch (refused) {
       if (!(refused instanceof NodeError)) throw refused;
       return { refused, status: own.status(caller) };
@@ -83,11 +82,6 @@ export class RedisLimiter implements Limiter, Disposable {
 
   #placesFor({ takesPlace = true }: LimitedCaller): string[] {
     return this.#places.names(takesPlace ? 1 : 0);
-  }
-
-  #parts(caller: LimitedCaller) {
-    const { connection, own } = this.#options;
-    return { caller, connection, own, held: this.#places };
   }
 }
 
@@ -107,12 +101,7 @@ const away = (): NodeError =>
     { retryAfterMs },
   );
 
-interface SharedGrantOptions {
-  caller: LimitedCaller;
-  connection: RedisConnection;
-  /** This node's own counts. */
-  own: RateLimiter;
-  held: HeldPlaces;
+interface Granted {
   /** The lease in this node's own counts. */
   lease: Lease;
   /** Names of the places held. */
@@ -122,16 +111,24 @@ interface SharedGrantOptions {
 
 /** A request admitted by the shared limits. */
 class SharedGrant implements Grant {
-  readonly #options: SharedGrantOptions;
+  readonly #options: RedisLimiterOptions;
+  readonly #held: HeldPlaces;
+  readonly #caller: LimitedCaller;
   readonly #leases = new DisposableStack();
   #status: RateLimitStatus;
 
-  constructor(options: SharedGrantOptions) {
+  constructor(
+    options: RedisLimiterOptions,
+    held: HeldPlaces,
+    caller: LimitedCaller,
+    { lease, places, status }: Granted,
+  ) {
     this.#options = options;
-    this.#status = options.status;
-    const { caller, held, lease, places } = options;
+    this.#held = held;
+    this.#caller = caller;
+    this.#status = status;
     this.#leases.use(lease);
-    this.#leases.defer(() => held.release(caller, places));
+    this.#leases.use(held.hold(caller, places));
   }
 
   status(): RateLimitStatus {
@@ -139,29 +136,26 @@ class SharedGrant implements Grant {
   }
 
   async reserve(answers: number): Promise<void> {
-    const { caller, own, held } = this.#options;
-    const places = held.names(answers - 1);
+    const caller = this.#caller;
+    const places = this.#held.names(answers - 1);
     const counted = await this.#count({ check: "places", places });
-    const refused =
-      counted?.refusedBy === undefined
-        ? undefined
-        : tooManyAnswers(caller, { answers, active: counted.active });
-    if (refused !== undefined) throw refused;
-    // If Redis is away, this node counts alone.
-    const lease = own.leaseFor(answers, caller, { isAdmitted: counted !== undefined });
-    held.hold(caller, places);
-    if (this.#leases.disposed) {
-      // The request ended meanwhile: give the places back.
-      lease[Symbol.dispose]();
-      held.release(caller, places);
-      return;
+    if (counted?.refusedBy !== undefined) {
+      const refused = tooManyAnswers(caller, { answers, active: counted.active });
+      if (refused !== undefined) throw refused;
     }
-    this.#leases.use(lease);
-    this.#leases.defer(() => held.release(caller, places));
+    // If Redis is away, this node counts alone.
+    const isAdmitted = counted !== undefined;
+    const more = new DisposableStack();
+    more.use(this.#options.own.leaseFor(answers, caller, { isAdmitted }));
+    more.use(this.#held.hold(caller, places));
+    // If the request ended meanwhile, the places are given back.
+    if (this.#leases.disposed) more.dispose();
+    else this.#leases.use(more);
   }
 
   async charge(tokens: number): Promise<void> {
-    const { caller, own } = this.#options;
+    const { own } = this.#options;
+    const caller = this.#caller;
     if (caller.limits.tokensPerMinute === 0) return;
     own.charge(caller, tokens);
     const counted = await this.#count({ check: "nothing", tokens });
@@ -174,9 +168,8 @@ class SharedGrant implements Grant {
 
   /** Undefined if Redis is away. */
   async #count(use: Use): Promise<Counted | undefined> {
-    const { connection, caller } = this.#options;
     try {
-      return await count(connection, caller, use);
+      return await count(this.#options.connection, this.#caller, use);
     } catch (error) {
       if (!(error instanceof NodeError)) throw error;
       return undefined;
@@ -212,16 +205,23 @@ class HeldPlaces implements Disposable {
     return Array.from({ length: many }, () => `${this.#node}:${(this.#made++).toString(36)}`);
   }
 
-  hold(caller: LimitedCaller, places: readonly string[]): void {
-    if (caller.limits.concurrency === 0 || places.length === 0) return;
+  /** Until the returned disposable is disposed. */
+  hold(caller: LimitedCaller, places: readonly string[]): Disposable {
+    const release = { [Symbol.dispose]: () => this.#release(caller, places) };
+    if (caller.limits.concurrency === 0 || places.length === 0) return release;
     const held = this.#held.get(caller.id) ?? { caller, places: new Set() };
     // A key's limits may have changed since.
     held.caller = caller;
     for (const place of places) held.places.add(place);
     this.#held.set(caller.id, held);
+    return release;
   }
 
-  release(caller: LimitedCaller, places: readonly string[]): void {
+  [Symbol.dispose](): void {
+    clearInterval(this.#renewing);
+  }
+
+  #release(caller: LimitedCaller, places: readonly string[]): void {
     const held = this.#held.get(caller.id);
     if (held === undefined || places.length === 0) return;
     for (const place of places) held.places.delete(place);
@@ -231,10 +231,6 @@ class HeldPlaces implements Disposable {
     this.#connection
       .call("ZREM", placesOf(this.#connection, caller), ...places)
       .catch(() => undefined);
-  }
-
-  [Symbol.dispose](): void {
-    clearInterval(this.#renewing);
   }
 
   #renew(): void {

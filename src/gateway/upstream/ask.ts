@@ -82,7 +82,8 @@ export async function openResponse(
       url: `${isBesideVersion ? rootOf(url) : url}${path}`,
       signal,
       silenceMs,
-      ...given({ body: typeof body === "string" ? [body] : body, key }),
+      key,
+      body: typeof body === "string" ? [body] : body,
     }),
   );
   if (response.status >= 200 && response.status < 300) return response;

@@ -35,7 +35,7 @@ export class StreamedAnswer implements Disposable {
   readonly #response: UpstreamResponse;
   readonly #data: AsyncIterator<string[]>;
   readonly #chunks: ChatChunks;
-  readonly #field: Refused["field"];
+  readonly #asked: AskedAnswer;
   #ready: GenerationEvent[] = [];
   #isOver = false;
   /** An error of the stream, thrown after the events that are ready. */
@@ -45,14 +45,14 @@ export class StreamedAnswer implements Disposable {
     upstream: Upstream,
     lease: ReplicaLease,
     response: UpstreamResponse,
-    { field, tokens, most, topLogprobs }: AskedAnswer,
+    asked: AskedAnswer,
   ) {
     this.#upstream = upstream;
-    this.#field = field;
     this.#lease = lease;
     this.#response = response;
-    this.#chunks = new ChatChunks(most);
-    const bounds = answerBounds(tokens, topLogprobs);
+    this.#asked = asked;
+    this.#chunks = new ChatChunks(asked.most);
+    const bounds = answerBounds(asked.tokens, asked.topLogprobs);
     this.#data = boundedEventData(response.bytes(), bounds);
   }
 
@@ -135,13 +135,12 @@ export class StreamedAnswer implements Disposable {
     }
     const chunk = parseJson(data);
     if (!isObject(chunk)) throw new BadChunk("something that is not JSON");
-    if ("error" in chunk) throw new SentInStream(this.#toRefusal(chunk));
+    if ("error" in chunk) {
+      const sent = { status: statusOf(sentError(chunk)), body: chunk };
+      const { named } = this.#upstream;
+      throw new SentInStream(toRefusal(sent, { named, field: this.#asked.field }));
+    }
     for (const event of this.#chunks.take(chunk)) this.#ready.push(event);
-  }
-
-  #toRefusal(chunk: object): NodeError {
-    const status = statusOf(sentError(chunk));
-    return toRefusal({ status, body: chunk }, { named: this.#upstream.named, field: this.#field });
   }
 
   /** The error for a caller that has seen a part of the answer. */

@@ -10,9 +10,9 @@ import { hasCode, reasonOf } from "../../core/errors.ts";
 export interface ExchangeRequest {
   url: string;
   /** JSON, sent by POST. Absent: a GET. In parts, so that requests can share a large one. */
-  body?: readonly (string | Uint8Array)[];
+  body?: readonly (string | Uint8Array)[] | undefined;
   /** Sent as a bearer token. */
-  key?: string;
+  key?: string | undefined;
   signal: AbortSignal;
   /** How long the server may be silent while it is waited for; 0: no limit. */
   silenceMs: number;
@@ -48,15 +48,16 @@ export async function exchange(asked: ExchangeRequest): Promise<UpstreamResponse
 class Attempt {
   readonly #asked: ExchangeRequest;
   readonly #request: http.ClientRequest;
-  readonly #silence: SilenceWatch;
+  readonly #silence: ReturnType<typeof watchSilence>;
   readonly #leaving: Disposable;
   #failure: ConnectionFailure | undefined;
 
   constructor(asked: ExchangeRequest, { fresh = false } = {}) {
     this.#asked = asked;
     this.#request = requestFor(asked, fresh);
-    this.#silence = new SilenceWatch(asked.silenceMs, () => {
-      this.#failure = silence(asked.silenceMs);
+    this.#silence = watchSilence(asked.silenceMs, () => {
+      const reason = `no answer for ${asked.silenceMs / 1000} s`;
+      this.#failure = new ConnectionFailure(reason, {}, true);
       this.#request.destroy(this.#failure);
     });
     // At once, not on the next read: nobody may be reading, and the server should stop.
@@ -213,46 +214,28 @@ function toConnectionFailure(error: unknown): ConnectionFailure {
   return new ConnectionFailure(reason, { cause: error });
 }
 
-const silence = (ms: number): ConnectionFailure =>
-  new ConnectionFailure(`no answer for ${ms / 1000} s`, {}, true);
-
-/** Timeout for a silent server. Time in which nobody reads does not count. */
-class SilenceWatch implements Disposable {
-  readonly #ms: number;
-  readonly #onSilent: () => void;
-  #since: number | undefined;
-  #timer: ReturnType<typeof setTimeout> | undefined;
-
-  /** Starts to wait at once. `ms` 0: no limit. */
-  constructor(ms: number, onSilent: () => void) {
-    this.#ms = ms;
-    this.#onSilent = onSilent;
-    this.waits();
-    if (ms > 0) this.#lookIn(ms);
-  }
-
-  waits(): void {
-    this.#since = performance.now();
-  }
-
-  heard(): void {
-    this.#since = undefined;
-  }
-
-  [Symbol.dispose](): void {
-    clearTimeout(this.#timer);
-  }
-
-  /** One timer for the whole response, instead of one per chunk. */
-  #lookIn(ms: number): void {
-    this.#timer = setTimeout(() => {
-      const since = this.#since ?? performance.now();
-      const left = since + this.#ms - performance.now();
-      if (left > 0) this.#lookIn(Math.ceil(left));
-      else this.#onSilent();
-    }, ms);
-    this.#timer.unref();
-  }
+/**
+ * Timeout for a silent server; `ms` 0: no limit. It waits at once, and not while nobody reads. One
+ * timer for the whole response, instead of one per chunk.
+ */
+function watchSilence(ms: number, onSilent: () => void) {
+  let since: number | undefined = performance.now();
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const look = (): void => {
+    const left = (since ?? performance.now()) + ms - performance.now();
+    if (left > 0) timer = setTimeout(look, Math.ceil(left)).unref();
+    else onSilent();
+  };
+  if (ms > 0) look();
+  return {
+    waits: () => {
+      since = performance.now();
+    },
+    heard: () => {
+      since = undefined;
+    },
+    [Symbol.dispose]: () => clearTimeout(timer),
+  };
 }
 
 /** The whole text of a response; undefined if it is longer than `mostBytes`. */

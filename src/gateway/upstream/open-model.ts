@@ -1,7 +1,6 @@
 /** Opens an upstream model: identifies its server, checks the model, and creates the engine. */
 import { type EmbeddingPrefixes, knownPrefixes } from "../../core/embedding/embedding-prefixes.ts";
 import { NodeError } from "../../core/errors.ts";
-import { given } from "../../core/given.ts";
 import type { LoadedModel, ModelSettings, ModelType } from "../../core/models/model.ts";
 import type { Tokenizer } from "../../core/ports/tokenizer.ts";
 import { notBegun, refusedBy, toNodeError, type Upstream } from "./ask.ts";
@@ -84,8 +83,7 @@ async function serverFacts(upstream: Upstream, signal: AbortSignal): Promise<Ser
   const { replicas, named, key } = upstream;
   return await replicas.attempt({ signal }, async (lease) => {
     const { url } = lease;
-    const question = { url, signal, named, ...given({ key }) };
-    const facts = await askServer(question).catch((error: unknown) => {
+    const facts = await askServer({ url, signal, named, key }).catch((error: unknown) => {
       if (error instanceof NodeError) throw refusedBy(lease, error);
       // It answers at once or not at all, so a timeout is also a reason to try another.
       if (!(error instanceof ConnectionFailure)) throw error;

@@ -34,7 +34,7 @@ export interface ListedModel {
 
 export interface ServerQuestion {
   url: string;
-  key?: string;
+  key?: string | undefined;
   signal: AbortSignal;
   /** The model, in a sentence. */
   named: string;
@@ -89,8 +89,8 @@ async function identify(question: ServerQuestion, list: readonly unknown[]): Pro
   return { kind: "plain" };
 }
 
-async function get({ key, signal }: ServerQuestion, url: string) {
-  using response = await exchange({ url, signal, silenceMs, ...given({ key }) });
+async function get({ key, signal }: Pick<ServerQuestion, "key" | "signal">, url: string) {
+  using response = await exchange({ url, signal, silenceMs, key });
   const text = await readText(response, mostBytes);
   return { status: response.status, body: parseJson(text ?? "") };
 }
@@ -238,10 +238,7 @@ const apiDefaults: Readonly<Record<string, number>> = {
 export const probeServer =
   (key: string | undefined): Probe =>
   async (url, signal) => {
-    const asked = { url: `${url}/models`, signal, silenceMs, ...given({ key }) };
-    using response = await exchange(asked);
-    const { status } = response;
+    const { status, body } = await get({ key, signal }, `${url}/models`);
     if (status >= 500) throw new ConnectionFailure(`it answers with status ${status}`);
-    const body = parseJson((await readText(response, mostBytes)) ?? "");
     if (status === 200 && body === undefined) throw new ConnectionFailure("it answers no JSON");
   };
