@@ -1,6 +1,17 @@
-/** The part of Bun that the wire types refer to; the page itself does not have it. */
+/** What server modules of the wire types use of Bun; the page itself does not have it. */
 declare const Bun: {
   CryptoHasher: new (
     algorithm: "sha256",
   ) => { update(text: string): { digest(encoding: "hex"): string } };
+  serve(options: {
+    fetch(received: Request, server: BunServer): Promise<Response>;
+    error(error: Error): Response;
+    [option: string]: unknown;
+  }): unknown;
 };
+
+interface BunServer {
+  url: URL;
+  timeout(request: Request, seconds: number): void;
+  requestIP(request: Request): { address: string } | null;
+}
