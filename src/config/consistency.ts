@@ -218,7 +218,6 @@ const isAddress = (source: string): boolean =>
 const wrongAddress =
   "must be 'openai:' and an http(s):// address without credentials, such as 'openai:http://gpu-1:8000/v1'; a key goes into the variable that 'api_key_env' names.";
 
-/** The name of a model that is configured by its source alone. */
 const impliedName = "reranker";
 
 const isSource = (text: string): boolean =>

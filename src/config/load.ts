@@ -76,7 +76,6 @@ function parseFile(path: string, text: string): Tree {
   }
 }
 
-/** Names of the secrets that are written in a file. */
 export function secretsIn({ path, text }: { path: string; text: string }): string[] {
   const tree = parseFile(path, text);
   return settings.flatMap(({ flag, path: key }) => {

@@ -13,13 +13,11 @@ export interface DescribedKey {
   default?: unknown;
   /** Shown to people if the default is absent or too long. */
   defaultInWords?: string;
-  /** Whether it must be given. */
   isRequired: boolean;
   /** The allowed values, if there are few. */
   choices: readonly string[];
   /** Minimum and maximum, if it has both. */
   range?: readonly [number, number];
-  /** Its environment variable. */
   env?: string;
   /** Its option, without the dashes. Secrets have none, since process lists show options. */
   flag?: string;
@@ -131,7 +129,6 @@ function asList(text: string): string[] {
 }
 
 interface TemplateChoices {
-  /** Comment lines at the top of the file. */
   heading: readonly string[];
   /** Values to set, by the key's path: `engine.threads`. */
   values: ReadonlyMap<string, unknown>;

@@ -3,7 +3,6 @@
 /** Whether an address is in the range; false for text that is not an address. */
 export type AddressRange = (address: string) => boolean;
 
-/** Undefined if the text is not a range. */
 export function parseRange(text: string): AddressRange | undefined {
   const [first = "", length] = text.split("/");
   const from = parseAddress(first);

@@ -51,7 +51,6 @@ export interface NodeErrorDetails {
   param?: string;
   /** Instead of `param`, if the field's name depends on the API. */
   subject?: Subject;
-  /** When to retry, if known. */
   retryAfterMs?: number;
   cause?: unknown;
 }

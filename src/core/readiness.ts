@@ -10,7 +10,6 @@ export interface ReadinessParts {
   retrieval: RetrievalService;
   /** What is still in progress in the background, a sentence each. */
   coming: ReadonlyMap<string, string>;
-  /** Whether the node is stopping, and accepts no new requests. */
   isDraining: () => boolean;
   /** Reports on the state that several nodes share; absent if this node is alone. */
   shared?: (who: { isStranger: boolean }) => SharedReport;

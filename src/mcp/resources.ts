@@ -23,7 +23,6 @@ export function toUri({ collection, document, from = 0 }: DocumentAddress): stri
   return `paddock://documents/${path}${from === 0 ? "" : `?from=${from}`}`;
 }
 
-/** Undefined if the URI is not a document's. */
 function fromUri(uri: string): DocumentAddress | undefined {
   const [, collection, document, from = "0"] =
     uri.length > longestUri ? [] : (form.exec(uri) ?? []);

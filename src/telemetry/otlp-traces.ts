@@ -22,7 +22,6 @@ import type { Log } from "../core/log.ts";
 import type { AnswerRecord, FinishedWork, RequestRecord, Span } from "../core/ports/telemetry.ts";
 
 interface OtlpTracesOptions {
-  /** Address of the collector; `/v1/traces` is added. */
   endpoint: string;
   version: string;
   log: Log;

@@ -157,7 +157,6 @@ const quote = (value: unknown): string =>
 const shorten = (text: string, most: number): string =>
   text.length > most ? `${text.slice(0, most)}…` : text;
 
-/** Where a value breaks a schema. */
 interface SchemaError extends Pick<ValueError, "type" | "schema" | "value"> {
   path: readonly (string | number)[];
   /** For a union: the errors of each variant. */

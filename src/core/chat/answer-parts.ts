@@ -4,13 +4,11 @@ import type { Finish, GenerationEvent, TokenLogprobs } from "../ports/chat-engin
 import type { ChatAnswer } from "./chat-service.ts";
 
 export type AnswerPart =
-  /** `logprobs`: undefined if none are reported. */
   | { type: "text"; text: string; logprobs: TokenLogprobs[] | undefined }
   | { type: "reasoning"; text: string }
   /** `text`: the arguments. */
   | { type: "call"; id: string; name: string; text: string };
 
-/** The effect of an event: a part ends, another one begins. */
 interface PartChange {
   ended?: AnswerPart;
   begun?: AnswerPart;
@@ -73,7 +71,6 @@ export class AnswerParts {
     }
   }
 
-  /** The whole answer; throws if it has not finished. */
   whole(): WholeAnswer {
     if (this.#finish === undefined) throw unfinished();
     return { parts: this.#parts, finish: this.#finish };
@@ -96,7 +93,6 @@ export async function readWhole({
   return answers.map((answer) => answer.whole());
 }
 
-/** For an answer whose events end without a `finish`. */
 export const unfinished = (): NodeError =>
   new NodeError("internal", "The model's answer ended without a reason.");
 

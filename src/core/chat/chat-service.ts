@@ -19,7 +19,6 @@ export interface ChatRequest extends Omit<GenerationRequest, "sampling"> {
   /** Only the values that the caller sent; the model's settings fill in the rest. */
   sampling: Partial<Sampling>;
   choices?: number;
-  /** The request's settings for grounding; default: those of the node. */
   rag?: RagRequest;
 }
 
@@ -32,9 +31,7 @@ export interface ChatAnswer {
   model: string;
   fingerprint: string;
   choices: number;
-  /** Sampling settings of the request that the model ignores. */
   ignored: readonly (keyof Sampling)[];
-  /** The passages in the prompt; absent if the chat is not grounded. */
   grounding?: Grounding;
   /** The events of all answers, as they come; each answer ends with its own `finish`. */
   events: AsyncIterable<Numbered<GenerationEvent>>;
@@ -93,7 +90,6 @@ function withEcho(
   return [...(stop ?? []), echo];
 }
 
-/** Fills in what the request does not set from the model's own settings. */
 export function completeSampling(settings: ModelSettings, said: Partial<Sampling>): Sampling {
   const { promptTemplate, nPredict, nGpuLayers, ctxSize, batchSize, ...sampling } = settings;
   return { ...sampling, topK: 0, ...said };

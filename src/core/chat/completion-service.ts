@@ -60,7 +60,6 @@ export function complete(
   };
 }
 
-/** Adds the index of the prompt to an error, if there are several prompts. */
 function withPlace(error: unknown, at: number): unknown {
   if (!(error instanceof NodeError) || error.subject?.part !== "prompt") return error;
   const { kind, message, subject } = error;

@@ -42,7 +42,6 @@ export interface Conversation {
 
 /** The passages of a user message. */
 export interface Turn {
-  /** Index of the message. */
   index: number;
   points: readonly FoundPassage[];
 }

@@ -65,7 +65,6 @@ interface Question {
   text: string;
   /** Whether the beginning of the last user message was left out. */
   shortened: boolean;
-  /** How many user messages it consists of. */
   messages: number;
 }
 
@@ -114,7 +113,6 @@ const fewLetters = 8;
 /** A question with more words names its topic, even if it refers to an earlier message. */
 const manyWords = 14;
 
-/** Whether a message makes sense only together with the one before it. */
 export function leansOnBefore(text: string): boolean {
   const plain = text.trim().toLowerCase();
   const words = plain.match(/[\p{L}\p{N}\p{M}'’]+/gu) ?? [];

@@ -144,7 +144,6 @@ function nearBest(points: readonly FoundPassage[]): readonly FoundPassage[] {
   return points.filter(({ score }) => score >= best - autoMargin);
 }
 
-/** The passages that no earlier turn has put into the prompt. */
 function notIn(turns: readonly Turn[], points: readonly FoundPassage[]): readonly FoundPassage[] {
   const held = new Set(turns.flatMap((turn) => turn.points.map(keyOf)));
   return points.filter((point) => !held.has(keyOf(point)));
@@ -164,7 +163,6 @@ function checkContextWindow(wanted: number | undefined, most: number): void {
   );
 }
 
-/** The key of each user message, by its index; see `turnKeys`. */
 type TurnKeys = ReadonlyMap<number, string>;
 
 /** Enough for the active conversations. The oldest turn is dropped, which only costs time. */

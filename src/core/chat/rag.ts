@@ -14,7 +14,6 @@ export const defaultGroundingPrompt =
 
 export interface RagSettings {
   policy: RagPolicy;
-  /** The instruction to the model about the passages. */
   prompt: string;
   bounds: SearchBounds;
   /** Minimum score of a passage if the request leaves grounding to the node. */
@@ -49,7 +48,6 @@ export interface FoundPassages {
   notice?: string;
 }
 
-/** The passages that were added to a prompt. */
 export interface Grounding extends FoundPassages {
   /** In the order of their numbers: those of earlier turns, then this turn's in descending score. */
   points: readonly FoundPassage[];

@@ -5,9 +5,7 @@ import { quoted } from "../quoted.ts";
 
 /** 0: no limit. */
 export interface DocumentQuota {
-  /** Bytes of uploaded files. */
   bytes: number;
-  /** Uploaded files. */
   files: number;
   /** Passages of files in vector stores. */
   passages: number;
@@ -20,7 +18,6 @@ export interface DocumentCaller {
   called: string;
   /** Ids of the vector stores that it is bound to; absent: it may use all. */
   vectorStores?: readonly string[];
-  /** The vector stores that it may only read. */
   readOnlyStores?: readonly string[];
   /** Its own limits; the node's apply to the rest. */
   quota?: Readonly<Partial<DocumentQuota>>;

@@ -43,7 +43,6 @@ export interface DocumentParts {
   log: Log;
 }
 
-/** Shared by the documents services. */
 export interface SharedParts extends Omit<DocumentParts, "files"> {
   access: StoreAccess;
   collections: OpenCollections;
@@ -60,9 +59,7 @@ export interface Documents extends AsyncDisposable {
   storeSearch: StoreSearchService;
   storeAccess: StoreAccess;
   collections: OpenCollections;
-  /** How many files are waiting or being ingested. */
   queued(): Promise<number>;
-  /** Ingests files until the signal aborts. */
   run(signal: AbortSignal): Promise<void>;
 }
 

@@ -80,7 +80,6 @@ const passing: readonly ErrorKind[] = [
   "too_many_requests",
 ];
 
-/** Whether the error is temporary, so that the file can be retried. */
 export const isPassing = (error: unknown): boolean =>
   error instanceof NodeError && passing.includes(error.kind);
 

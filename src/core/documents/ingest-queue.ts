@@ -17,7 +17,6 @@ export interface QueueParts {
   discard: (file: StoreFile) => Promise<void>;
   /** Deletes removed and expired documents; called before each file, and while idle. */
   cleanUp: () => Promise<void>;
-  /** Whether this process is the one that ingests files. */
   isOwned: () => boolean;
   log: Log;
 }
@@ -32,7 +31,6 @@ interface Job {
 const mostAtOnce = 4;
 /** Pause of a store after a temporary failure; it doubles up to the longest. */
 const restMs = { first: 1000, longest: 30_000 };
-/** How often an idle queue checks for work. */
 const idleMs = 30_000;
 /** How often to try to become the process that ingests files. */
 const unownedMs = 2000;

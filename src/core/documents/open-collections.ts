@@ -60,7 +60,6 @@ export class OpenCollections implements AsyncDisposable {
     return { ...collection, [Symbol.dispose]: () => lease.dispose() };
   }
 
-  /** Like `lease`, but creates the collection if there is none. */
   async leaseOrCreate(name: string): Promise<CollectionLease> {
     const found = await this.lease(name);
     if (found !== undefined) return found;
@@ -78,7 +77,6 @@ export class OpenCollections implements AsyncDisposable {
     this.#opened.set(name, opened);
   }
 
-  /** Closes the collection once it is no longer used, and drops it. */
   async drop(name: string, { forGood }: { forGood: boolean }): Promise<void> {
     await this.#close(name);
     await this.#parts.store.drop(name, { forGood });

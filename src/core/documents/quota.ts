@@ -10,7 +10,6 @@ export interface QuotaSettings {
   caller: DocumentQuota;
 }
 
-/** Storage used by files. */
 export type FileUsage = Pick<DocumentQuota, "bytes" | "files">;
 
 /** The fewest bytes that a file counts as: an empty one has a name and a record too. */
@@ -21,7 +20,6 @@ export class Quota {
   readonly #settings: QuotaSettings;
   /** Usage of uploads in progress, by caller: two at once must not both use what is left. */
   readonly #coming = new Map<string | undefined, FileUsage>();
-  /** Passages of files that are being ingested. */
   #planned = 0;
   /** Number of uploads that have ended: after each, stored usage is read again. */
   #ended = 0;

@@ -1,7 +1,6 @@
 /** Records of files, of vector stores, and of files in vector stores. */
 import { NodeError } from "../errors.ts";
 
-/** A file's attributes, which a filter compares. */
 export type Attributes = Readonly<Record<string, string | number | boolean>>;
 
 export interface FileRecord {
@@ -9,7 +8,6 @@ export interface FileRecord {
   filename: string;
   bytes: number;
   sha256: string;
-  /** Media type of its content. */
   type: string;
   purpose: string;
   /** The id of the key that uploaded it; absent if no key was needed. */
@@ -22,12 +20,10 @@ export type StoreState = "ready" | "expired";
 
 export interface StoreRecord {
   id: string;
-  /** The name of its collection. */
   collection: string;
   name: string;
   description?: string;
   metadata: Readonly<Record<string, string>>;
-  /** Expires after so many days without use. */
   expiresAfterDays?: number;
   createdAt: Date;
   lastActiveAt: Date;
@@ -46,17 +42,14 @@ export type FailureCode = "server_error" | "unsupported_file" | "invalid_file";
 
 export interface Failure {
   code: FailureCode;
-  /** For a person. */
   message: string;
 }
 
-/** How a file is split into passages. */
 export interface Chunking {
   maxTokens: number;
   overlapTokens: number;
 }
 
-/** A file in a vector store. */
 export interface StoreFile {
   store: string;
   file: string;
@@ -76,7 +69,6 @@ export interface StoreFile {
   passages: number;
   /** Absent for a file that was not added over HTTP. */
   chunking?: Chunking;
-  /** The id of the key that added it. */
   owner?: string;
   createdAt: Date;
 }
@@ -137,10 +129,8 @@ export const documentOf = (file: string, filename: string): string => `${file}/$
 /** The name to show to people: for an uploaded file, its own name. */
 export const shownName = (document: string): string => uploaded.exec(document)?.[2] ?? document;
 
-/** Whether it is the id of an uploaded file. */
 export const isFileId = (name: string): boolean => /^file-[0-9a-f]{24}$/.test(name);
 
-/** Prefix of the ids of documents that did not come over HTTP. */
 const adopted = "file-doc-";
 
 /** The file id of a document in a collection; documents of the command line have one too. */
@@ -151,5 +141,4 @@ export function fileIdOf(collection: string, document: string): string {
   return `${adopted}${digest.slice(0, 24)}`;
 }
 
-/** Whether it is a document that did not come over HTTP. */
 export const isAdopted = (file: string): boolean => file.startsWith(adopted);

@@ -48,7 +48,6 @@ export class StoreAccess {
     return await this.#touched(store);
   }
 
-  /** The stores that are searched if a request names none. */
   async usual(caller: DocumentCaller): Promise<StoreRecord[]> {
     if (caller.vectorStores === undefined) return [await this.#touched(await this.own())];
     const there = (await this.#boundTo(caller.vectorStores)).filter(
@@ -186,7 +185,6 @@ export class StoreAccess {
   }
 }
 
-/** When a store expires if it is not used again. */
 export const expiryOf = ({ lastActiveAt, expiresAfterDays }: StoreRecord): Date | undefined =>
   expiresAfterDays === undefined
     ? undefined

@@ -30,7 +30,6 @@ export interface AddedFile {
   chunkingField: string;
 }
 
-/** A passage of a file, with its position. */
 export interface FileText {
   position: number;
   /** The headings above it, as one line. */
@@ -44,7 +43,6 @@ export interface BatchView {
   status: FileStatus;
 }
 
-/** A request to add a file, and the record of it. */
 interface AskedFile {
   file: FileRecord;
   added?: AddedFile;
@@ -294,7 +292,6 @@ export class StoreFileService {
     );
   }
 
-  /** Adds documents that others put into the collection. */
   async #look(store: StoreRecord): Promise<void> {
     const { collections, collectionFiles } = this.#parts;
     if (store.isOwn) return;

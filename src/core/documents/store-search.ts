@@ -21,7 +21,6 @@ export interface StoreQuestion {
   fieldOf: (index: number) => string;
   bounds: SearchBounds;
   filter?: AttributeFilter;
-  /** Whether to rerank, if the node has a reranking model. */
   isReranked: boolean;
 }
 
@@ -60,7 +59,6 @@ export class StoreSearchService implements SearchScopes {
     return await this.withAttributes(found);
   }
 
-  /** Adds to each passage the attributes of its file. */
   async withAttributes(found: readonly FoundPassage[]): Promise<FoundInFile[]> {
     const files = found.map(({ store, file }) => ({ store, file }));
     const attributes = await this.#parts.registry.storeFiles.attributesOf(files);

@@ -14,7 +14,6 @@ export interface NewStore {
   expiresAfterDays?: number;
 }
 
-/** A vector store with its current counts. */
 export interface StoreView {
   store: StoreRecord;
   counts: FileCounts;
@@ -127,7 +126,6 @@ export class VectorStoreService {
     await remover.tryRemove({ collection: store.collection, document: undefined });
   }
 
-  /** The store with counts that are up to date. */
   async view(store: StoreRecord): Promise<StoreView> {
     const { registry, access, collections, collectionFiles } = this.#parts;
     const isExpired = access.isExpired(store);

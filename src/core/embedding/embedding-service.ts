@@ -44,7 +44,6 @@ export interface CheckOptions {
   /** The request's field of an input, for errors. */
   fieldOf: (index: number) => string;
   signal: AbortSignal;
-  /** Prefix of each text. */
   prefix?: string;
 }
 

@@ -10,7 +10,6 @@ export type Scope = (typeof scopes)[number];
 export interface ApiKey {
   /** The public part of the key; identifies it in lists and logs. */
   id: string;
-  /** Who holds it. */
   name: string;
   scopes: readonly Scope[];
   /** Its own limits; the node's apply to the rest. */
@@ -31,13 +30,11 @@ export function stateOf({ expiresAt, revokedAt }: ApiKey, now = new Date()): Key
   return expiresAt !== undefined && expiresAt <= now ? "expired" : "valid";
 }
 
-/** Looks up keys. */
 export interface KeyRing {
   /** Whether a key was ever created: from then on, every caller needs one. */
   hasKeys(): boolean;
   /** The key with this text; undefined if there is none. Takes the same time in both cases. */
   find(text: string): ApiKey | undefined;
-  /** By the public part of the key. */
   byId(id: string): ApiKey | undefined;
 }
 

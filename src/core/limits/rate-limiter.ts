@@ -161,7 +161,6 @@ export interface Standing {
   active: number;
   /** How long until one more request is allowed; 0: now. */
   requestsWaitMs: number;
-  /** The same for tokens. */
   tokensWaitMs: number;
 }
 

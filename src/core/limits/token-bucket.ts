@@ -45,7 +45,6 @@ export class TokenBucket {
     return this.#refill() === 0;
   }
 
-  /** Takes an amount, whether or not there is enough. */
   take(amount: number): void {
     this.#used = this.#refill() + amount;
   }

@@ -8,7 +8,6 @@ export type EngineBackend = "cuda" | "vulkan" | "metal" | "cpu";
 /** The best first. Backends without libraries for the platform are skipped when they are looked up. */
 export const backendOrder: readonly EngineBackend[] = ["cuda", "vulkan", "metal", "cpu"];
 
-/** Why a backend that would be better than the one in use is not used. */
 export interface RejectedBackend {
   backend: EngineBackend;
   /** Short and safe to publish: no paths, no output of a driver. */
@@ -16,7 +15,6 @@ export interface RejectedBackend {
   /** Whether the machine has a device for it; without one, it is not reported. */
   hasDevice: boolean;
   remedy?: string;
-  /** The date of the trial, if it was made earlier. */
   triedOn?: string;
 }
 
@@ -27,7 +25,6 @@ export interface BackendPlan {
   rejected: readonly RejectedBackend[];
   /** Candidates that have worked before with the same library, driver and model. */
   proven: readonly EngineBackend[];
-  /** Saves the result of a trial, for the next start. */
   keep(backend: EngineBackend, failure?: LastingFailure): Promise<void>;
 }
 
@@ -69,7 +66,6 @@ export class BackendFailure extends Error {
 export interface ChosenBackend<Loaded> {
   loaded: Loaded;
   backend: EngineBackend;
-  /** Better backends that were rejected. */
   rejected: RejectedBackend[];
 }
 
@@ -119,7 +115,6 @@ export function tellRejected(
   }
 }
 
-/** The reason if a trial computes NaN or infinity. */
 export const notFinite = "what it computes is not a number";
 
 export const tryAgain = "'paddock doctor --gpu' tries it again and says what to do";

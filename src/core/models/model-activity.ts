@@ -6,7 +6,6 @@ import type { Reranker } from "../ports/reranker.ts";
 import type { Report } from "../ports/telemetry.ts";
 import type { LoadedModel, ModelType } from "./model.ts";
 
-/** A call of a model, from request to end. */
 export interface Call {
   /** The call left the queue; only the first `start` counts. */
   start(): void;
@@ -72,7 +71,6 @@ export class ModelActivities {
     this.#activities = new Map(models.map((bounds) => [bounds.name, new ModelActivity(bounds)]));
   }
 
-  /** In the order of the configuration. */
   all(): ModelActivity[] {
     return [...this.#activities.values()];
   }

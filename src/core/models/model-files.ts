@@ -16,12 +16,10 @@ export function partsOf(file: string): string[] {
   );
 }
 
-/** Whether the file is a part other than the first. */
 export const isLaterPart = (file: string): boolean => partsOf(file).indexOf(file) > 0;
 
 const mostNamed = 5;
 
-/** The message for missing files of a model. */
 export function missingParts(missing: readonly string[], all: number): string {
   const names = missing.slice(0, mostNamed).map((file) => `'${file.split(/[\\/]/).at(-1)}'`);
   const more = missing.length > mostNamed ? ` and ${missing.length - mostNamed} more` : "";

@@ -37,7 +37,6 @@ export class ModelRegistry {
     return [...this.#types.keys()].flatMap((name) => this.#loaded.get(name)?.card ?? []);
   }
 
-  /** The card of a model of any type. */
   card(name: string): ModelCard {
     const type = this.#types.get(name);
     if (type === undefined) {
@@ -112,7 +111,6 @@ const isOf = <Type extends ModelType>(
   type: Type,
 ): model is LoadedModel & { type: Type } => model.type === type;
 
-/** A model's tokenizer, and the size of its context. */
 export interface ModelTokenizer {
   tokenizer: Tokenizer;
   contextSize: number;

@@ -25,7 +25,6 @@ export type WantedSettings = Omit<ModelSettings, keyof FittedSettings> & {
 };
 
 export interface UpstreamCard {
-  /** Its name on the upstream server. */
   model: string;
   /** The server's software and version: `vLLM 0.11.0`. */
   server: string;
@@ -38,7 +37,6 @@ export interface UpstreamCard {
 export interface ModelCard {
   name: string;
   type: ModelType;
-  /** When the model's file was created. */
   createdAt: Date;
   ownedBy: string;
   settings: ModelSettings;

@@ -94,7 +94,6 @@ export interface StoreFileRegistry {
   inStore(store: string, files: readonly string[]): Promise<StoreFile[]>;
   storeFiles(of: StoreFilesOf, page: PageRequest): Promise<Page<StoreFile>>;
   counts(of: Omit<StoreFilesOf, "status">): Promise<FileCounts>;
-  /** Bytes of all of a store's passages. */
   usageOf(store: string): Promise<number>;
   /** The attributes of each file; empty if it is not in its store. */
   attributesOf(files: readonly Pick<StoreFile, "store" | "file">[]): Promise<Attributes[]>;
@@ -120,9 +119,7 @@ export interface StoreFileRegistry {
 }
 
 export interface QueueRegistry {
-  /** Number of files in progress. */
   queued(): Promise<number>;
-  /** The owners of the files in progress. */
   waitingOwners(): Promise<(string | undefined)[]>;
   /** The first file of an owner in the queue; stores of `except` are skipped. */
   nextOf(owner: string | undefined, except: ReadonlySet<string>): Promise<StoreFile | undefined>;

@@ -19,13 +19,11 @@ export interface FileStore {
   ): Promise<IncomingFile>;
   /** The bytes of a saved file; undefined if there is none. */
   open(id: string): Promise<Blob | undefined>;
-  /** Deletes a file, if it exists. */
   remove(id: string): Promise<void>;
   /** Names of stored files, and of those set aside; without uploads in progress. */
   names(): Promise<{ stored: string[]; orphaned: string[] }>;
   /** Moves a stored file aside, unchanged, so that nothing reads it. */
   setAside(name: string): Promise<void>;
-  /** Undoes `setAside`. */
   takeBack(name: string): Promise<void>;
   /** Deletes the remains of uploads that were never completed. */
   removeUnfinished(): Promise<void>;

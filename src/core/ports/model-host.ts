@@ -10,9 +10,7 @@ export interface ModelSpec {
   path: string;
   /** `ctxSize` 0: the size the model was trained on, at most 4096, or 1024 for a reranker. */
   settings: WantedSettings;
-  /** Chat answers generated at the same time. */
   parallel: number;
-  /** Requests that may wait for a free slot. */
   maxQueue: number;
   /** Prefixes of an embedding model; default: those of its family. */
   prefixes?: Partial<EmbeddingPrefixes>;
@@ -25,7 +23,6 @@ export interface ModelSpec {
 export interface LoadOptions {
   progress: Progress;
   signal: AbortSignal;
-  /** Called at each stage of loading. */
   onStage?: (stage: LoadStage) => void;
 }
 

@@ -61,7 +61,7 @@ export interface CollectionDescription {
   dimension: number;
   /** `cosine` in collections of the node; a foreign one may use another. */
   distance: string;
-  /** Address of the store, without credentials. */
+  /** Without credentials. */
   url: string;
   /** Absent if the collection does not store it. */
   embedding?: EmbeddingIdentity;
@@ -72,12 +72,10 @@ export interface StoredDocument {
   /** The digest that all of its passages have; absent if they differ. */
   hash?: string;
   passages: number;
-  /** How many there should be. */
   parts: number;
 }
 
 export interface PassageRepository extends AsyncDisposable {
-  /** Whether it can find passages by their words. */
   readonly matchesWords: boolean;
   describe(): Promise<CollectionDescription>;
   count(): Promise<number>;
@@ -112,7 +110,6 @@ export interface PassageRepository extends AsyncDisposable {
 
 /** A place that holds collections. */
 export interface CollectionStore {
-  /** The names of its collections. */
   list(): Promise<string[]>;
   /** Undefined if there is no such collection. */
   open(name: string): Promise<PassageRepository | undefined>;

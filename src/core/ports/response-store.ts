@@ -16,7 +16,6 @@ export type ResponseStatus = (typeof responseStatuses)[number];
 export const isFinished = (status: ResponseStatus): boolean =>
   status !== "queued" && status !== "in_progress";
 
-/** Why a response failed. */
 export interface ResponseFailure {
   /** The API's code: `server_error`. */
   code: string;
@@ -30,7 +29,6 @@ export interface SavedResponse {
   /** Milliseconds of Unix time. */
   createdAt: number;
   status: ResponseStatus;
-  /** Present if it failed. */
   failure?: ResponseFailure;
   /** Whether it runs in the background, and can be cancelled. */
   isBackground: boolean;
@@ -42,18 +40,15 @@ export interface SavedResponse {
   conversation: readonly ChatMessage[];
 }
 
-/** The fields that change while a response is generated. */
 export type ResponseChange = Partial<
   Pick<SavedResponse, "status" | "failure" | "body" | "conversation">
 >;
 
-/** The result of one step of tidying. */
 export interface TidiedResponses {
   /** How many were deleted because they expired. */
   expired: number;
   /** How many were deleted since the last step to make room for newer ones. */
   displaced: number;
-  /** Whether there is nothing left to do. */
   isDone: boolean;
 }
 
@@ -71,9 +66,7 @@ export interface ResponseStore {
    * conversation are parsed on each access: read only what you need, once.
    */
   find(id: string, owner: string | undefined): Promise<SavedResponse | undefined>;
-  /** Returns whether there was one to delete. */
   delete(id: string, owner: string | undefined): Promise<boolean>;
-  /** Whether some are not finished. */
   hasUnfinished(): Promise<boolean>;
   /** Marks all unfinished responses as failed, since their process is gone; returns how many. */
   failUnfinished(failure: ResponseFailure): Promise<number>;

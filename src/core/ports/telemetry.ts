@@ -119,7 +119,6 @@ export type ReplicaState = "up" | "out" | "trial";
 export interface ReplicaStatus {
   url: string;
   state: ReplicaState;
-  /** Requests in progress. */
   inFlight: number;
 }
 

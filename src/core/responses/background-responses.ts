@@ -24,7 +24,7 @@ export interface BackgroundOptions {
   maxRunning: number;
   /** How many more may wait; at most half of them of one caller. */
   maxQueue: number;
-  /** How long a response may take; 0: no limit. */
+  /** 0: no limit. */
   timeoutMs: () => number;
   log: Log;
 }

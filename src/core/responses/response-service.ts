@@ -12,7 +12,6 @@ import { isConversationId } from "./conversation-service.ts";
 export interface ResponseServiceOptions {
   store: ResponseStore;
   background: BackgroundResponses;
-  /** Whether responses are stored at all. */
   isKeeping: boolean;
   log: Log;
 }
@@ -83,7 +82,6 @@ export class ResponseService {
     return await this.get(id, owner);
   }
 
-  /** Starts a background response; see BackgroundResponses. */
   async start(request: BackgroundRequest): Promise<{ ended: Promise<void> }> {
     if (!this.isKeeping) {
       throw new NodeError(
@@ -103,7 +101,6 @@ interface TidyingOptions {
   store: ResponseStore;
   /** Fails responses whose process is gone. */
   recover: () => Promise<void>;
-  /** How often to tidy. */
   everyMs: number;
   log: Log;
 }

@@ -15,7 +15,6 @@ export interface OpenCollection {
   prefixes: Pick<EmbeddingIdentity, "queryPrefix" | "documentPrefix">;
 }
 
-/** Creates the collection if there is none. */
 export async function openCollection(
   store: CollectionStore,
   name: string,

@@ -26,7 +26,7 @@ export interface Collection {
   name: string;
   /** The embedding model whose vectors the collection holds; undefined if none is configured. */
   embeddingModel: string | undefined;
-  /** Address of the store, without credentials. */
+  /** Without credentials. */
   url: string;
   bounds: SearchBounds;
 }
@@ -39,7 +39,6 @@ export interface RetrievalSettings {
   reranker?: string;
 }
 
-/** What retrieval searches: the open collection. */
 export interface RetrievalBackend {
   repository: PassageRepository;
   /** The collection's prefix for questions; empty if it was filled without. */
@@ -54,7 +53,6 @@ export interface RetrievalRequest {
   scope: SearchScope;
 }
 
-/** How the passages were found: as configured, or as far as the collection supports it. */
 interface RetrievalMethod {
   mode: RetrievalMode;
   reranked: boolean;
@@ -94,7 +92,6 @@ export class RetrievalService {
     this.#settings = settings;
   }
 
-  /** Attaches the collection; until then, retrieval reports that it is not ready. */
   attach(backend: RetrievalBackend): void {
     this.#backend = backend;
   }
@@ -104,7 +101,6 @@ export class RetrievalService {
     this.#scopes = scopes;
   }
 
-  /** Sets the reason why the collection is not attached. */
   unavailable(reason: NodeError): void {
     this.#missing = reason;
   }
@@ -191,7 +187,6 @@ export class RetrievalService {
     return passages;
   }
 
-  /** Prefix of a question; empty while there is no collection. */
   get queryPrefix(): string {
     return this.#backend?.queryPrefix ?? "";
   }
@@ -308,7 +303,6 @@ export class RetrievalService {
   }
 }
 
-/** Narrows the node's bounds; never widens them. */
 export function narrow(node: SearchBounds, wanted: Partial<SearchBounds>): SearchBounds {
   return {
     limit: Math.min(node.limit, wanted.limit ?? node.limit),
