@@ -19,7 +19,7 @@ interface Problem {
   message: string;
 }
 
-/** `written`: the keys that are set explicitly, before defaults are filled in. */
+/** `written`: the keys of each model that are set explicitly, before defaults are filled in. */
 export function checkConsistency(config: Config, written: WrittenKeys): Problem | undefined {
   return (
     checkNames(config) ??
@@ -134,11 +134,7 @@ export function checkExposure(config: Config, hasKeys: boolean): void {
   );
 }
 
-/** The keys that are set explicitly, before defaults are filled in. */
-interface WrittenKeys {
-  /** Of each model. */
-  models: readonly ReadonlySet<string>[];
-}
+type WrittenKeys = readonly ReadonlySet<string>[];
 
 /** Settings for weights and memory on this machine. */
 const localKeys = [
@@ -153,9 +149,8 @@ const localKeys = [
   "keep_alive",
 ];
 
-export const writtenKeys = ({ models }: Readonly<Record<string, unknown>>): WrittenKeys => ({
-  models: Array.isArray(models) ? models.map((model) => new Set(keysOf(model))) : [],
-});
+export const writtenKeys = ({ models }: Readonly<Record<string, unknown>>): WrittenKeys =>
+  Array.isArray(models) ? models.map((model) => new Set(Object.keys(Object(model)))) : [];
 
 /** Environment variables that the file names for servers' keys, as far as it is well-formed. */
 export function keyVariables(tree: unknown): string[] {
@@ -165,51 +160,41 @@ export function keyVariables(tree: unknown): string[] {
   );
 }
 
-const keysOf = (value: unknown): string[] =>
-  typeof value === "object" && value !== null ? Object.keys(value) : [];
-
 /** Some settings are only for upstream models, and some only for local ones. */
-function checkUpstreams(config: Config, written: WrittenKeys): Problem | undefined {
-  for (const [index, model] of config.models.entries()) {
-    const found = checkModel(model, written.models[index] ?? new Set());
+function checkUpstreams({ models }: Config, written: WrittenKeys): Problem | undefined {
+  for (const [index, model] of models.entries()) {
+    const found = checkModel(model, written[index] ?? new Set());
     if (found === undefined) continue;
-    return { path: ["models", index, found.key], message: found.message };
+    const [key, message] = found;
+    return { path: ["models", index, key], message };
   }
   return undefined;
 }
 
-interface Fault {
-  key: string;
-  message: string;
-}
-
-function checkModel(model: ModelConfig, written: ReadonlySet<string>): Fault | undefined {
-  const { source, ctx_size: ctxSize } = model;
-  if (!isUpstream(source)) {
+function checkModel(
+  model: ModelConfig,
+  written: ReadonlySet<string>,
+): [key: string, message: string] | undefined {
+  if (!isUpstream(model.source)) {
     const key = setOf(model)[0];
-    return key === undefined ? undefined : { key, message: onlyUpstream };
+    return key === undefined ? undefined : [key, onlyUpstream];
   }
-  if (!isAddress(source)) return { key: "source", message: wrongAddress };
+  if (!isAddress(model.source)) return ["source", wrongAddress];
   if (!model.replicas.every((url) => URL.canParse(url))) {
-    return { key: "replicas", message: "must be addresses such as 'http://gpu-2:8000/v1'." };
+    return ["replicas", "must be addresses such as 'http://gpu-2:8000/v1'."];
   }
   const key = localKeys.find((name) => written.has(name));
   const why = "the upstream server decides that";
-  if (key !== undefined) return { key, message: `cannot be set: ${why}; leave it out.` };
-  if (ctxSize !== "auto") return undefined;
-  return {
-    key: "ctx_size",
-    message: `cannot be 'auto': ${why}; 0 asks it, a number is less.`,
-  };
+  if (key !== undefined) return [key, `cannot be set: ${why}; leave it out.`];
+  if (model.ctx_size !== "auto") return undefined;
+  return ["ctx_size", `cannot be 'auto': ${why}; 0 asks it, a number is less.`];
 }
 
 const onlyUpstream = "is for an upstream model, whose source begins with 'openai:'; leave it out.";
 
 /** Upstream settings that differ from their defaults. */
-const setOf = (settings: Partial<ModelConfig>): string[] =>
-  upstreamKeyNames.filter((key) => !isSame(settings[key], upstreamKeys[key].default));
-
-const isSame = (a: unknown, b: unknown): boolean => JSON.stringify(a) === JSON.stringify(b);
+const setOf = (settings: ModelConfig): string[] =>
+  upstreamKeyNames.filter((key) => !Value.Equal(settings[key], upstreamKeys[key].default));
 
 const isAddress = (source: string): boolean =>
   new RegExp(upstreamAddress).test(addressOf(source)) && URL.canParse(addressOf(source));

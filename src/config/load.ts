@@ -2,7 +2,7 @@
 import { Value } from "@sinclair/typebox/value";
 import { closest, distance } from "fastest-levenshtein";
 import { parse as parseToml, TomlError } from "smol-toml";
-import { findViolation, formatPath } from "../validation/violation.ts";
+import { findViolation, formatPath, isObject } from "../validation/violation.ts";
 import { ConfigError } from "./config-error.ts";
 import {
   checkConsistency,
@@ -25,7 +25,8 @@ export interface ConfigSources {
 type Tree = Record<string, unknown>;
 
 export function loadConfig({ file, env: all, flags }: ConfigSources): Config {
-  const env = withoutServices(all);
+  const foreign = serviceVariables(all);
+  const env = Object.fromEntries(Object.entries(all).filter(([name]) => !foreign.includes(name)));
   const tree: Tree = file === undefined ? {} : parseFile(file.path, file.text);
   const origins = new Map<string, string>();
   rejectUnknownVariables(env, keyVariables(tree));
@@ -103,22 +104,14 @@ function setFrom(
     tree[head] = parsed;
   } else {
     const section = tree[head] ?? {};
-    if (!isTree(section)) return; // the schema reports it
+    if (!isObject(section)) return; // the schema reports it
     tree[head] = { ...section, [leaf]: parsed };
   }
   origins.set(formatPath(path), origin);
 }
 
-const isTree = (value: unknown): value is Tree =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
-
 /** Variables that belong to the process or to the tests rather than to the configuration. */
 const otherVariables = /^PADDOCK_(CONFIG$|CACHE_DIR$|KEY$|TEST_)/;
-
-function withoutServices(env: ConfigSources["env"]): ConfigSources["env"] {
-  const foreign = serviceVariables(env);
-  return Object.fromEntries(Object.entries(env).filter(([name]) => !foreign.includes(name)));
-}
 
 /** `named`: variables that the file names as holding keys. */
 function rejectUnknownVariables(env: ConfigSources["env"], named: readonly string[]): void {

@@ -1,6 +1,6 @@
 /** Plans a configuration reload: which changes apply at once, and which need a restart. */
 import { Value } from "@sinclair/typebox/value";
-import { formatPath } from "../validation/violation.ts";
+import { formatPath, isObject } from "../validation/violation.ts";
 import { isUpstream, type ModelConfig } from "./model-schema.ts";
 import type { Config } from "./schema.ts";
 
@@ -55,10 +55,7 @@ const withModelsByName = (config: Config): object => ({
 
 function differences(before: unknown, after: unknown, path: readonly string[]): string[] {
   if (Value.Equal(before, after)) return [];
-  if (!isTree(before) || !isTree(after)) return [formatPath(path)];
+  if (!isObject(before) || !isObject(after)) return [formatPath(path)];
   const keys = new Set([...Object.keys(before), ...Object.keys(after)]);
   return [...keys].flatMap((key) => differences(before[key], after[key], [...path, key]));
 }
-
-const isTree = (value: unknown): value is Record<string, unknown> =>
-  typeof value === "object" && value !== null && !Array.isArray(value);

@@ -28,10 +28,7 @@ export class TrustedClock {
     this.#start = { wall: sources.wall(), steady: sources.steady() };
   }
 
-  /**
-   * The time to compare expiry with: while the machine's clock and the elapsed time disagree, the
-   * earlier of the two.
-   */
+  /** While the machine's clock and the elapsed time disagree, the earlier of the two. */
   expiryTime(): Date {
     const wall = this.#sources.wall();
     const steady = this.#sources.steady();

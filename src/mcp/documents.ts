@@ -1,8 +1,7 @@
 /** Reads a document's passages in order, for MCP tools and resources. */
+import type { Documents } from "../core/documents/documents.ts";
 import type { StoreFile } from "../core/documents/records.ts";
-import type { StoreAccess } from "../core/documents/store-access.ts";
-import type { FileText, StoreFileService } from "../core/documents/store-file-service.ts";
-import type { VectorStoreService } from "../core/documents/vector-store-service.ts";
+import type { FileText } from "../core/documents/store-file-service.ts";
 import { NodeError } from "../core/errors.ts";
 import type { RetrievalService } from "../core/retrieval/retrieval-service.ts";
 import { redactPaths } from "../server/middleware/errors.ts";
@@ -65,13 +64,10 @@ function checkReadable({ file, status, failure }: StoreFile): void {
 /** Most characters of an answer: a client passes all of it to a model. */
 const most = 200_000;
 
-interface Budgeted<Item> {
-  items: Item[];
-  isCut: boolean;
-}
-
 /** The first items that fit; a first item that is too long by itself is cut. */
-export function withinBudget<Item extends { text: string }>(all: readonly Item[]): Budgeted<Item> {
+export function withinBudget<Item extends { text: string }>(
+  all: readonly Item[],
+): { items: Item[]; isCut: boolean } {
   const items: Item[] = [];
   let left = most;
   for (const item of all) {
@@ -85,9 +81,6 @@ export function withinBudget<Item extends { text: string }>(all: readonly Item[]
   return { items, isCut: false };
 }
 
-export interface McpDocuments {
+export type McpDocuments = Pick<Documents, "stores" | "storeFiles" | "storeAccess"> & {
   retrieval: RetrievalService;
-  stores: VectorStoreService;
-  storeFiles: StoreFileService;
-  storeAccess: StoreAccess;
-}
+};

@@ -18,6 +18,7 @@ import {
   TracerProvider,
 } from "@opentelemetry/sdk-trace";
 import { reasonOf } from "../core/errors.ts";
+import { given } from "../core/given.ts";
 import type { Log } from "../core/log.ts";
 import type { AnswerRecord, FinishedWork, RequestRecord, Span } from "../core/ports/telemetry.ts";
 
@@ -113,11 +114,11 @@ function reporting(exporter: SpanExporter, endpoint: string, log: Log): SpanExpo
       exporter.export(spans, (result) => {
         const { error } = result;
         if (error !== undefined && !isAway) {
-          const reason = reasonOf(error);
-          log.warn("traces cannot be delivered; they are dropped until the collector answers", {
-            endpoint,
-            reason,
-          });
+          const fields = { endpoint, reason: reasonOf(error) };
+          log.warn(
+            "traces cannot be delivered; they are dropped until the collector answers",
+            fields,
+          );
         } else if (error === undefined && isAway) {
           log.info("traces are delivered again", { endpoint });
         }
@@ -129,7 +130,7 @@ function reporting(exporter: SpanExporter, endpoint: string, log: Log): SpanExpo
   };
 }
 
-type Attributes = Readonly<Record<string, string | number>>;
+type Attributes = Readonly<Record<string, string | number | undefined>>;
 
 /** A span and its inner spans, with OpenTelemetry's conventions for HTTP and generative AI. */
 interface Step extends Span {
@@ -149,7 +150,7 @@ function requestName(record: RequestRecord): string {
 
 function requestAttributes(record: RequestRecord): Attributes {
   const { tokens, status, brokenStatus = status } = record;
-  return present({
+  return given({
     "http.request.method": record.method,
     "url.path": record.path,
     "http.response.status_code": status,
@@ -212,25 +213,16 @@ function toSteps(done: FinishedWork): Step[] {
 function phasesOf(answer: AnswerRecord): Step[] {
   const { calledAt, startedAt, firstTokenAt, endedAt, usage } = answer;
   const named = { "gen_ai.request.model": answer.model };
+  const prompt = {
+    ...named,
+    "gen_ai.usage.input_tokens": usage?.promptTokens,
+    "gen_ai.usage.cache_read.input_tokens": usage?.cachedTokens,
+  };
+  const generation = { ...named, "gen_ai.usage.output_tokens": answer.generatedTokens };
   return [
     ...step("queue", { from: calledAt, to: startedAt ?? endedAt }, named),
-    ...step(
-      "prompt",
-      { from: startedAt, to: firstTokenAt ?? endedAt },
-      {
-        ...named,
-        "gen_ai.usage.input_tokens": usage?.promptTokens,
-        "gen_ai.usage.cache_read.input_tokens": usage?.cachedTokens,
-      },
-    ),
-    ...step(
-      "generation",
-      { from: firstTokenAt, to: endedAt },
-      {
-        ...named,
-        "gen_ai.usage.output_tokens": answer.generatedTokens,
-      },
-    ),
+    ...step("prompt", { from: startedAt, to: firstTokenAt ?? endedAt }, prompt),
+    ...step("generation", { from: firstTokenAt, to: endedAt }, generation),
   ];
 }
 
@@ -238,12 +230,6 @@ function phasesOf(answer: AnswerRecord): Step[] {
 const step = (
   name: Step["name"],
   { from, to }: { from: number | undefined; to: number },
-  attributes: Parameters<typeof present>[0],
+  attributes: Attributes,
 ): Step[] =>
-  from === undefined ? [] : [{ name, from, to, attributes: present(attributes), inner: [] }];
-
-function present(fields: Readonly<Record<string, string | number | undefined>>): Attributes {
-  return Object.fromEntries(
-    Object.entries(fields).flatMap(([key, value]) => (value === undefined ? [] : [[key, value]])),
-  );
-}
+  from === undefined ? [] : [{ name, from, to, attributes: given(attributes), inner: [] }];

@@ -252,5 +252,5 @@ function checkOf(schema: TSchema): TypeCheck<TSchema> {
   return check;
 }
 
-const isObject = (value: unknown): value is Record<string, unknown> =>
+export const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === "object" && value !== null && !Array.isArray(value);

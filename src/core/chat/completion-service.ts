@@ -121,10 +121,7 @@ class SharedEcho {
     }
   }
 
-  /**
-   * Another answer. It begins once the prompt is scored, and so is in the prefix cache. If the first
-   * answer failed, this one fails too.
-   */
+  /** Begins once the prompt is scored, and so is in the prefix cache; fails if the first answer did. */
   async *follow(start: () => Events, signal: AbortSignal): AsyncGenerator<GenerationEvent> {
     await this.#complete.promise;
     signal.throwIfAborted();

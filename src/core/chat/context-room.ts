@@ -6,18 +6,13 @@ import type { FoundPassage } from "../retrieval/search.ts";
 /** Tokens reserved for the answer if the request sets no maximum. */
 const answerTokens = 512;
 const answerShare = 0.25;
-/** Share of the room that a prompt may fill once something had to be dropped. */
-const afterCut = 0.7;
 
 /** Tokens that a prompt may have. `maxTokens`: most tokens of the answer. */
 const promptRoom = (contextSize: number, maxTokens = answerTokens): number =>
   contextSize - Math.min(maxTokens, Math.floor(contextSize * answerShare));
 
-/**
- * The room once something has to be dropped. It is smaller: whenever the prompt begins differently,
- * all of it is evaluated again, so more is dropped at once to leave room for the next turns.
- */
-const roomAfterCut = (room: number): number => Math.floor(room * afterCut);
+/** Once something has to be dropped: a prompt that begins differently is evaluated again, so more goes at once. */
+const roomAfterCut = (room: number): number => Math.floor(room * 0.7);
 
 /** The lowest number of a range that fits, or its last if none does. A binary search: each try counts all tokens. */
 export async function leastThatFits(

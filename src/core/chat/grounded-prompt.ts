@@ -59,10 +59,7 @@ const pieceWords = 4;
 /** Share of its pieces that another passage must have for a passage to be left out; headings may differ. */
 const containedShare = 0.9;
 
-/**
- * Leaves out passages that are contained in another one, or in one of `there`: they only take up
- * room. Of two equal passages, the first stays.
- */
+/** Leaves out passages that another one, or one of `there`, contains; of two equal ones, the first stays. */
 export function withoutContained<Passage extends { source: string }>(
   passages: readonly Passage[],
   there: readonly { source: string }[] = [],

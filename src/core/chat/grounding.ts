@@ -28,19 +28,20 @@ export class GroundingService {
   readonly #retrieval: RetrievalService;
   readonly #settings: RagSettings;
   readonly #log: Log;
-  readonly #carried: CarriedPassages;
+  /**
+   * The passages of earlier turns, by turn key, least recently used first. A client sends its messages
+   * back without passages; with them put back, the prompt begins as before, and the prefix cache
+   * applies. Only ids are stored; the text is read from the collection, as long as it has the passage.
+   */
+  readonly #turns = new Map<string, readonly PassagePlace[]>();
 
   constructor(retrieval: RetrievalService, settings: RagSettings, log: Log) {
     this.#retrieval = retrieval;
     this.#settings = settings;
     this.#log = log;
-    this.#carried = new CarriedPassages(retrieval, log);
   }
 
-  /**
-   * Adds passages to a conversation. If retrieval fails, there are none, and the result has the
-   * error. Passages of earlier turns are only reused for the same caller.
-   */
+  /** If retrieval fails, there are no passages, and the result has the error. Earlier turns' are only reused for the same caller. */
   async ground(
     conversation: Conversation,
     wanted: RagRequest | undefined,
@@ -68,7 +69,7 @@ export class GroundingService {
     // During a turn, such as between a tool call and its result, the passages stay the same.
     const isDuringTurn = current < messages.length - 1;
     const isRecalled = (index: number): boolean => (index === current ? isDuringTurn : carries);
-    const recalled = await this.#carried.recall(
+    const recalled = await this.#recall(
       new Map([...keys].filter(([index]) => isRecalled(index))),
       options.searcher,
     );
@@ -89,7 +90,7 @@ export class GroundingService {
         ? groundedUserMessages(messages, prompt, shown)
         : groundedSystemMessage(messages, prompt, shown.at(-1)?.points ?? []);
     const left = await fitToContext(turns, render, conversation, { engine, ...options });
-    if (carries) this.#carried.keep(keys, turns, left);
+    if (carries) this.#remember(keys, turns, left);
     const points = left.flatMap((turn) => turn.points);
     const dropped = matched.length - telling.length + countPoints(turns) - points.length;
     const isMissed = found.error !== undefined || this.#retrieval.coming !== undefined;
@@ -133,6 +134,51 @@ export class GroundingService {
     const found = await findPassages(this.#retrieval, search, options, this.#log);
     return isAuto ? { ...found, points: nearBest(found.points) } : found;
   }
+
+  /** The turns that were given passages, with those that the collection still has. */
+  async #recall(keys: TurnKeys, caller: DocumentCaller): Promise<Turn[]> {
+    const remembered = [...keys].map(([index, key]) => {
+      const points = this.#turns.get(key) ?? [];
+      if (this.#turns.delete(key)) this.#turns.set(key, points);
+      return { index, points };
+    });
+    const places = remembered.flatMap(({ points }) => points);
+    const stored = await this.#read(places, caller);
+    const turns = remembered.map(({ index, points }) => ({
+      index,
+      points: points.flatMap((place) => stored.get(keyOf(place)) ?? []),
+    }));
+    return turns.filter(({ points }) => points.length > 0);
+  }
+
+  /** Remembers the passages now in the prompt, which the next turn's prompt begins with; forgets the rest. */
+  #remember(keys: TurnKeys, turns: readonly Turn[], left: readonly Turn[]): void {
+    for (const { index } of turns) this.#turns.delete(keys.get(index) ?? "");
+    for (const { index, points } of left) {
+      if (points.length === 0) continue;
+      const places = points.map(({ id, store, score }) => ({ id, store, score }));
+      this.#turns.set(keys.get(index) ?? "", places);
+      const [oldest] = this.#turns.keys();
+      if (this.#turns.size > mostTurns && oldest !== undefined) this.#turns.delete(oldest);
+    }
+  }
+
+  async #read(
+    places: readonly PassagePlace[],
+    caller: DocumentCaller,
+  ): Promise<ReadonlyMap<string, FoundPassage>> {
+    if (places.length === 0) return new Map();
+    try {
+      const passages = await this.#retrieval.read(places, caller);
+      return new Map(passages.map((passage) => [keyOf(passage), passage]));
+    } catch (error) {
+      // They stay remembered: a store that is unavailable for one turn has not lost them.
+      this.#log.warn("the passages of earlier turns cannot be read; the chat goes on without", {
+        reason: reasonOf(error),
+      });
+      return new Map();
+    }
+  }
 }
 
 /** How far below the best score a passage may be if the request leaves grounding to the node. */
@@ -168,77 +214,9 @@ type TurnKeys = ReadonlyMap<number, string>;
 /** Enough for the active conversations. The oldest turn is dropped, which only costs time. */
 const mostTurns = 1000;
 
-/**
- * Carries the passages of earlier turns into later prompts. A client sends its messages back without
- * passages; with the passages put back, the prompt begins as before, and the prefix cache applies.
- * Only ids are stored; the text is read from the collection, as long as it has the passage.
- */
-class CarriedPassages {
-  readonly #retrieval: RetrievalService;
-  readonly #log: Log;
-  /** By turn key, least recently used first. */
-  readonly #turns = new Map<string, readonly PassagePlace[]>();
-
-  constructor(retrieval: RetrievalService, log: Log) {
-    this.#retrieval = retrieval;
-    this.#log = log;
-  }
-
-  /** The turns that were given passages, with those that the collection still has. */
-  async recall(keys: TurnKeys, caller: DocumentCaller): Promise<Turn[]> {
-    const remembered = [...keys].map(([index, key]) => {
-      const points = this.#turns.get(key) ?? [];
-      if (this.#turns.delete(key)) this.#turns.set(key, points);
-      return { index, points };
-    });
-    const places = remembered.flatMap(({ points }) => points);
-    const stored = await this.#read(places, caller);
-    const turns = remembered.map(({ index, points }) => ({
-      index,
-      points: points.flatMap((place): FoundPassage[] => {
-        const passage = stored.get(keyOf(place));
-        return passage === undefined ? [] : [{ ...passage, score: place.score }];
-      }),
-    }));
-    return turns.filter(({ points }) => points.length > 0);
-  }
-
-  /** Remembers the passages now in the prompt, which the next turn's prompt begins with; forgets the rest. */
-  keep(keys: TurnKeys, turns: readonly Turn[], left: readonly Turn[]): void {
-    for (const { index } of turns) this.#turns.delete(keys.get(index) ?? "");
-    for (const { index, points } of left) {
-      if (points.length === 0) continue;
-      const places = points.map(({ id, store, score }) => ({ id, store, score }));
-      this.#turns.set(keys.get(index) ?? "", places);
-      const [oldest] = this.#turns.keys();
-      if (this.#turns.size > mostTurns && oldest !== undefined) this.#turns.delete(oldest);
-    }
-  }
-
-  async #read(
-    places: readonly PassagePlace[],
-    caller: DocumentCaller,
-  ): Promise<ReadonlyMap<string, FoundPassage>> {
-    if (places.length === 0) return new Map();
-    try {
-      const passages = await this.#retrieval.read(places, caller);
-      return new Map(passages.map((passage) => [keyOf(passage), passage]));
-    } catch (error) {
-      // They stay remembered: a store that is unavailable for one turn has not lost them.
-      this.#log.warn("the passages of earlier turns cannot be read; the chat goes on without", {
-        reason: reasonOf(error),
-      });
-      return new Map();
-    }
-  }
-}
-
 const keyOf = ({ store, id }: Pick<PassagePlace, "store" | "id">): string => `${store}/${id}`;
 
-/**
- * The key of each user message, by its index: a hash of the caller and the conversation up to and
- * including it. One running hash, so that a long conversation is read once.
- */
+/** By index of each user message: a hash of the caller and the conversation up to it. It runs on, so that a long conversation is read once. */
 function turnKeys(caller: string, messages: readonly ChatMessage[]): Map<number, string> {
   const keys = new Map<number, string>();
   const hash = new Bun.CryptoHasher("sha256").update(`${JSON.stringify(caller)}\n`);

@@ -58,42 +58,30 @@ export class PassageRemover {
 /** How long to wait before a collection that could not be reached is tried again. */
 const restMs = 5000;
 
-/** Deletes what is due without a request: passages of removed files, and whatever has expired. */
-export class Cleanup {
-  readonly #parts: SharedParts;
-  readonly #files: FileService;
-  readonly #stores: VectorStoreService;
-  readonly #resting = new Map<string, number>();
-
-  constructor(parts: SharedParts, files: FileService, stores: VectorStoreService) {
-    this.#parts = parts;
-    this.#files = files;
-    this.#stores = stores;
-  }
-
-  async run(): Promise<void> {
-    await this.#removePassages();
-    const { registry, access, expiryTime, log } = this.#parts;
-    for (const { id, filename } of await registry.files.filesExpiredAt(expiryTime())) {
-      log.info("a file has expired, and is deleted", { file: id, filename });
-      await this.#files.remove(id);
-    }
-    for (const store of await registry.stores.allStores()) {
-      if (store.state === "expired" || !access.isExpired(store)) continue;
-      log.info("a vector store has expired, and is emptied", { store: store.id, name: store.name });
-      await this.#stores.expire(store);
-    }
-  }
-
-  async #removePassages(): Promise<void> {
-    const { registry, remover } = this.#parts;
+/** Returns the deletion of what is due without a request: passages of removed files, and whatever has expired. */
+export function cleanUpWith(
+  { registry, remover, access, expiryTime, log }: SharedParts,
+  files: FileService,
+  stores: VectorStoreService,
+): () => Promise<void> {
+  const resting = new Map<string, number>();
+  return async () => {
     for (const removal of await registry.queue.removals()) {
       const { collection } = removal;
       // The bytes of a file whose deletion is in progress.
       if (collection === "") continue;
-      if ((this.#resting.get(collection) ?? 0) > performance.now()) continue;
-      if (await remover.tryRemove(removal)) this.#resting.delete(collection);
-      else this.#resting.set(collection, performance.now() + restMs);
+      if ((resting.get(collection) ?? 0) > performance.now()) continue;
+      if (await remover.tryRemove(removal)) resting.delete(collection);
+      else resting.set(collection, performance.now() + restMs);
     }
-  }
+    for (const { id, filename } of await registry.files.filesExpiredAt(expiryTime())) {
+      log.info("a file has expired, and is deleted", { file: id, filename });
+      await files.remove(id);
+    }
+    for (const store of await registry.stores.allStores()) {
+      if (store.state === "expired" || !access.isExpired(store)) continue;
+      log.info("a vector store has expired, and is emptied", { store: store.id, name: store.name });
+      await stores.expire(store);
+    }
+  };
 }

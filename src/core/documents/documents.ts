@@ -4,7 +4,7 @@ import type { DocumentRegistry } from "../ports/document-registry.ts";
 import type { FileStore } from "../ports/file-store.ts";
 import type { CollectionSpec, CollectionStore } from "../ports/passage-repository.ts";
 import type { RetrievalService } from "../retrieval/retrieval-service.ts";
-import { Cleanup, PassageRemover } from "./cleanup.ts";
+import { cleanUpWith, PassageRemover } from "./cleanup.ts";
 import type { DocumentQuota } from "./document-caller.ts";
 import { type DetectType, FileService } from "./file-service.ts";
 import { type IngestFile, ingestFile } from "./ingest-file.ts";
@@ -80,14 +80,14 @@ export function createDocuments(parts: DocumentParts): Documents {
       await registry.queue.addRemoval({ collection, document });
       await remover.tryRemove({ collection, document });
     },
-    cleanUp: () => cleanup.run(),
+    cleanUp: () => cleanUp(),
     isOwned: () => ownership.take(),
   });
   const hold: SharedParts["hold"] = (store, file) => queue.hold(store, file);
   const shared: SharedParts = { ...parts, access, collections, collectionFiles, remover, hold };
   const stores = new VectorStoreService(shared);
   const storeFiles: StoreFileService = new StoreFileService(shared, files, queue);
-  const cleanup = new Cleanup(shared, files, stores);
+  const cleanUp = cleanUpWith(shared, files, stores);
   const storeSearch = new StoreSearchService(shared);
   parts.retrieval.searchIn(storeSearch);
   return {

@@ -1,8 +1,4 @@
-/**
- * The node's ingest queue. It works in the background: one caller's files one after the other,
- * files of several callers at the same time, so that a large one does not hold up the others. Their
- * passages are embedded in turn.
- */
+/** The node's ingest queue: a caller's files one after the other, those of several callers at once, so that a large one holds up no others. */
 import { NodeError, reasonOf } from "../errors.ts";
 import type { Log } from "../log.ts";
 import type { DocumentRegistry } from "../ports/document-registry.ts";
@@ -160,21 +156,17 @@ export class IngestQueue {
       this.#waits.delete(keyOf(file));
     } catch (error) {
       // If it was held, the holder deletes its passages; if the node stops, it is ingested at the next start.
-      if (!stopping.aborted && !controller.signal.aborted) await this.#tryToFail(file, error);
+      if (!stopping.aborted && !controller.signal.aborted) {
+        // If the registry cannot be written either, the file is retried.
+        await this.#fail(file, error).catch((worse: unknown) => {
+          this.#rest(file.store);
+          this.#parts.log.error("files cannot be ingested now", { reason: reasonOf(worse) });
+        });
+      }
     } finally {
       this.#jobs.delete(job);
       resolve();
       this.wake();
-    }
-  }
-
-  /** If the registry cannot be written either, the file is retried. */
-  async #tryToFail(file: StoreFile, error: unknown): Promise<void> {
-    try {
-      await this.#fail(file, error);
-    } catch (worse) {
-      this.#rest(file.store);
-      this.#parts.log.error("files cannot be ingested now", { reason: reasonOf(worse) });
     }
   }
 

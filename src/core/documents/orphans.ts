@@ -13,10 +13,7 @@ export interface OrphanParts {
 
 const remedy = "Restore documents.sqlite from a backup, or run 'paddock documents recover'.";
 
-/**
- * Moves files without a record to `files/orphaned`, and back once they have one. If there is no
- * registry, or it cannot be read, nothing is moved or deleted.
- */
+/** Moves files without a record to `files/orphaned`, and back once they have one; without a registry that can be read, none. */
 export async function setOrphansAside({
   registry,
   files,
@@ -56,10 +53,7 @@ export async function setOrphansAside({
   }
 }
 
-/**
- * Adds a record for every upload that has none. Its name is known only if it is in a vector store;
- * its owner, purpose and expiry are lost.
- */
+/** Adds a record for every upload that has none: its owner, purpose and expiry are lost, and its name unless it is in a vector store. */
 export async function recoverOrphans({
   registry,
   files,

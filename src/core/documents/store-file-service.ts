@@ -171,12 +171,13 @@ export class StoreFileService {
 
   /** Once it returns, searches of the store no longer find the file. */
   async remove(caller: DocumentCaller, storeId: string, file: string): Promise<void> {
-    const { registry, access, ownership } = this.#parts;
+    const { registry, access, remover, hold, ownership } = this.#parts;
     ownership.check();
     const { id, collection } = await access.use(caller, storeId);
     const { document } = await this.get(caller, id, file);
     await registry.storeFiles.removeStoreFile(id, file);
-    await this.#removePassages(id, file, { collection, document });
+    using _ = await hold(id, file);
+    await remover.tryRemove({ collection, document });
   }
 
   /** Deletes the passages of a file that is no longer in any vector store. */
@@ -250,15 +251,6 @@ export class StoreFileService {
     const { id, store } = batch;
     const counts = await this.#parts.registry.storeFiles.counts({ store, batch: id });
     return { batch, counts, status: statusOf(batch, counts) };
-  }
-
-  async #removePassages(
-    store: string,
-    file: string,
-    removal: { collection: string; document: string },
-  ): Promise<void> {
-    using _ = await this.#parts.hold(store, file);
-    await this.#parts.remover.tryRemove(removal);
   }
 
   #toStoreFile(

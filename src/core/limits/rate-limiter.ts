@@ -73,10 +73,7 @@ export class RateLimiter implements Limiter {
     };
   }
 
-  /**
-   * A lease for a request, which counts against the caller's limits; throws if one is exceeded.
-   * `isAdmitted`: another node has admitted it, so it counts, but is not refused.
-   */
+  /** Throws if a limit is exceeded; with `isAdmitted`, another node has admitted the request, and it only counts. */
   lease(caller: LimitedCaller, { isAdmitted = false } = {}): Lease {
     this.#sweep();
     const { limits, takesPlace = true } = caller;

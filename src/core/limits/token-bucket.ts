@@ -1,7 +1,4 @@
-/**
- * A token bucket: it holds up to its limit, and refills evenly over a minute. It counts anything
- * that is limited per minute: requests, or the tokens of a model.
- */
+/** A token bucket: holds up to its limit, and refills evenly over a minute; for requests, or tokens of a model. */
 
 export interface RateLimit {
   limit: number;

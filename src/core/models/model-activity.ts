@@ -22,41 +22,33 @@ export interface ModelBounds {
 
 export class ModelActivity {
   readonly bounds: ModelBounds;
-  #waiting = 0;
-  #inUse = 0;
+  waiting = 0;
+  inUse = 0;
 
   constructor(bounds: ModelBounds) {
     this.bounds = bounds;
   }
 
-  get waiting(): number {
-    return this.#waiting;
-  }
-
-  get inUse(): number {
-    return this.#inUse;
-  }
-
   /** Why it would refuse another call; undefined if it would not. */
   get problem(): string | undefined {
     const { name, slots = Number.POSITIVE_INFINITY, maxQueue } = this.bounds;
-    if (maxQueue === undefined || this.#inUse < slots || this.#waiting < maxQueue) return undefined;
-    return `The queue of the model '${name}' is full: ${this.#waiting} waiting, ${this.#inUse} being answered.`;
+    if (maxQueue === undefined || this.inUse < slots || this.waiting < maxQueue) return undefined;
+    return `The queue of the model '${name}' is full: ${this.waiting} waiting, ${this.inUse} being answered.`;
   }
 
   call(): Call {
     let state: "waiting" | "in use" | "ended" = "waiting";
-    this.#waiting++;
+    this.waiting++;
     return {
       start: () => {
         if (state !== "waiting") return;
         state = "in use";
-        this.#waiting--;
-        this.#inUse++;
+        this.waiting--;
+        this.inUse++;
       },
       end: () => {
-        if (state === "waiting") this.#waiting--;
-        if (state === "in use") this.#inUse--;
+        if (state === "waiting") this.waiting--;
+        if (state === "in use") this.inUse--;
         state = "ended";
       },
     };

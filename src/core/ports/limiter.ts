@@ -1,7 +1,4 @@
-/**
- * Port: enforces callers' limits, for this node alone or for several together. A decision made
- * locally is returned without a promise, so that a single node never waits.
- */
+/** Port: enforces callers' limits. A local decision is no promise, so that a single node never waits. */
 import type { NodeError } from "../errors.ts";
 import type { LimitedCaller, RateLimitStatus } from "../limits/rate-limiter.ts";
 

@@ -83,10 +83,7 @@ export class ConversationService {
     });
   }
 
-  /**
-   * Adds the input and output of a response. Returns false, without throwing, if the conversation is
-   * gone by now or would become too large: the answer is returned to the caller anyway.
-   */
+  /** False, without throwing, if the conversation is gone by now or would become too large: the answer is returned anyway. */
   async add(id: string, owner: Owner, items: readonly ConversationItem[]): Promise<boolean> {
     try {
       await this.change(id, owner, (before) => ({ items: [...before.items, ...items] }));

@@ -28,10 +28,7 @@ export class ResponseService {
     this.#options = options;
   }
 
-  /**
-   * Stores a finished response; returns whether it was stored. Never throws: the answer is returned
-   * even if the disk is full or the response is too large.
-   */
+  /** Whether it was stored. Never throws: the answer is returned even if the disk is full or the response is too large. */
   async keep(response: SavedResponse): Promise<boolean> {
     if (!this.isKeeping) return false;
     try {
@@ -105,10 +102,7 @@ interface TidyingOptions {
   log: Log;
 }
 
-/**
- * Periodically deletes expired responses and fails those left unfinished, until the signal aborts.
- * Never throws.
- */
+/** Deletes expired responses and fails those left unfinished, again and again, until the signal aborts. Never throws. */
 export async function tidyResponses(options: TidyingOptions, signal: AbortSignal): Promise<void> {
   let saidWhy: string | undefined;
   while (!signal.aborted) {

@@ -147,7 +147,14 @@ export class RetrievalService {
 
   async retrieve(request: RetrievalRequest, options: EmbedOptions): Promise<RetrievalResult> {
     const { engine } = this.#models.embedding(request.model);
-    this.#checkModel(request.model);
+    const { embeddingModel } = this.collection;
+    if (request.model !== embeddingModel) {
+      throw new NodeError(
+        "invalid_request",
+        `The node's collection was filled with the embedding model '${embeddingModel}'; vectors of '${request.model}' cannot be matched against it.`,
+        { param: "model" },
+      );
+    }
     const backend = this.#ready();
     const last = request.messages.findLastIndex(({ role }) => role === "user");
     const question = request.messages[last]?.content ?? "";
@@ -268,16 +275,12 @@ export class RetrievalService {
     question: string,
     targets: readonly SearchTarget[],
     options: EmbedOptions,
-  ): Promise<{ vectors: ReadonlyMap<string, Float32Array>; tokens: number }> {
+  ): Promise<{ vectors: ReadonlyMap<string, Float32Array | undefined>; tokens: number }> {
     const prefixes = [...new Set(targets.map(({ queryPrefix }) => queryPrefix))];
     if (prefixes.length === 0) return { vectors: new Map(), tokens: 0 };
     const texts = prefixes.map((prefix) => prefix + question);
     const embeddings = await this.model().engine.embed(texts, options);
-    const vectors = new Map<string, Float32Array>();
-    for (const [at, prefix] of prefixes.entries()) {
-      const vector = embeddings[at]?.vector;
-      if (vector !== undefined) vectors.set(prefix, vector);
-    }
+    const vectors = new Map(prefixes.map((prefix, at) => [prefix, embeddings[at]?.vector]));
     return { vectors, tokens: embeddings.reduce((sum, { tokens }) => sum + tokens, 0) };
   }
 
@@ -290,16 +293,6 @@ export class RetrievalService {
     if (this.#backend !== undefined) return this.#backend;
     if (this.#missing === undefined) throw new NodeError("unavailable", preparing);
     throw copyOf(this.#missing);
-  }
-
-  #checkModel(name: string): void {
-    const { embeddingModel } = this.collection;
-    if (name === embeddingModel) return;
-    throw new NodeError(
-      "invalid_request",
-      `The node's collection was filled with the embedding model '${embeddingModel}'; vectors of '${name}' cannot be matched against it.`,
-      { param: "model" },
-    );
   }
 }
 

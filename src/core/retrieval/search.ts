@@ -46,10 +46,7 @@ export interface SearchScopes {
   open(scope: SearchScope, ready: () => RetrievalBackend): Promise<SearchTargets>;
 }
 
-/**
- * How far the score of a passage with all of the question's words is raised towards 1. The best
- * value between 0.2 and 1 (see bench/README.md); results are flat around it.
- */
+/** How far all of the question's words raise a score towards 1: the best of 0.2 to 1 (bench/README.md). */
 const wordWeight = 0.7;
 
 /**
