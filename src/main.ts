@@ -11,7 +11,7 @@ import { readerCommand } from "./ingest/reading-process.ts";
 import { executable } from "./packaging/executable-contents.ts";
 import { cacheFolder, setProgramFolders } from "./packaging/native-libraries.ts";
 import { runnerCommand } from "./runner/runner-process.ts";
-import { engineEnvironment, processStart } from "./subprocess/program.ts";
+import { endWithParentProcess, engineEnvironment, processStart } from "./subprocess/program.ts";
 
 /** Exit codes; those of commands are in cli/program.ts. */
 const interrupted = 130;
@@ -30,12 +30,7 @@ else if (process.argv[2] === readerCommand) await beReader();
 else process.exitCode = await beProgram();
 
 async function beRunner(): Promise<void> {
-  const send = process.send?.bind(process);
-  if (send === undefined) {
-    process.stderr.write("A runner is started by a node, not by hand: 'paddock serve'.\n");
-    process.exit(2);
-  }
-  await endWithParent();
+  const send = asChild("A runner is started by a node, not by hand: 'paddock serve'.");
   // Of the program a runner needs only this.
   const { serveCalls } = await import("./runner/serve-calls.ts");
   const answer = serveCalls(send, () => ({
@@ -46,27 +41,27 @@ async function beRunner(): Promise<void> {
   send({ type: "listening" });
 }
 
-/** Ends with who started it, and with nothing else: a Ctrl-C that reaches both is theirs to answer. */
-async function endWithParent(): Promise<void> {
+/** Ends with its parent, and with nothing else: a Ctrl-C that reaches both is theirs to answer. Returns the channel. */
+function asChild(byHand: string): NonNullable<typeof process.send> {
+  const send = process.send?.bind(process);
+  if (send === undefined) {
+    process.stderr.write(`${byHand}\n`);
+    process.exit(2);
+  }
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => {});
   // The closed channel is noticed by a loop that turns; the rest holds for one that is blocked or stopped too.
   process.on("disconnect", () => process.exit(0));
   const parent = process.ppid;
-  const { endWithParentProcess } = await import("./subprocess/program.ts");
   if (process.platform !== "linux" || !endWithParentProcess()) {
     new Worker(new URL("./parent-watch.ts", import.meta.url)).unref();
   }
   // One that ended before sends nothing to do, and its channel is closed: the loop is free to notice.
   if (process.ppid !== parent) process.exit(0);
+  return send;
 }
 
 async function beReader(): Promise<void> {
-  const send = process.send?.bind(process);
-  if (send === undefined) {
-    process.stderr.write("A reader is started by 'paddock ingest', not by hand.\n");
-    process.exit(2);
-  }
-  await endWithParent();
+  const send = asChild("A reader is started by 'paddock ingest', not by hand.");
   const { runReader } = await import("./cli/reader.ts");
   runReader({ send, listen: (hear) => void process.on("message", hear) });
 }

@@ -78,7 +78,9 @@ function keysOf(schema: TSchema, path: readonly string[]): DescribedKey[] {
     );
   }
   const { minimum, maximum, description = "", default: value } = schema;
-  const { "x-default": defaultInWords, "x-setting": name, "x-secret": isSecret } = schema;
+  const defaultInWords: string | undefined = schema["x-default"];
+  const name: string | undefined = schema["x-setting"];
+  const hasRange = minimum !== undefined && maximum !== undefined;
   return [
     {
       path,
@@ -86,15 +88,13 @@ function keysOf(schema: TSchema, path: readonly string[]): DescribedKey[] {
       isRequired: value === undefined && !KindGuard.IsOptional(schema),
       choices: choicesOf(schema),
       parse: parserOf(schema),
-      ...given({ default: value }),
-      ...(typeof defaultInWords === "string" ? { defaultInWords } : {}),
-      ...(typeof minimum === "number" && typeof maximum === "number"
-        ? { range: [minimum, maximum] }
-        : {}),
-      ...(typeof name === "string"
-        ? { env: `PADDOCK_${name.toUpperCase().replaceAll("-", "_")}` }
-        : {}),
-      ...(typeof name === "string" && isSecret !== true ? { flag: name } : {}),
+      ...given({
+        default: value,
+        defaultInWords,
+        env: name && `PADDOCK_${name.toUpperCase().replaceAll("-", "_")}`,
+        flag: schema["x-secret"] === true ? undefined : name,
+      }),
+      ...(hasRange ? { range: [minimum, maximum] } : {}),
     },
   ];
 }

@@ -16,11 +16,14 @@ import { toUri } from "./resources.ts";
 
 export type Work = Pick<McpSession, "caller" | "signal" | "report"> & { documents: McpDocuments };
 
-interface Declaration<Input extends TObject, Output extends TObject> {
+interface ToolText {
   name: string;
   title: string;
   /** For the model that decides whether to call it. */
   description: string;
+}
+
+interface Declaration<Input extends TObject, Output extends TObject> extends ToolText {
   /** The scope that the key needs in addition to `retrieve`. */
   scope: Scope;
   input: Input;
@@ -31,10 +34,7 @@ interface Declaration<Input extends TObject, Output extends TObject> {
 export interface Tool {
   scope: Scope;
   /** As `tools/list` shows it. */
-  shown: {
-    name: string;
-    title: string;
-    description: string;
+  shown: ToolText & {
     inputSchema: TObject;
     outputSchema: TObject;
     annotations: typeof annotations;
@@ -51,20 +51,14 @@ const annotations = {
   openWorldHint: false,
 } as const;
 
-function defineTool<Input extends TObject, Output extends TObject>({
-  name,
-  title,
-  description,
-  scope,
-  input,
-  output,
-  call,
-}: Declaration<Input, Output>): Tool {
+function defineTool<Input extends TObject, Output extends TObject>(
+  declared: Declaration<Input, Output>,
+): Tool {
+  const { scope, input, output, call, ...text } = declared;
   const checker = TypeCompiler.Compile(input);
-  const shown = { name, title, description, inputSchema: input, outputSchema: output };
   return {
     scope,
-    shown: { ...shown, annotations },
+    shown: { ...text, inputSchema: input, outputSchema: output, annotations },
     call: async (wanted, work) => {
       if (!checker.Check(wanted)) throw invalid(input, wanted);
       return { ...(await call(wanted, work)) };

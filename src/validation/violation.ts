@@ -60,7 +60,7 @@ function toViolation(error: SchemaError): Violation {
 /** Follows a failed union into the variant that was meant, if there is one. */
 function narrowUnion(error: SchemaError): SchemaError {
   if (error.type !== ValueErrorType.Union) return error;
-  const variants = error.variants.map(firstOf);
+  const variants = error.variants.map((errors) => errors.take(fewErrors).toArray());
   // A variant with another discriminator was not meant; if none was, the discriminator is at fault.
   const meant = variants.filter((errors) => !errors.some(isDiscriminator));
   const [fault] = variants.flatMap((errors) => errors.filter(isDiscriminator));
@@ -74,12 +74,6 @@ function narrowUnion(error: SchemaError): SchemaError {
 
 /** Errors examined per variant: a list may have a million, and each takes time. */
 const fewErrors = 16;
-
-function firstOf(errors: Iterable<SchemaError>): SchemaError[] {
-  const first: SchemaError[] = [];
-  for (const error of errors) if (first.push(error) === fewErrors) break;
-  return first;
-}
 
 /** The place at fault, with every literal that some variant allows there. */
 function withAllLiterals(fault: SchemaError, errors: readonly SchemaError[]): SchemaError {
@@ -160,7 +154,7 @@ const shorten = (text: string, most: number): string =>
 interface SchemaError extends Pick<ValueError, "type" | "schema" | "value"> {
   path: readonly (string | number)[];
   /** For a union: the errors of each variant. */
-  variants: readonly Iterable<SchemaError>[];
+  variants: readonly Errors[];
 }
 
 type Path = SchemaError["path"];
