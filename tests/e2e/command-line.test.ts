@@ -56,6 +56,8 @@ describe("the command line", () => {
     // The reader of the pipe is gone before the program begins to write.
     const gone = 'exec 3> >(:); wait $!; "$@" --help >&3; echo $?';
     const child = Bun.spawn(["bash", "-c", gone, "-", ...programUnderTest], {
+      // bash warns of a locale that is not installed.
+      env: { ...process.env, LC_ALL: "C" },
       stdout: "pipe",
       stderr: "pipe",
     });

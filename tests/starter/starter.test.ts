@@ -35,6 +35,8 @@ afterAll(async () => {
 const post = (path: string, body?: unknown): Promise<Response> =>
   fetch(`${node.origin}/v1${path}`, {
     method: "POST",
+    // Bun gives up after five minutes of silence, which a long prompt may take beside other work.
+    timeout: false,
     ...(body === undefined
       ? {}
       : { headers: { "content-type": "application/json" }, body: JSON.stringify(body) }),
@@ -292,6 +294,7 @@ describe("a first start with the starter models", () => {
     for (const { path, body } of asked) {
       const response = await fetch(new URL(path, node.origin), {
         method: "POST",
+        timeout: false,
         headers: {
           "content-type": "application/json",
           accept: "application/json, text/event-stream",

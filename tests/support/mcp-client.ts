@@ -38,14 +38,17 @@ export function mcpOverStdio(
   );
 }
 
+/** The SDK gives up after a minute, which a process may need to start where machines are busy. */
+const patience = { timeout: 1_000_000 };
+
 async function connected(transport: Transport): Promise<McpClient> {
   const client = new Client({ name: "tests", version: "1.0.0" });
-  await client.connect(transport);
+  await client.connect(transport, patience);
   // It checks what comes against the tools' schemas only where it has them.
-  await client.listTools();
+  await client.listTools(undefined, patience);
   const ask = async (name: string, wanted: Record<string, unknown> = {}) =>
     // The other form is of a protocol before 2024-11-05.
-    (await client.callTool({ name, arguments: wanted })) as CallToolResult;
+    (await client.callTool({ name, arguments: wanted }, undefined, patience)) as CallToolResult;
   const textOf = ({ content }: CallToolResult): string =>
     content.map((part) => (part.type === "text" ? part.text : part.type)).join();
   return {
