@@ -215,13 +215,9 @@ async function follow(
   }
 }
 
-interface IngestOutcome {
+interface IngestOutcome extends Pick<FoundFiles, "skipped" | "leftOut"> {
   /** Documents that were removed. */
   removed: readonly string[];
-  /** Number of files in folders that cannot be read, by extension. */
-  skipped: ReadonlyMap<string, number>;
-  /** Files that were not ingested, with the reason. */
-  leftOut: readonly { path: string; reason: string }[];
   seconds: number;
   collection: string;
   /** Passages that the collection has now. */

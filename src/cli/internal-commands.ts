@@ -42,8 +42,6 @@ export function quantizeCommand(): Command {
         endWithParentProcess();
         // Before the quantizer starts its threads, which inherit the priority.
         if (lowPriority === true) setPriority(constants.priority.PRIORITY_LOW);
-        // A paused process would not notice that its node has ended.
-        endWithParentProcess();
         const type = quantizations.find((known) => known === name);
         if (type === undefined)
           throw new Error(`'${name}' is not one of ${quantizations.join(", ")}`);

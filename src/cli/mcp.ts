@@ -65,27 +65,20 @@ async function serveHere(shell: Shell, command: Command): Promise<void> {
 }
 
 async function passOn(shell: Shell, url: string): Promise<void> {
-  const { PADDOCK_KEY: key } = shell.env;
-  const ask = remoteNode({ url, key: key === "" ? undefined : key });
   const { relayStdio } = await import("../mcp/stdio.ts");
   await relayStdio({
     pipes: shell.input.terminal(),
-    ask,
+    ask: remoteNode(url, shell.env.PADDOCK_KEY || undefined),
     signal: shell.stopped,
     onProblem: (reason) => shell.say(`${reason}\n`),
   });
-}
-
-interface RemoteOptions {
-  url: string;
-  key: string | undefined;
 }
 
 /** Accepts `http://host:8080`, with or without `/v1` or `/mcp`. */
 export const mcpUrlOf = (url: string): string => `${baseUrlOf(url).replace(/\/(v1|mcp)$/, "")}/mcp`;
 
 /** Sends one message to a running node over HTTP; undefined if it has no answer. */
-function remoteNode({ url, key }: RemoteOptions) {
+function remoteNode(url: string, key: string | undefined) {
   const baseUrl = mcpUrlOf(url);
   // A key is sent to the named server only.
   const client = new ApiClient({ baseUrl, key: () => key, redirect: "manual" });

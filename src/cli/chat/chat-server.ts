@@ -9,7 +9,7 @@ import { baseUrlOf, toNodeError } from "../remote-server.ts";
 export interface ChatServerOptions {
   /** `http://host:8080`, `https://host/api/v1`; without a path, `/v1` is meant. */
   url: string;
-  key?: string;
+  key?: string | undefined;
 }
 
 export interface FoundPassage {

@@ -38,17 +38,12 @@ export function chatCommand(shell: Shell): Command {
     const server =
       url === undefined
         ? resources.use(await localNode(shell, await readConfig(shell, command))).server
-        : serverFor(shell, url);
+        : new ChatServer({ url, key: shell.env.PADDOCK_KEY || undefined });
     const name = await chosenModel(server, model, shell.stopped);
     const conversation = new Conversation(name, system);
     if (question === undefined) await talk(shell, server, conversation);
     else await answerOnce(shell, server, conversation, question);
   });
-}
-
-function serverFor({ env }: Shell, url: string): ChatServer {
-  const { PADDOCK_KEY: key } = env;
-  return new ChatServer({ url, ...(key === undefined || key === "" ? {} : { key }) });
 }
 
 async function chosenModel(

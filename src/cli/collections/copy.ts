@@ -52,16 +52,21 @@ export function copy(shell: Shell): Command {
       await using target = await openTarget(parts, place, to, work.spec);
       const total = await source.count();
       const step = createProgress(shell).step(work.label, total, "passages");
-      const left = options.model === undefined ? untold(source) : missingIn(target, source);
-      const stored = await transfer(left.passages, {
+      let there = 0;
+      const onThere = (): void => {
+        there++;
+      };
+      const passages =
+        options.model === undefined ? source.passages() : missingIn(target, source, onThere);
+      const stored = await transfer(passages, {
         repository: target,
         signal: shell.stopped,
-        onStored: (done) => step.update(left.there() + done),
+        onStored: (done) => step.update(there + done),
         ...(work.embed === undefined ? {} : { embed: work.embed }),
       });
       step.finish(`${stored} passages`);
       work.tell();
-      const before = left.there() > 0 ? ` (${left.there()} were there already)` : "";
+      const before = there > 0 ? ` (${there} were there already)` : "";
       shell.print(
         `${work.done} ${stored} passages${before}; '${to}' at ${place} now has ${await target.count()}.\n`,
       );
@@ -128,38 +133,27 @@ async function openTarget(
   }
 }
 
-interface LeftPassages {
-  passages: AsyncIterable<EmbeddedPassage>;
-  /** Passages skipped because the target has them. */
-  there: () => number;
-}
-
-const untold = (source: PassageRepository): LeftPassages => ({
-  passages: source.passages(),
-  there: () => 0,
-});
-
 const page = 128;
 
 /** Passages that the target does not have, so that an interrupted copy can continue. */
-function missingIn(target: PassageRepository, source: PassageRepository): LeftPassages {
-  let there = 0;
-  async function* missing(): AsyncGenerator<EmbeddedPassage> {
-    let batch: EmbeddedPassage[] = [];
-    async function* flush(): AsyncGenerator<EmbeddedPassage> {
-      const stored = await target.read(batch.map(({ id }) => id));
-      const known = new Map(stored.map(({ id, source }) => [id, source]));
-      for (const passage of batch) {
-        if (known.get(passage.id) === passage.source) there++;
-        else yield passage;
-      }
-      batch = [];
+async function* missingIn(
+  target: PassageRepository,
+  source: PassageRepository,
+  onThere: () => void,
+): AsyncGenerator<EmbeddedPassage> {
+  let batch: EmbeddedPassage[] = [];
+  async function* flush(): AsyncGenerator<EmbeddedPassage> {
+    const stored = await target.read(batch.map(({ id }) => id));
+    const known = new Map(stored.map(({ id, source }) => [id, source]));
+    for (const passage of batch) {
+      if (known.get(passage.id) === passage.source) onThere();
+      else yield passage;
     }
-    for await (const passage of source.passages()) {
-      batch.push(passage);
-      if (batch.length === page) yield* flush();
-    }
-    yield* flush();
+    batch = [];
   }
-  return { passages: missing(), there: () => there };
+  for await (const passage of source.passages()) {
+    batch.push(passage);
+    if (batch.length === page) yield* flush();
+  }
+  yield* flush();
 }

@@ -52,9 +52,11 @@ export function doctorCommand(shell: Shell): Command {
   });
 }
 
-async function* examine(shell: Shell, command: Command): AsyncGenerator<Finding> {
+type NamedFinding = Finding & { check: string };
+
+async function* examine(shell: Shell, command: Command): AsyncGenerator<NamedFinding> {
   const { findings, config } = await checkConfiguration(shell, command);
-  yield* findings;
+  yield* named("configuration", findings);
   if (config === undefined) return;
   const installation: Installation = {
     config,
@@ -101,46 +103,47 @@ async function* examine(shell: Shell, command: Command): AsyncGenerator<Finding>
 async function guarded(
   check: string,
   look: () => Finding | Promise<Finding | Finding[]>,
-): Promise<Finding[]> {
+): Promise<NamedFinding[]> {
   try {
-    return [await look()].flat();
+    return named(check, [await look()].flat());
   } catch (error) {
     const message = `This could not be looked at: ${reasonOf(error)}.`;
-    return [problem(check, message, "Look at it yourself.")];
+    return named(check, [problem(message, "Look at it yourself.")]);
   }
 }
+
+const named = (check: string, findings: readonly Finding[]): NamedFinding[] =>
+  findings.map((finding) => ({ check, ...finding }));
 
 async function checkConfiguration(
   shell: Shell,
   command: Command,
 ): Promise<{ findings: Finding[]; config?: Installation["config"] }> {
-  const check = "configuration";
   try {
     const file = await readConfigFile(shell, command);
     const config = configFrom(shell, command, file);
     const where =
       file === undefined ? "There is no file; the defaults are used" : `${file.path} is valid`;
-    const isValid = ok(check, `${where}.`);
+    const isValid = ok(`${where}.`);
     const open = openSecretsIn(shell, file);
     if (open === undefined) return { findings: [isValid], config };
     const { path, keys, rights } = open;
     const isOpen = note(
-      "configuration file",
       `Everyone on this machine can read ${path}, which holds ${keys.join(" and ")} (its rights are ${rights}).`,
       `chmod 600 ${path}, or give secrets by the environment.`,
     );
-    return { findings: [isValid, isOpen], config };
+    return { findings: [isValid, { ...isOpen, check: "configuration file" }], config };
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
     const remedy = "Correct it; the page about configuration has every key.";
-    return { findings: [problem(check, error.message, remedy)] };
+    return { findings: [problem(error.message, remedy)] };
   }
 }
 
 const labelWidth = 8;
 const words = { ok: "ok", note: "note", problem: "fix" } as const;
 
-function toLines(shell: Shell, { check, status, message, remedy }: Finding): string {
+function toLines(shell: Shell, { check, status, message, remedy }: NamedFinding): string {
   const style = createStyle(shell.hasColour);
   const paint = { ok: style.good, note: style.doubtful, problem: style.bad }[status];
   const label = paint(words[status]) + " ".repeat(labelWidth - words[status].length);

@@ -4,25 +4,23 @@ import type { SecretOf } from "../../node/gateway/upstream-models.ts";
 import type { Program } from "../../subprocess/program.ts";
 
 export interface Finding {
-  /** What was looked at: `model tiny-chat`. */
-  check: string;
+  /** What was looked at: `model tiny-chat`. Default: the name of the check. */
+  check?: string;
   /** `note`: works, but may surprise. `problem`: must be fixed. */
   status: "ok" | "note" | "problem";
   message: string;
   remedy?: string;
 }
 
-export const ok = (check: string, message: string): Finding => ({ check, status: "ok", message });
+export const ok = (message: string): Finding => ({ status: "ok", message });
 
-export const note = (check: string, message: string, remedy: string): Finding => ({
-  check,
+export const note = (message: string, remedy: string): Finding => ({
   status: "note",
   message,
   remedy,
 });
 
-export const problem = (check: string, message: string, remedy: string): Finding => ({
-  check,
+export const problem = (message: string, remedy: string): Finding => ({
   status: "problem",
   message,
   remedy,

@@ -35,7 +35,6 @@ export async function checkEngine({ config, program }: Installation): Promise<Fi
   ]);
   if (child.signalCode !== null || child.exitCode !== 0) {
     return problem(
-      "engine",
       `llama.cpp does not load: its process ended with ${exitOf(child)}. ${lastLine(said)}`.trim(),
       "Run 'bun install' again, or take the executable for this platform.",
     );
@@ -49,13 +48,9 @@ function engineFinding(
 ): Finding {
   const found = `${version} loads, with ${threads} ${threads === 1 ? "thread" : "threads"} (${why}).`;
   if (wanted > Number(threads)) {
-    return note(
-      "engine",
-      found,
-      `Set [engine] threads = ${threads}, or 0 for as many as there are.`,
-    );
+    return note(found, `Set [engine] threads = ${threads}, or 0 for as many as there are.`);
   }
-  return ok("engine", found);
+  return ok(found);
 }
 
 interface AcceleratorCheck {
@@ -63,8 +58,6 @@ interface AcceleratorCheck {
   retry: boolean;
   signal: AbortSignal;
 }
-
-const check = "accelerator";
 
 /** Runs the same trial as a start. */
 export async function checkAccelerator(
@@ -77,9 +70,9 @@ export async function checkAccelerator(
   const { devices } = accelerators;
   if (devices.length === 0) {
     const none = "There is none that llama.cpp could use; models run on the CPU.";
-    return options.retry ? [ok(check, none)] : [];
+    return options.retry ? [ok(none)] : [];
   }
-  if (found.length === 0) return devices.map(({ backend }) => ok(check, `${backend} is there.`));
+  if (found.length === 0) return devices.map(({ backend }) => ok(`${backend} is there.`));
   const findings: Finding[] = [];
   for (const model of found) {
     findings.push(await checkModel(installation, model, accelerators, options));
@@ -127,10 +120,10 @@ function acceleratorFinding(
   const better = rejected.filter(({ hasDevice }) => hasDevice);
   const runs = `${name} runs ${backend === "cpu" ? "on the CPU" : `with ${backend}`}`;
   const [first] = better;
-  if (first === undefined) return ok(check, `${runs}.`);
+  if (first === undefined) return ok(`${runs}.`);
   const why = better.map((one) => `not with ${one.backend}: ${datedReason(one)}`).join("; ");
   const driver = devices.find((device) => device.backend === first.backend)?.driver ?? "unknown";
-  return note(check, `${runs}, ${why}. Driver: ${driver}.`, adviceFor(first));
+  return note(`${runs}, ${why}. Driver: ${driver}.`, adviceFor(first));
 }
 
 /** What usually helps. */

@@ -40,57 +40,62 @@ export async function checkModels(installation: Installation): Promise<ModelFind
   const results: ModelFindings = { findings: [], found: [] };
   for (const model of installation.config.models) {
     if (isUpstream(model.source)) continue;
+    const check = `model ${model.name}`;
     const result = await checkModel(installation, model, { machine, threads });
-    results.findings.push(...result.findings);
-    results.found.push(...result.found);
+    if ("status" in result) results.findings.push({ ...result, check });
+    else {
+      results.findings.push({ ...wholeFile(result), check });
+      results.found.push(result);
+    }
   }
-  if (results.found.length > 0) results.findings.push(checkMemory(results.found, machine));
+  const { findings, found } = results;
+  if (found.length > 0) findings.push({ ...checkMemory(found, machine), check: "memory" });
   return results;
 }
 
+const wholeFile = ({ path, facts, memory }: FoundModel): Finding =>
+  ok(
+    `${basename(path)} is whole: ${facts.architecture}, ${facts.quantization}, ${byteSize(facts.bytes)}; takes about ${byteSize(memory)} of memory.`,
+  );
+
+/** The model, or what is wrong with it. */
 async function checkModel(
-  installation: Installation,
+  { baseDir, dataDir }: Installation,
   configured: ModelConfig,
   capacity: { machine: Machine; threads: number },
-): Promise<ModelFindings> {
-  const { baseDir } = installation;
-  const folder = modelsFolder(installation.dataDir);
-  const check = `model ${configured.name}`;
-  const only = (finding: Finding): ModelFindings => ({ findings: [finding], found: [] });
+): Promise<FoundModel | Finding> {
+  const folder = modelsFolder(dataDir);
   const model = await withChosenSource(configured, folder, capacity.machine);
   const source = await findSource(model.source, { folder, baseDir });
-  if (source === undefined) return only(absent(check, model.source, model.type));
-  const damage = await damageOf(check, source, model);
-  if (damage !== undefined) return only(damage);
+  if (source === undefined) return absent(model.source, model.type);
+  const damage = await damageOf(source, model);
+  if (damage !== undefined) return damage;
   const path = (await loadedFile(model, folder, baseDir)) ?? source;
   const facts = await readFacts(path);
-  const misfit = misfitOf(check, model, facts);
-  if (misfit !== undefined) return only(misfit);
+  const misfit = misfitOf(model, facts);
+  if (misfit !== undefined) return misfit;
   const memory = toRow(capacity, path, facts, model).memory?.bytes ?? 0;
-  const message = `${basename(path)} is whole: ${facts.architecture}, ${facts.quantization}, ${byteSize(facts.bytes)}; takes about ${byteSize(memory)} of memory.`;
-  return { findings: [ok(check, message)], found: [{ model, path, facts, memory }] };
+  return { model, path, facts, memory };
 }
 
-function absent(check: string, source: string, type: ModelConfig["type"]): Finding {
+function absent(source: string, type: ModelConfig["type"]): Finding {
   if (isRemote(source) || source === starterGteSmall.source) {
     return note(
-      check,
       `'${source}' is not on this machine; the first start downloads it.`,
       `'paddock pull ${source}' fetches it beforehand.`,
     );
   }
   if (!source.startsWith("starter:") || type === "reranker") {
     return problem(
-      check,
       `The model file '${source}' does not exist.`,
       "Correct the model's 'source': the path of a GGUF file, from the folder where the node is started.",
     );
   }
   try {
     checkStarterParts(type);
-    return ok(check, "The starter model is put together at the first start.");
+    return ok("The starter model is put together at the first start.");
   } catch (error) {
-    return problem(check, "The starter model is not there.", reasonOf(error));
+    return problem("The starter model is not there.", reasonOf(error));
   }
 }
 
@@ -104,7 +109,6 @@ const starterDigests: Readonly<Record<string, string>> = {
 };
 
 async function damageOf(
-  check: string,
   path: string,
   { source, sha256 }: ModelConfig,
 ): Promise<Finding | undefined> {
@@ -113,22 +117,21 @@ async function damageOf(
     await access(path, constants.R_OK);
   } catch {
     const remedy = `Give the node's user the right to: chmod a+r ${path}`;
-    return problem(check, `${file} cannot be read by this user.`, remedy);
+    return problem(`${file} cannot be read by this user.`, remedy);
   }
   try {
     const { missingBytes } = await import("../../engine/gguf/model-facts.ts");
     const missing = await missingBytes(path);
     if (missing > 0) {
-      return problem(check, `${file} is cut off: ${byteSize(missing)} are missing.`, getAgain);
+      return problem(`${file} is cut off: ${byteSize(missing)} are missing.`, getAgain);
     }
   } catch (error) {
-    return problem(check, `${file} is not a GGUF file: ${reasonOf(error)}.`, getAgain);
+    return problem(`${file} is not a GGUF file: ${reasonOf(error)}.`, getAgain);
   }
   const wanted = sha256?.toLowerCase() ?? starterDigests[source];
   const found = wanted === undefined ? undefined : await sha256Of(path);
   if (found === wanted) return undefined;
   return problem(
-    check,
     `${file} is not the file that it should be: its sha256 is ${found}, expected ${wanted}.`,
     source in starterDigests
       ? `Remove ${path}; the next start makes it again.`
@@ -149,20 +152,17 @@ const canBe = (type: ModelConfig["type"], kind: ModelFacts["kind"]): boolean =>
   type === kind || (type === "embedding" && kind === "chat");
 
 function misfitOf(
-  check: string,
   { name, type, ctx_size: wanted }: ModelConfig,
   { kind, trainContext }: ModelFacts,
 ): Finding | undefined {
   if (!canBe(type, kind)) {
     return problem(
-      check,
       `It is configured ${purposes[type]}, but its file is a model ${purposes[kind]}.`,
       `Set type = "${kind}" for '${name}', or name another source.`,
     );
   }
   if (wanted === "auto" || wanted <= trainContext || trainContext === 0) return undefined;
   return problem(
-    check,
     `ctx_size is ${wanted}, but it was trained on ${trainContext} tokens.`,
     `Set ctx_size = ${trainContext} or less; 0 takes what fits.`,
   );
@@ -172,13 +172,12 @@ function checkMemory(
   found: readonly FoundModel[],
   { memory: total, availableMemory: free }: Machine,
 ): Finding {
-  const check = "memory";
   const wanted = found.reduce((sum, { memory }) => sum + memory, 0);
   const words = `The models take about ${byteSize(wanted)}; this machine has ${byteSize(total)}, of which ${byteSize(free)} are free.`;
   const smaller = "Take smaller models, or lower 'parallel' and 'ctx_size'";
-  if (wanted > total) return problem(check, words, `${smaller}.`);
-  if (wanted > free) return note(check, words, `${smaller}, or end other programs.`);
-  return ok(check, words);
+  if (wanted > total) return problem(words, `${smaller}.`);
+  if (wanted > free) return note(words, `${smaller}, or end other programs.`);
+  return ok(words);
 }
 
 /** Checks that each server of an upstream model answers, accepts the key, and has the model. */
@@ -187,7 +186,6 @@ export async function checkUpstream(
   model: ModelConfig,
   signal: AbortSignal,
 ): Promise<Finding[]> {
-  const check = `model ${model.name}`;
   const { toUpstream } = await import("../../node/gateway/upstream-models.ts");
   const findings: Finding[] = [];
   for (const url of upstreamUrls(model)) {
@@ -195,11 +193,11 @@ export async function checkUpstream(
     try {
       const upstream = toUpstream(alone, { log: noLog, ...given({ secretOf }) });
       using _ = upstream.replicas;
-      findings.push(ok(check, `${url}: ${await ask(upstream, model, signal)}`));
-      if (upstream.key !== undefined && isOpenWay(url)) findings.push(clearKey(check, url));
+      findings.push(ok(`${url}: ${await ask(upstream, model, signal)}`));
+      if (upstream.key !== undefined && isOpenWay(url)) findings.push(clearKey(url));
     } catch (error) {
-      if (error instanceof ConfigError) return [problem(check, error.message, "Set it.")];
-      findings.push(toFinding(check, url, error));
+      if (error instanceof ConfigError) return [problem(error.message, "Set it.")];
+      findings.push(toFinding(url, error));
     }
   }
   return findings;
@@ -213,12 +211,12 @@ async function ask(upstream: Upstream, model: ModelConfig, signal: AbortSignal):
   return `${served?.server} has '${served?.model}', with ${settings.ctxSize} tokens; they are ${served?.tokens}.`;
 }
 
-function toFinding(check: string, url: string, error: unknown): Finding {
+function toFinding(url: string, error: unknown): Finding {
   const isRefused = error instanceof NodeError && error.kind === "upstream_refused";
   const remedy = isRefused
     ? "Correct 'upstream_model' or 'api_key_env' of the model, or its server's settings."
     : "Start the server, or correct the address; until then the node is not ready.";
-  return problem(check, `${url}: ${reasonOf(error)}`, remedy);
+  return problem(`${url}: ${reasonOf(error)}`, remedy);
 }
 
 const isOpenWay = (url: string): boolean => {
@@ -226,9 +224,8 @@ const isOpenWay = (url: string): boolean => {
   return protocol === "http:" && !isLoopback(hostname);
 };
 
-const clearKey = (check: string, url: string): Finding =>
+const clearKey = (url: string): Finding =>
   note(
-    check,
     `${url}: the key goes there unencrypted.`,
     "Have the server speak https, unless the network is yours alone.",
   );

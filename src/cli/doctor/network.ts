@@ -13,22 +13,19 @@ import { openSharedKeys } from "../keys/key-store.ts";
 import { type Finding, type Installation, note, ok, problem } from "./finding.ts";
 
 export async function checkPort({ config: { host, port } }: Installation): Promise<Finding> {
-  const check = "port";
-  if (port === 0) return ok(check, "Any free port is taken.");
+  if (port === 0) return ok("Any free port is taken.");
   const failure = await listenOnce(host, port);
-  if (failure === undefined) return ok(check, `${host}:${port} is free.`);
+  if (failure === undefined) return ok(`${host}:${port} is free.`);
   if (hasCode(failure, "EADDRINUSE")) {
     const version = await versionOfNode(host, port);
     return version === undefined
       ? problem(
-          check,
           `Port ${port} on ${host} is in use by another program.`,
           `Stop it, or choose another port: --port ${port + 1} (or PADDOCK_PORT).`,
         )
-      : ok(check, `A Paddock node listens on ${host}:${port} already (${version}).`);
+      : ok(`A Paddock node listens on ${host}:${port} already (${version}).`);
   }
   return problem(
-    check,
     `The node cannot listen on ${host}:${port}: ${failure.message}.`,
     hasCode(failure, "EACCES")
       ? "Choose a port from 1024 on; a proxy can listen on the others."
@@ -62,7 +59,6 @@ async function versionOfNode(host: string, port: number): Promise<string | undef
 }
 
 export async function checkReach({ config, dataDir }: Installation): Promise<Finding> {
-  const check = "exposure";
   const { host, auth } = config;
   try {
     const server = toSharedServer(config);
@@ -71,33 +67,28 @@ export async function checkReach({ config, dataDir }: Installation): Promise<Fin
     const count = auth.api_keys.length + givenOut;
     const place = `The node listens on ${host}`;
     if (count === 0 && server !== undefined && alwaysWantsKeys(config)) {
-      return ok(check, `${place}, and lets nobody in before a key is given out.`);
+      return ok(`${place}, and lets nobody in before a key is given out.`);
     }
     return count === 0
       ? withoutKeys(config, place)
-      : ok(check, `${place}; ${count === 1 ? "one key opens" : `${count} keys open`} it.`);
+      : ok(`${place}; ${count === 1 ? "one key opens" : `${count} keys open`} it.`);
   } catch (error) {
-    return problem(
-      check,
-      reasonOf(error),
-      "Do one of these; 'paddock keys create NAME' is the usual.",
-    );
+    return problem(reasonOf(error), "Do one of these; 'paddock keys create NAME' is the usual.");
   }
 }
 
 function withoutKeys({ auth, http }: Installation["config"], place: string): Finding {
-  const check = "exposure";
   const remedy = "Unless that is meant: 'paddock keys create NAME'.";
   if (auth.open) {
     const who = "everyone who reaches it, also through a proxy";
-    return note(check, `${place}, and [auth] open serves ${who}, without a key.`, remedy);
+    return note(`${place}, and [auth] open serves ${who}, without a key.`, remedy);
   }
   const [name] = http.allowed_hosts;
   if (name !== undefined) {
     const why = `a proxy for '${name}' that does not say that it passes requests on lets everyone in`;
-    return note(check, `${place}; no key is wanted, and ${why}.`, remedy);
+    return note(`${place}; no key is wanted, and ${why}.`, remedy);
   }
-  return ok(check, `${place}; no key is wanted, and what a proxy passes on is refused.`);
+  return ok(`${place}; no key is wanted, and what a proxy passes on is refused.`);
 }
 
 async function keysOf(server: RedisOptions): Promise<number> {

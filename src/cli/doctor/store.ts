@@ -13,21 +13,19 @@ import { openSharedKeys } from "../keys/key-store.ts";
 import { type Finding, type Installation, note, ok, problem } from "./finding.ts";
 import type { FoundModel } from "./models.ts";
 
-const check = "store";
-
 export async function checkStore(
   installation: Installation,
   found: readonly FoundModel[],
 ): Promise<Finding[]> {
   const { embeddingModel } = toCollection(installation.config);
   if (embeddingModel === undefined) {
-    return [ok(check, "No embedding model is configured, and so no collection.")];
+    return [ok("No embedding model is configured, and so no collection.")];
   }
   const inspect = installation.config.vectorstore.url === "embedded" ? inspectFile : inspectServer;
   const { findings, description } = await inspect(installation);
   const model = found.find(({ model: { name } }) => name === embeddingModel);
   if (description === undefined || model === undefined) return findings;
-  return [...findings, await matchOf(description, model)];
+  return [...findings, { ...(await matchOf(description, model)), check: "store and model" }];
 }
 
 interface StoreFindings {
@@ -37,7 +35,7 @@ interface StoreFindings {
 }
 
 const notYet = (name: string): Finding =>
-  ok(check, `There is no collection '${name}' yet; the first start makes it.`);
+  ok(`There is no collection '${name}' yet; the first start makes it.`);
 
 async function inspectFile({ config, dataDir }: Installation): Promise<StoreFindings> {
   const { collection_name: name } = config.vectorstore;
@@ -50,13 +48,13 @@ async function inspectFile({ config, dataDir }: Installation): Promise<StoreFind
     const { description, passages, faults } = inspected;
     if (faults.length > 0) {
       const message = `The collection '${name}' is damaged: ${faults.join("; ")}.`;
-      return { findings: [problem(check, message, remedy)] };
+      return { findings: [problem(message, remedy)] };
     }
-    const finding = ok(check, `The collection '${name}' is sound: ${passages} passages, embedded.`);
+    const finding = ok(`The collection '${name}' is sound: ${passages} passages, embedded.`);
     return { findings: [finding], ...(passages === 0 ? {} : { description }) };
   } catch (error) {
     const message = `The collection '${name}' cannot be opened: ${reasonOf(error)}.`;
-    return { findings: [problem(check, message, remedy)] };
+    return { findings: [problem(message, remedy)] };
   }
 }
 
@@ -73,14 +71,14 @@ async function inspectServer({ config }: Installation): Promise<StoreFindings> {
     const server = `Qdrant ${await store.version()} at ${url}`;
     if (inspected === undefined) {
       const message = `${server} answers; there is no collection '${name}' yet, the first start makes it.`;
-      return { findings: [ok(check, message)] };
+      return { findings: [ok(message)] };
     }
     const { description, passages } = inspected;
     const message = `${server} answers; the collection '${name}' has ${passages} passages.`;
-    return { findings: [ok(check, message)], ...(passages === 0 ? {} : { description }) };
+    return { findings: [ok(message)], ...(passages === 0 ? {} : { description }) };
   } catch (error) {
     const remedy = "Correct vectorstore.url or PADDOCK_VECTORSTORE_API_KEY, or start the server.";
-    return { findings: [problem(check, reasonOf(error), remedy)] };
+    return { findings: [problem(reasonOf(error), remedy)] };
   }
 }
 
@@ -89,7 +87,6 @@ async function matchOf(
   description: CollectionDescription,
   { model, path, facts }: FoundModel,
 ): Promise<Finding> {
-  const about = "store and model";
   const { name, embedding } = description;
   const mismatch = findMismatch(description, {
     dimension: facts.embeddingLength,
@@ -102,15 +99,12 @@ async function matchOf(
   });
   if (mismatch !== undefined) {
     return problem(
-      about,
       mismatch,
       "Configure the model that filled it, or name another collection and ingest into it; the page about knowledge says how to move.",
     );
   }
-  if (embedding !== undefined)
-    return ok(about, `'${model.name}' is the model that filled '${name}'.`);
+  if (embedding !== undefined) return ok(`'${model.name}' is the model that filled '${name}'.`);
   return note(
-    about,
     `The collection '${name}' does not say which model filled it; it is taken for '${model.name}'.`,
     "Make sure that it is, or ingest into another collection.",
   );
@@ -125,7 +119,7 @@ export async function checkShared({ config, dataDir }: Installation): Promise<Fi
   if (server === undefined) return [];
   const { embeddedCollection, sharingNotices } = await import("../../node/gateway/shared-state.ts");
   const toNote = ({ message, remedy }: { message: string; remedy: string }): Finding =>
-    note("shared", `${message[0]?.toUpperCase()}${message.slice(1)}.`, remedy);
+    note(`${message[0]?.toUpperCase()}${message.slice(1)}.`, remedy);
   try {
     using opened = await openSharedKeys(server);
     const known = await opened.keys.read();
@@ -133,11 +127,10 @@ export async function checkShared({ config, dataDir }: Installation): Promise<Fi
     const shared = { isKnown: true, size: known.size, has: (id: string) => known.has(id) };
     const keys = `${known.size === 1 ? "one key is" : `${known.size} keys are`} shared`;
     return [
-      ok("shared", `Redis ${facts.version} at ${opened.address} answers; ${keys}.`),
+      ok(`Redis ${facts.version} at ${opened.address} answers; ${keys}.`),
       ...(facts.evictsKeys
         ? [
             note(
-              "shared",
               `It may drop keys where memory is short (maxmemory-policy ${facts.evictionPolicy}).`,
               "Set its maxmemory-policy to noeviction, or to one of volatile-*.",
             ),
@@ -148,6 +141,6 @@ export async function checkShared({ config, dataDir }: Installation): Promise<Fi
   } catch (error) {
     const remedy =
       "Start the server, or correct PADDOCK_SHARED_REDIS ([shared] redis) and PADDOCK_SHARED_PASSWORD. Until then a node that starts knows no key.";
-    return [problem("shared", reasonOf(error), remedy), ...embeddedCollection(config).map(toNote)];
+    return [problem(reasonOf(error), remedy), ...embeddedCollection(config).map(toNote)];
   }
 }

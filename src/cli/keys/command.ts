@@ -2,7 +2,6 @@
 import { Command, Option } from "commander";
 import type { Config } from "../../config/schema.ts";
 import { byteSize } from "../../core/byte-size.ts";
-import type { DocumentQuota } from "../../core/documents/document-caller.ts";
 import { given } from "../../core/given.ts";
 import {
   type ApiKey,
@@ -11,7 +10,6 @@ import {
   scopes,
   stateOf,
 } from "../../core/limits/api-key.ts";
-import type { CallerLimits } from "../../core/limits/rate-limiter.ts";
 import { toSharedServer } from "../../node/node-settings.ts";
 import { addConfigOptions, addExamples, readConfig } from "../command-options.ts";
 import { printableJson, toTable } from "../printing.ts";
@@ -72,10 +70,16 @@ function create(shell: Shell): Command {
       const { key, text } = await keys.create({
         name: checkedName(name),
         scopes: options.scope ?? scopes,
-        ...given({ expiresAt }),
-        limits: limitsOf(options),
-        quota: quotaOf(options),
-        ...given({ vectorStores }),
+        ...given({ expiresAt, vectorStores }),
+        limits: given({
+          requestsPerMinute: parseCount("--requests-per-minute", options.requestsPerMinute),
+          tokensPerMinute: parseCount("--tokens-per-minute", options.tokensPerMinute),
+          concurrency: parseCount("--concurrency", options.concurrency),
+        }),
+        quota: given({
+          bytes: parseCount("--max-bytes", options.maxBytes),
+          passages: parseCount("--max-passages", options.maxPassages),
+        }),
       });
       if (options.json === true) {
         shell.print(`${printableJson({ ...toJson(key), key: text }, 2)}\n`);
@@ -97,22 +101,6 @@ interface CreateOptions {
   maxBytes?: string;
   maxPassages?: string;
   json?: boolean;
-}
-
-function quotaOf({ maxBytes, maxPassages }: CreateOptions): Partial<DocumentQuota> {
-  return given({
-    bytes: parseCount("--max-bytes", maxBytes),
-    passages: parseCount("--max-passages", maxPassages),
-  });
-}
-
-function limitsOf(options: CreateOptions): Partial<CallerLimits> {
-  const { requestsPerMinute, tokensPerMinute, concurrency } = options;
-  return given({
-    requestsPerMinute: parseCount("--requests-per-minute", requestsPerMinute),
-    tokensPerMinute: parseCount("--tokens-per-minute", tokensPerMinute),
-    concurrency: parseCount("--concurrency", concurrency),
-  });
 }
 
 function parseCount(option: string, text: string | undefined): number | undefined {

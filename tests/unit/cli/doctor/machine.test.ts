@@ -16,7 +16,6 @@ const answer = (fields: object) => `echo '${JSON.stringify(fields)}'`;
 describe("the engine's check", () => {
   test("reports a crash of native code, and does not suffer it", async () => {
     expect(await examine("echo 'ggml: no such backend' >&2; kill -SEGV $$")).toEqual({
-      check: "engine",
       status: "problem",
       message: "llama.cpp does not load: its process ended with SIGSEGV. ggml: no such backend",
       remedy: expect.stringContaining("bun install"),
@@ -38,7 +37,6 @@ describe("the engine's check", () => {
       why: "9 configured, but 2 cores",
     });
     expect(await examine(said, { PADDOCK_THREADS: "9" })).toEqual({
-      check: "engine",
       status: "note",
       message: "llama.cpp (cpu) loads, with 2 threads (9 configured, but 2 cores).",
       remedy: "Set [engine] threads = 2, or 0 for as many as there are.",
