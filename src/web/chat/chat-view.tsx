@@ -1,7 +1,5 @@
 /** The chat tab: the list of conversations, the current one, and its settings. */
-
-import { useRef } from "preact/hooks";
-import { FailureNote } from "../components/controls.tsx";
+import { FailureNote, Menu, toggles } from "../components/controls.tsx";
 import { nodeFailure, readiness, refreshNode } from "../node/state.ts";
 import { Composer } from "./composer.tsx";
 import { type Conversation, exportFormats, fileNameOf, untitled } from "./conversation.ts";
@@ -59,11 +57,8 @@ function Toolbar() {
       <button
         type="button"
         class="quiet list-button"
-        aria-expanded={listOpen.value}
         aria-controls="conversations"
-        onClick={() => {
-          listOpen.value = !listOpen.value;
-        }}
+        {...toggles(listOpen)}
       >
         Conversations
       </button>
@@ -72,15 +67,7 @@ function Toolbar() {
         {conversation !== undefined && conversation.turns.length > 0 && (
           <ExportMenu conversation={conversation} />
         )}
-        <button
-          type="button"
-          class="quiet"
-          aria-expanded={settingsOpen.value}
-          aria-controls="settings"
-          onClick={() => {
-            settingsOpen.value = !settingsOpen.value;
-          }}
-        >
+        <button type="button" class="quiet" aria-controls="settings" {...toggles(settingsOpen)}>
           Settings
         </button>
       </div>
@@ -89,38 +76,31 @@ function Toolbar() {
 }
 
 function ExportMenu({ conversation }: { conversation: Conversation }) {
-  const menu = useRef<HTMLDetailsElement>(null);
-  const close = (): void => {
-    if (menu.current !== null) menu.current.open = false;
-  };
+  const summary = (
+    <>
+      Export<span class="visually-hidden"> this conversation</span>
+    </>
+  );
   return (
-    <details
-      class="menu"
-      ref={menu}
-      onFocusOut={({ relatedTarget, currentTarget }) => {
-        if (!(relatedTarget instanceof Node && currentTarget.contains(relatedTarget))) close();
-      }}
-      onKeyDown={({ key }) => key === "Escape" && close()}
-    >
-      <summary>
-        Export<span class="visually-hidden"> this conversation</span>
-      </summary>
-      <div>
-        {Object.entries(exportFormats).map(([name, { extension, type, toText }]) => (
-          <button
-            key={name}
-            type="button"
-            class="quiet"
-            onClick={() => {
-              download(fileNameOf(conversation, extension), type, toText(conversation));
-              close();
-            }}
-          >
-            As {name}
-          </button>
-        ))}
-      </div>
-    </details>
+    <Menu class="menu" summary={summary}>
+      {(close) => (
+        <div>
+          {Object.entries(exportFormats).map(([name, { extension, type, toText }]) => (
+            <button
+              key={name}
+              type="button"
+              class="quiet"
+              onClick={() => {
+                download(fileNameOf(conversation, extension), type, toText(conversation));
+                close();
+              }}
+            >
+              As {name}
+            </button>
+          ))}
+        </div>
+      )}
+    </Menu>
   );
 }
 

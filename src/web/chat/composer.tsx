@@ -1,5 +1,6 @@
 /** The question field: Enter sends, Shift+Enter inserts a new line, Escape stops the answer. */
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
+import { boundTo } from "../components/controls.tsx";
 import { CollectionChoice } from "../documents/collection-choice.tsx";
 import { chatModels } from "../node/state.ts";
 import { type Grounded, groundings } from "./conversation.ts";
@@ -68,10 +69,7 @@ export function Composer() {
         rows={1}
         placeholder="Ask something"
         autocomplete="off"
-        value={draft.value}
-        onInput={({ currentTarget }) => {
-          draft.value = currentTarget.value;
-        }}
+        {...boundTo(draft)}
         onKeyDown={onKeyDown}
       />
       <div class="row">

@@ -1,5 +1,7 @@
-/** Small shared controls: a failure with a retry, a copy button, scrollable elements. */
-import { useEffect, useState } from "preact/hooks";
+/** Small shared controls: a failure with a retry, a menu, a copy button, bound inputs. */
+import type { Signal } from "@preact/signals";
+import type { ComponentChildren } from "preact";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { announce } from "../browser.ts";
 
 interface FailureNoteProps {
@@ -19,6 +21,53 @@ export function FailureNote({ message, onRetry }: FailureNoteProps) {
     </div>
   );
 }
+
+interface MenuProps {
+  class: string;
+  summary: ComponentChildren;
+  children: (close: () => void) => ComponentChildren;
+}
+
+/** Closes at Escape, and when the focus leaves it. */
+export function Menu({ class: name, summary, children }: MenuProps) {
+  const menu = useRef<HTMLDetailsElement>(null);
+  const close = (): void => {
+    if (menu.current !== null) menu.current.open = false;
+  };
+  return (
+    <details
+      class={name}
+      ref={menu}
+      onFocusOut={({ relatedTarget, currentTarget }) => {
+        if (!(relatedTarget instanceof Node && currentTarget.contains(relatedTarget))) close();
+      }}
+      onKeyDown={({ key }) => {
+        if (key !== "Escape") return;
+        close();
+        menu.current?.querySelector("summary")?.focus();
+      }}
+    >
+      <summary>{summary}</summary>
+      {children(close)}
+    </details>
+  );
+}
+
+/** For an input or a text area whose text is a signal. */
+export const boundTo = (text: Signal<string>) => ({
+  value: text.value,
+  onInput: ({ currentTarget }: { currentTarget: { value: string } }) => {
+    text.value = currentTarget.value;
+  },
+});
+
+/** For a button that opens and closes something. */
+export const toggles = (open: Signal<boolean>) => ({
+  "aria-expanded": open.value,
+  onClick: () => {
+    open.value = !open.value;
+  },
+});
 
 const shownMs = 1600;
 

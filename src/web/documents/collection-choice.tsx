@@ -1,6 +1,6 @@
 /** Menu to choose the collections for answers or passages. */
-import { useRef } from "preact/hooks";
 import type { VectorStore } from "../../client/wire.ts";
+import { Menu } from "../components/controls.tsx";
 import { collections, isNodes, nameOf } from "./collections.ts";
 
 /** Most collections that the node searches at once. */
@@ -13,10 +13,6 @@ interface CollectionChoiceProps {
 }
 
 export function CollectionChoice({ chosen, onChoose }: CollectionChoiceProps) {
-  const menu = useRef<HTMLDetailsElement>(null);
-  const close = (): void => {
-    if (menu.current !== null) menu.current.open = false;
-  };
   const all = collections.value;
   // With one collection there is nothing to choose.
   if (all.length < 2) return null;
@@ -28,41 +24,30 @@ export function CollectionChoice({ chosen, onChoose }: CollectionChoiceProps) {
     const isUsual = next.length === 0 || (next.length === 1 && next.every(isNodes));
     onChoose(isUsual ? [] : next.map(({ id }) => id));
   };
+  const item = (store: VectorStore) => {
+    const on = isChosen(store);
+    const isFixed = on ? picked.length === 1 && isNodes(store) : picked.length >= most;
+    return (
+      <label key={store.id}>
+        <input
+          type="checkbox"
+          checked={on}
+          disabled={isFixed}
+          onChange={({ currentTarget }) => choose(store, currentTarget.checked)}
+        />
+        <bdi>{nameOf(store)}</bdi>
+      </label>
+    );
+  };
+  const names = picked.length === 1 ? picked.map(nameOf) : `${picked.length} collections`;
   return (
-    <details
-      class="menu choice"
-      ref={menu}
-      onFocusOut={({ relatedTarget, currentTarget }) => {
-        if (!(relatedTarget instanceof Node && currentTarget.contains(relatedTarget))) close();
-      }}
-      onKeyDown={({ key }) => {
-        if (key !== "Escape") return;
-        close();
-        menu.current?.querySelector("summary")?.focus();
-      }}
-    >
-      <summary>
-        From {picked.length === 1 ? picked.map(nameOf) : `${picked.length} collections`}
-      </summary>
-      <fieldset>
-        <legend class="visually-hidden">Collections that answers come from</legend>
-        {all.map((store) => {
-          const on = isChosen(store);
-          return (
-            <label key={store.id}>
-              <input
-                type="checkbox"
-                checked={on}
-                disabled={
-                  (!on && picked.length >= most) || (on && picked.length === 1 && isNodes(store))
-                }
-                onChange={({ currentTarget }) => choose(store, currentTarget.checked)}
-              />
-              <bdi>{nameOf(store)}</bdi>
-            </label>
-          );
-        })}
-      </fieldset>
-    </details>
+    <Menu class="menu choice" summary={<>From {names}</>}>
+      {() => (
+        <fieldset>
+          <legend class="visually-hidden">Collections that answers come from</legend>
+          {all.map(item)}
+        </fieldset>
+      )}
+    </Menu>
   );
 }

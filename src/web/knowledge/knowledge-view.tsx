@@ -6,7 +6,7 @@ import { announce } from "../browser.ts";
 import { changeSettings, focusComposer, startConversation } from "../chat/store.ts";
 import { send } from "../chat/turn.ts";
 import { api, Questions, withKey } from "../client.ts";
-import { FailureNote } from "../components/controls.tsx";
+import { boundTo, FailureNote } from "../components/controls.tsx";
 import { PassageItem } from "../components/passage-item.tsx";
 import { CollectionChoice } from "../documents/collection-choice.tsx";
 import { collections } from "../documents/collections.ts";
@@ -104,10 +104,7 @@ export function KnowledgeView() {
               type="search"
               required
               placeholder="How do I add an API key?"
-              value={question.value}
-              onInput={({ currentTarget }) => {
-                question.value = currentTarget.value;
-              }}
+              {...boundTo(question)}
             />
             <button type="submit" class="primary" disabled={embeddingModels.value.length === 0}>
               Search
@@ -123,10 +120,7 @@ export function KnowledgeView() {
               min={1}
               max={store?.limit}
               placeholder={store && `${store.limit}`}
-              value={limit.value}
-              onInput={({ currentTarget }) => {
-                limit.value = currentTarget.value;
-              }}
+              {...boundTo(limit)}
             />
           </div>
           <div class="field">
@@ -138,10 +132,7 @@ export function KnowledgeView() {
               max={1}
               step="any"
               placeholder={store && `${store.score_threshold}`}
-              value={threshold.value}
-              onInput={({ currentTarget }) => {
-                threshold.value = currentTarget.value;
-              }}
+              {...boundTo(threshold)}
             />
           </div>
           {embeddingModels.value.length > 1 && (
