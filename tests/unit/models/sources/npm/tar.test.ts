@@ -1,21 +1,16 @@
 import { describe, expect, test } from "bun:test";
-import { TarReader } from "../../../../../src/models/sources/npm/tar.ts";
+import { tarEntries } from "../../../../../src/models/sources/npm/tar.ts";
 import { padding, tarHeader, tarOf } from "../../../../support/npm-registry.ts";
 
+async function* inPieces(archive: Uint8Array, step: number): AsyncGenerator<Uint8Array> {
+  for (let at = 0; at < archive.length; at += step) yield archive.subarray(at, at + step);
+}
+
 async function readAll(archive: Uint8Array, step = archive.length): Promise<[string, string][]> {
-  const found: [string, string][] = [];
-  const reader = new TarReader(({ name }) => {
-    const entry: [string, string] = [name, ""];
-    found.push(entry);
-    return async (bytes) => {
-      entry[1] += new TextDecoder().decode(bytes);
-    };
-  });
-  for (let at = 0; at < archive.length; at += step) {
-    await reader.push(archive.subarray(at, at + step));
-  }
-  reader.finish();
-  return found;
+  return await Array.fromAsync(tarEntries(inPieces(archive, step)), async ({ name, content }) => [
+    name,
+    Buffer.concat(await Array.fromAsync(content)).toString(),
+  ]);
 }
 
 const bytesOf = (text: string): Uint8Array => new TextEncoder().encode(text);
@@ -50,6 +45,12 @@ describe("a package's archive", () => {
       [long, "1"],
       [`${long}2`, "2"],
     ]);
+  });
+
+  test("is read on after a file that nobody reads", async () => {
+    const names: string[] = [];
+    for await (const { name } of tarEntries(inPieces(tarOf(files), 300))) names.push(name);
+    expect(names).toEqual(Object.keys(files));
   });
 
   test("keeps links and folders for nobody", async () => {
