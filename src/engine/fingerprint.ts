@@ -33,7 +33,6 @@ async function fileDigest(path: string, count: number): Promise<string> {
   return hash.digest("hex");
 }
 
-/** `fp_<hex>` */
 export function fingerprint(parts: Readonly<Record<string, unknown>>): string {
   const digest = new Bun.CryptoHasher("sha256").update(JSON.stringify(parts)).digest("hex");
   return `fp_${digest.slice(0, 12)}`;

@@ -27,7 +27,6 @@ import { LlamaReranker } from "./reranker.ts";
 export interface LocalHost extends ModelHost {
   /** Sets how many threads all models of this process may use from now on. */
   useThreads(most: number): void;
-  /** What all models of this process compute now. */
   steps(): StepReport;
 }
 
@@ -127,7 +126,6 @@ interface Loading {
   backend: Backend;
   model: LlamaModel;
   spec: FittedSpec;
-  /** Their digest. */
   weights: string;
   onStage: (stage: LoadStage) => void;
 }

@@ -14,7 +14,6 @@ import { LoopYield, SlicedTokenizer } from "./tokenizer/sliced-tokenizer.ts";
 interface Pair {
   question: Token[];
   passage: Token[];
-  /** Whose passage it is, by its place. */
   owner: number;
 }
 

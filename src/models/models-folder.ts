@@ -9,7 +9,6 @@ export const modelsFolder = (dataDir: string): string => join(dataDir, "models")
 
 export interface ModelFiles {
   models: string[];
-  /** Names of files whose download is not complete. */
   unfinished: string[];
 }
 
@@ -25,7 +24,6 @@ export async function listModels(folder: string): Promise<ModelFiles> {
   };
 }
 
-/** Removes all files of a model, with their records; returns the number of bytes freed. */
 export async function removeModel(folder: string, file: string): Promise<number> {
   let freed = 0;
   for (const part of partsOf(file)) {

@@ -1,11 +1,14 @@
 /** Heartbeat of a model's process: detects a blocked event loop, and steps that hang. */
 import type { Vitals } from "./protocol.ts";
 
-export interface HeartbeatOptions {
-  /** How long it may be silent; 0: no limit. */
-  timeoutMs: number;
+export interface HeartbeatLimits {
+  /** How long a heartbeat may go unanswered before the process is restarted; 0: no limit. */
+  heartbeatTimeoutMs: number;
   /** How long it may compute without finishing a step, more if its steps are long; 0: no limit. */
   stepTimeoutMs: number;
+}
+
+interface HeartbeatOptions extends HeartbeatLimits {
   ask: () => void;
   /** Called once, when it was silent or stuck for too long. `why`: `no heartbeat for 30 s`. */
   onHung: (why: string) => void;
@@ -18,6 +21,8 @@ const intervals = 10;
 const loadingFactor = 10;
 /** How many times its usual time a step may take, since other programs may be busy. */
 const slowestStep = 10;
+/** After this fraction of a limit, the model is reported as not ready. */
+const unreadyFraction = 1 / 3;
 
 export class Heartbeat implements Disposable {
   readonly #options: HeartbeatOptions;
@@ -32,8 +37,8 @@ export class Heartbeat implements Disposable {
 
   constructor(options: HeartbeatOptions) {
     this.#options = options;
-    const { timeoutMs, stepTimeoutMs } = options;
-    const shortest = Math.min(...[timeoutMs, stepTimeoutMs].filter((ms) => ms > 0));
+    const { heartbeatTimeoutMs, stepTimeoutMs } = options;
+    const shortest = Math.min(...[heartbeatTimeoutMs, stepTimeoutMs].filter((ms) => ms > 0));
     this.#intervalMs = Math.min(longestIntervalMs, shortest / intervals);
     this.#timer = setInterval(() => this.#beat(), this.#intervalMs);
   }
@@ -53,6 +58,17 @@ export class Heartbeat implements Disposable {
     const { stepTimeoutMs } = this.#options;
     const leastMs = stepTimeoutMs * (this.#isLoading ? loadingFactor : 1);
     return Math.max(leastMs, usualMs * slowestStep);
+  }
+
+  /** What has gone wrong for a while, and when the process is restarted for it. */
+  get problem(): string | undefined {
+    const { heartbeatTimeoutMs, stepTimeoutMs } = this.#options;
+    const { silentMs, stuckMs, mostStuckMs } = this;
+    if (heartbeatTimeoutMs > 0 && silentMs >= heartbeatTimeoutMs * unreadyFraction) {
+      return `has left its heartbeat unanswered for ${seconds(silentMs)}; after ${seconds(heartbeatTimeoutMs)} its process is started again`;
+    }
+    if (stepTimeoutMs === 0 || stuckMs < mostStuckMs * unreadyFraction) return undefined;
+    return `computes and has finished nothing for ${seconds(stuckMs)}; after ${seconds(mostStuckMs)} its process is started again`;
   }
 
   heard(): void {
@@ -80,9 +96,9 @@ export class Heartbeat implements Disposable {
   }
 
   #beat(): void {
-    const { timeoutMs, ask } = this.#options;
-    const mostMs = timeoutMs * (this.#isLoading ? loadingFactor : 1);
-    if (timeoutMs > 0 && this.silentMs >= mostMs) {
+    const { heartbeatTimeoutMs, ask } = this.#options;
+    const mostMs = heartbeatTimeoutMs * (this.#isLoading ? loadingFactor : 1);
+    if (heartbeatTimeoutMs > 0 && this.silentMs >= mostMs) {
       this.#hung(`no heartbeat for ${seconds(this.silentMs)}`);
       return;
     }

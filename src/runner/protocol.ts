@@ -22,7 +22,6 @@ import type { Ranking, RankOptions } from "../core/ports/reranker.ts";
 import type { TokenizedText, TokenizerInput } from "../core/ports/tokenizer.ts";
 import type { LocalHost } from "../engine/load-model.ts";
 
-/** Engine options of a runner. */
 export interface EngineSettings {
   threads: number;
   gpuLibraries?: string;
@@ -78,7 +77,6 @@ export type Facts = { card: ModelCard; fingerprint: string } & (
   | { type: "reranker"; maxTokens: number }
 );
 
-/** A serialised error; without a kind it is an unexpected one. */
 export interface SentError {
   kind?: ErrorKind;
   message: string;
@@ -123,7 +121,6 @@ export type FromRunner =
   | { type: "stage"; stage: LoadStage }
   | { type: "loaded"; version: string; facts: Facts }
   | { type: "not-loaded"; error: SentError }
-  /** The event loop is running. */
   | ({ type: "heartbeat" } & Vitals)
   /** Batched, since a message costs about as much as a token of a small model. */
   | { type: "items"; items: { id: number; item: CallItem }[] };

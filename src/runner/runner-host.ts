@@ -12,27 +12,23 @@ import {
 import type { LoadedModel } from "../core/models/model.ts";
 import type { LoadOptions, ModelHost, ModelSpec } from "../core/ports/model-host.ts";
 import type { Program } from "../subprocess/program.ts";
+import type { HeartbeatLimits } from "./heartbeat.ts";
 import { type EngineSettings, subjectOf } from "./protocol.ts";
 import { remoteChatEngine, remoteEmbeddingEngine, remoteReranker } from "./remote-engines.ts";
 import { Runner } from "./runner-supervisor.ts";
 import { ThreadShares } from "./thread-shares.ts";
 
-export interface RunnerHostOptions {
+export interface RunnerHostOptions extends HeartbeatLimits {
   program: Program;
   /** `threads`: the budget of all models together. */
   engine: EngineSettings;
   accelerators: Accelerators;
   log: Log;
-  /** How long a heartbeat may go unanswered before the process is restarted; 0: no limit. */
-  heartbeatTimeoutMs: number;
-  /** Time limit of a step, longer if its steps usually are; 0: no limit. */
-  stepTimeoutMs: number;
   onRestart?: (model: string, why: { hung: boolean }) => void;
   /** The memory limit of all models together, and the needs of one. */
   memory?: { limit: number; bytesOf: (spec: ModelSpec) => Promise<number> };
 }
 
-/** A model's process, and the memory that it uses. */
 interface Resident {
   runner: Runner | undefined;
   bytes: number;
@@ -45,7 +41,6 @@ export class RunnerHost implements ModelHost {
   readonly #options: RunnerHostOptions;
   readonly #shares: ThreadShares;
   readonly #residents = new Map<string, Resident>();
-  /** Memory reserved for processes that are starting, by model name. */
   readonly #reserved = new Map<string, number>();
   /** Settles when the last in the queue for memory got it or gave up. */
   #lastReservation: Promise<void> = Promise.resolve();

@@ -8,7 +8,7 @@ import { settledSettings } from "../core/models/model.ts";
 import type { ModelSpec } from "../core/ports/model-host.ts";
 import { noProgress, type Progress, type ProgressStep } from "../core/progress.ts";
 import { exitOf, lastLine, type Program, tailOf } from "../subprocess/program.ts";
-import { Heartbeat } from "./heartbeat.ts";
+import { Heartbeat, type HeartbeatLimits } from "./heartbeat.ts";
 import {
   type EngineSettings,
   type Facts,
@@ -18,15 +18,11 @@ import {
   type ToRunner,
 } from "./protocol.ts";
 
-export interface RunnerOptions {
+export interface RunnerOptions extends HeartbeatLimits {
   program: Program;
   name: string;
   engine: EngineSettings & RunnerBackend;
   spec: ModelSpec;
-  /** How long a heartbeat may go unanswered, once it is loaded; 0: no limit. */
-  heartbeatTimeoutMs: number;
-  /** Time limit of a step, longer if its steps usually are; 0: no limit. */
-  stepTimeoutMs: number;
   log: Log;
 }
 
@@ -43,9 +39,8 @@ export interface RunnerProcess {
   send(message: ToRunner): void;
   /** Resident bytes, as last reported; undefined before the first report. */
   residentBytes(): number | undefined;
-  silentMs(): number;
-  /** How long no step has ended, and the limit for that. */
-  stuck(): { ms: number; most: number };
+  /** Why it may be killed soon, as `Heartbeat.problem`. */
+  problem(): string | undefined;
   ended: Promise<Ending>;
   /** Ends it at once; a runner has no state to lose. */
   kill(): void;
@@ -151,7 +146,7 @@ export async function startRunner(
     });
   };
   const heartbeat = new Heartbeat({
-    timeoutMs: heartbeatTimeoutMs,
+    heartbeatTimeoutMs,
     stepTimeoutMs,
     ask: () => send({ type: "heartbeat" }),
     onHung: killHung,
@@ -176,8 +171,7 @@ export async function startRunner(
       ...facts,
       send,
       residentBytes: () => residentBytes,
-      silentMs: () => heartbeat.silentMs,
-      stuck: () => ({ ms: heartbeat.stuckMs, most: heartbeat.mostStuckMs }),
+      problem: () => heartbeat.problem,
       ended,
       kill,
       async end() {
@@ -201,7 +195,6 @@ const stallFactor = 4;
 
 /** No signal ends a process in an uninterruptible system call, such as a read from a dead disk. */
 const longestEndMs = 5000;
-/** How long to wait for the stderr of a process that hung. */
 const lastWordsMs = 100;
 
 /** Restarts a model's process; throws if the model is not the one that `facts` describe. */
@@ -264,7 +257,6 @@ const when: Readonly<Record<LoadStage, string>> = {
   trial: "at its first computation",
 };
 
-/** Explains a failed start as a failure of its backend. */
 function toBackendFailure(
   cause: unknown,
   { stage, hung }: { stage: LoadStage; hung: boolean },

@@ -30,9 +30,6 @@ export interface SupervisionOptions extends RunnerOptions {
   onRestart: (hung: boolean) => void;
 }
 
-/** After silence for this fraction of the timeout, the model is reported as not ready. */
-const unreadyFraction = 1 / 3;
-/** Failed starts in a row before waiting calls fail. */
 const mostFailedStarts = 2;
 
 export class Runner implements AsyncDisposable {
@@ -41,21 +38,18 @@ export class Runner implements AsyncDisposable {
   readonly #calls = new PendingCalls(() => this.#used());
   readonly #backoff = new RestartBackoff();
   readonly #stopping = new AbortController();
-  /** Describes the loaded model; a restarted process must load the same. */
   #facts: Facts;
   readonly version: string;
   #process: RunnerProcess | undefined;
   #isStarting = false;
   /** Whether other weights are being loaded; calls wait for them. */
   #isReplacing = false;
-  /** Whether the process ends once it has finished its calls. */
   #isDraining = false;
   #lastUsed = performance.now();
   #idleTimer: ReturnType<typeof setTimeout> | undefined;
   /** Why there is no process, if that is a failure. */
   #failure: NodeError | undefined;
 
-  /** Starts the first process; throws if that fails. */
   static async start(
     options: SupervisionOptions,
     loading: { progress: Progress; signal: AbortSignal },
@@ -99,14 +93,8 @@ export class Runner implements AsyncDisposable {
   /** Why it cannot answer now. An unloaded model can: the next call loads it. */
   problem(): string | undefined {
     if (this.#process === undefined) return this.#failure?.message;
-    const { name, heartbeatTimeoutMs, stepTimeoutMs } = this.#options;
-    const silentMs = this.#process.silentMs();
-    if (heartbeatTimeoutMs > 0 && silentMs >= heartbeatTimeoutMs * unreadyFraction) {
-      return `The model '${name}' has left its heartbeat unanswered for ${seconds(silentMs)}; after ${seconds(heartbeatTimeoutMs)} its process is started again.`;
-    }
-    const { ms: stuckMs, most } = this.#process.stuck();
-    if (stepTimeoutMs === 0 || stuckMs < most * unreadyFraction) return undefined;
-    return `The model '${name}' computes and has finished nothing for ${seconds(stuckMs)}; after ${seconds(most)} its process is started again.`;
+    const problem = this.#process.problem();
+    return problem && `The model '${this.#options.name}' ${problem}.`;
   }
 
   /** After `cancel`, the listener gets one last item or failure. `credit` allows more events. */
@@ -281,8 +269,6 @@ export class Runner implements AsyncDisposable {
 const beingRestarted = (name: string): NodeError =>
   new NodeError("unavailable", `The model '${name}' is being started again.`);
 
-const seconds = (ms: number): string => `${Math.round(ms / 1000)} s`;
-
 const endedWhileAnswering = (name: string): NodeError =>
   new NodeError(
     "unavailable",
@@ -301,7 +287,6 @@ const steadyMs = 10_000;
 const firstPauseMs = 500;
 const longestPauseMs = 30_000;
 
-/** Exponential backoff for restarts. */
 export class RestartBackoff {
   #failures = 0;
   #startedAt = 0;

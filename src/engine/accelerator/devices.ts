@@ -14,7 +14,6 @@ export interface DevicePlace {
   platform: string;
   arch: string;
   env: Readonly<Record<string, string | undefined>>;
-  /** Root of absolute paths. */
   root: string;
 }
 
@@ -91,7 +90,6 @@ function vulkanDrivers(place: DevicePlace): string[] {
     .filter((path) => path.endsWith(".json") && !basename(path).startsWith("lvp_"));
 }
 
-/** Drivers named by Vulkan's environment variables. */
 const namedDrivers = ({ env }: DevicePlace): string[] =>
   (env.VK_DRIVER_FILES ?? env.VK_ICD_FILENAMES ?? "").split(":").filter((path) => path !== "");
 

@@ -96,7 +96,6 @@ export class MachineAccelerators implements Accelerators {
     };
   }
 
-  /** Accelerators with libraries for this platform, best first. */
   #platformBackends(): Accelerator[] {
     return backendOrder.filter(
       (backend): backend is Accelerator =>
@@ -132,7 +131,6 @@ export class MachineAccelerators implements Accelerators {
     return `its libraries are of version ${found.version}, and the engine is ${engineVersion}`;
   }
 
-  /** Identifies the build of a backend's libraries by their files. */
   #library(backend: Accelerator): string {
     const bins = packagesOf(backend, this.#options.place).flatMap(
       (name) => findPackage(name)?.bins ?? [],

@@ -22,7 +22,6 @@ type Trial = Pick<TrialResult, "backend" | "library" | "driver" | "model">;
 
 export const everyModel = "*";
 
-/** The oldest results are dropped. */
 const mostResults = 200;
 
 export const trialFile = (dataDir: string): string => join(dataDir, "accelerators.json");
@@ -49,7 +48,6 @@ export const findResult = (
       (known.model === model || known.model === everyModel),
   );
 
-/** Adds a result; replaces that of the same backend and model. */
 export async function addResult(path: string, result: TrialResult): Promise<void> {
   const others = (await readTrials(path)).filter(
     ({ backend, model }) =>
@@ -58,7 +56,6 @@ export async function addResult(path: string, result: TrialResult): Promise<void
   await write(path, [...others, result].slice(-mostResults));
 }
 
-/** Removes failures, so that they are tried again. */
 export async function forgetFailures(path: string): Promise<void> {
   const results = await readTrials(path);
   const working = results.filter(({ failure }) => failure === undefined);

@@ -28,13 +28,11 @@ interface GenerationOptions {
   toolUse?: ToolUse | undefined;
   shape: AnswerShape;
   maxTokens: number;
-  /** Whether to report log probabilities of the prompt with its echo. */
   scoresPrompt?: boolean;
 }
 
 interface Writing {
   text: TextStream;
-  /** The grammar for the next token; asked before each. */
   grammar: () => LlamaGrammarEvaluationState | undefined;
   feed: Feed;
 }
@@ -47,7 +45,6 @@ export class Generation {
   readonly #segmenter: Segmenter;
   readonly #generated: Token[] = [];
   #reasoningTokens = 0;
-  /** The prompt before the answer, if requested. */
   readonly echo: PromptEcho;
   /** Tokens of the prompt that were in the KV cache already. */
   cachedTokens = 0;

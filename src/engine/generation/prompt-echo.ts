@@ -15,7 +15,6 @@ export class PromptEcho {
   readonly #top: number | undefined;
   /** The first part has all of the text. */
   #text: string;
-  /** Log probabilities that were not emitted yet. */
   #unsent: TokenLogprobs[] = [];
 
   /** `top`: how many alternatives to each token are reported; undefined: no log probabilities. */

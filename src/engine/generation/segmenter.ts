@@ -51,7 +51,6 @@ interface Match {
 
 export class Segmenter {
   readonly #markers: Markers;
-  /** The marker that closes the thought that the model is in. */
   #close: string | undefined;
   #triggers: readonly (readonly [string, Action])[] = [];
   /** First characters of the markers, to skip text without any quickly. */

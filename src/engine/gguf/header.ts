@@ -10,7 +10,6 @@ interface GgufArray {
 export interface GgufTensor {
   values: number;
   type: number;
-  /** Relative to the start of the data. */
   offset: number;
 }
 
@@ -18,7 +17,6 @@ export interface GgufHeader {
   /** Without texts longer than `longestText`. */
   metadata: ReadonlyMap<string, GgufValue>;
   tensors: readonly GgufTensor[];
-  /** Where the tensors' data begins in the file. */
   dataStart: number;
 }
 

@@ -97,7 +97,6 @@ class Metadata {
     return typeof value === "object" ? value.length : undefined;
   }
 
-  /** Whether any key of the architecture begins so. */
   hasKeys(start: string): boolean {
     return this.#entries.keys().some((key) => key.startsWith(`${this.architecture}.${start}`));
   }
@@ -182,7 +181,6 @@ const sizeOf = (path: string): Promise<number | undefined> =>
     () => undefined,
   );
 
-/** Of each tensor type: how many values make a block, and how many bytes it takes. */
 const blocks: Readonly<Record<number, readonly [values: number, bytes: number]>> = {
   [GgmlType.F64]: [1, 8],
   [GgmlType.F32]: [1, 4],

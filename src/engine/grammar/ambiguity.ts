@@ -23,7 +23,6 @@ export interface Part {
   options?: readonly Part[];
   /** The values as JSON, if they are fixed. */
   values?: readonly string[];
-  /** The properties, in the order in which they are written. */
   members?: Members;
 }
 

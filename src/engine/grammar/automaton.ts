@@ -19,7 +19,6 @@ export type Automaton = readonly { accepting: boolean; edges: readonly Edge[] }[
 const tooMany = (): OverBudget =>
   new OverBudget(`has a pattern that needs more than ${mostPatternStates} states`);
 
-/** The automaton of an expression; undefined if it matches no text. */
 export function automatonOf(expression: Expression, budget: Budget): Automaton | undefined {
   const nondeterministic = new Builder(budget);
   const end = nondeterministic.build(expression, nondeterministic.state());
@@ -217,7 +216,6 @@ export function automatonGrammar(
   return names.get(0) ?? '""';
 }
 
-/** Merges adjacent literals. */
 function joinPieces(pieces: readonly string[]): string {
   let joined = "";
   let inLiteral = false;

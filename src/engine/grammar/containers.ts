@@ -5,10 +5,8 @@ import { mostOptionalProperties } from "./limits.ts";
 import { type GrammarRules, jsonLiteral } from "./rules.ts";
 import { isObject, type SchemaObject } from "./schema-merge.ts";
 
-/** A name or a pattern is shown to the caller as far as this. */
 const mostShown = 200;
 
-/** What a caller wrote, for an error's message. */
 export function shown(value: unknown): string {
   const text = String(value);
   return text.length <= mostShown ? text : `${text.slice(0, mostShown)}…`;
@@ -22,7 +20,6 @@ export interface PartContext {
   compile: (schema: unknown, ...steps: string[]) => Part;
 }
 
-/** An object or an array as GBNF, with the parts inside it. */
 export interface Container {
   text: string;
   inside: readonly Part[];
@@ -138,7 +135,6 @@ export function arrayGrammar(schema: SchemaObject, context: PartContext): Contai
   return { text: `"[" ${space} ${list} ${space} "]"`, inside };
 }
 
-/** A least and a most number of things. */
 export function bounds(
   schema: SchemaObject,
   least: string,
@@ -172,7 +168,6 @@ export function numeric(
   return round(bound);
 }
 
-/** So many times, as GBNF counts. */
 export function repeat(least: number, most: number | undefined): string {
   if (most === undefined) return least === 0 ? "*" : `{${least},}`;
   return `{${least},${most}}`;

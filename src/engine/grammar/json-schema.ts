@@ -22,7 +22,6 @@ import { integerGrammar, numberGrammar, stringGrammar } from "./scalars.ts";
 import { assertions, isObject, isOfType, type SchemaObject } from "./schema-merge.ts";
 import { SchemaResolver } from "./schema-resolver.ts";
 
-/** Compiles one document; `subject` says which one it is in errors. */
 export class JsonSchemaCompiler {
   readonly #rules: GrammarRules;
   readonly #root: unknown;
@@ -32,7 +31,6 @@ export class JsonSchemaCompiler {
   readonly #parts = new Map<object, Part>();
   /** What was compiled of schemas that were merged, by their JSON. */
   readonly #merged = new Map<string, Part>();
-  /** Rules of references, by what they point to. */
   readonly #references = new Map<unknown, Part>();
   readonly #choices: { path: readonly string[]; part: Part }[] = [];
 

@@ -171,7 +171,6 @@ class PatternParser {
     return { type: "set", ranges: writable(negated ? complement(ranges) : ranges) };
   }
 
-  /** One character of a class, or a class within it. */
   #member(): number | readonly Range[] {
     const character = this.#next();
     if (character !== "\\") return codeOf(character);

@@ -7,7 +7,6 @@ const longestName = 40;
 const longestInline = 120;
 
 export class GrammarRules {
-  /** Counts the work of all that is compiled into this grammar. */
   readonly budget: Budget;
   readonly #rules = new Map<string, string>();
   /** Names by what they were asked for and stand for. */
@@ -49,7 +48,6 @@ export class GrammarRules {
     return unique;
   }
 
-  /** What was made before under the key, or is made now. */
   once(key: string, make: () => string): string {
     const made = this.#made.get(key) ?? make();
     this.#made.set(key, made);

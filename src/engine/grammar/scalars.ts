@@ -99,7 +99,6 @@ export const stringFormats: Readonly<Record<string, string>> = {
 /** Digits of an unbounded number: as many as a double holds exactly. */
 const mostDigits = 15;
 
-/** Whole numbers from `low` to `high`. */
 export function integerRange(low = -Infinity, high = Infinity): string {
   const options: string[] = [];
   if (low < 0) options.push(`"-" (${natural(Math.max(1, -Math.min(high, -1)), -low)})`);

@@ -29,7 +29,6 @@ export function assertions(schema: SchemaObject): SchemaObject {
   );
 }
 
-/** What a merge counts its steps with, and the error for a keyword that cannot be merged. */
 export interface Merging {
   budget: Budget;
   conflict: (keyword: string) => Error;

@@ -151,7 +151,6 @@ export function followPointer(root: unknown, reference: string): unknown {
   return target;
 }
 
-/** The steps of a pointer, from the root of its document. */
 export const pointerSteps = (reference: string): string[] =>
   reference.split("/").slice(1).map(decoded);
 

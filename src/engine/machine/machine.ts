@@ -122,9 +122,7 @@ export function parseCpuMax(text: string): number {
 }
 
 export interface ControlGroupPlaces {
-  /** The file that names the process's own groups. */
   membership: string;
-  /** The folder that the hierarchies are mounted in. */
   mount: string;
 }
 

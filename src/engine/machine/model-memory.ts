@@ -7,7 +7,6 @@ export interface ModelFacts {
   /** All files of the model, the one that names it first. */
   files: readonly string[];
   kind: "chat" | "embedding" | "reranker";
-  /** `llama`, `qwen3`, `bert` and so on. */
   architecture: string;
   name?: string;
   parameters: number;

@@ -28,7 +28,8 @@ export interface RawSampler {
   dispose(): void;
 }
 
-export interface RawCheckpoint {
+/** What a sequence holds up to a token. */
+export interface Checkpoint {
   init(context: RawContext, sequence: number): Promise<void>;
   dispose(): void;
   readonly maxPos: number;
@@ -55,14 +56,14 @@ export interface RawContext {
   removeTokenCellsFromSequence(sequence: number, start: number, end: number): boolean;
   getSequenceKvCacheMinPosition(sequence: number): number;
   copySequenceStateFromOtherSequence(target: number, source: number): Promise<number>;
-  restoreCheckpoint(checkpoint: RawCheckpoint, last: number, sequence: number): Promise<boolean>;
+  restoreCheckpoint(checkpoint: Checkpoint, last: number, sequence: number): Promise<boolean>;
   getEmbedding(tokens: number): Float64Array;
   setThreads(threads: number): void;
 }
 
 export interface RawBindings {
   AddonSampler: new (model: object) => RawSampler;
-  AddonContextSequenceCheckpoint: new () => RawCheckpoint;
+  AddonContextSequenceCheckpoint: new () => Checkpoint;
 }
 
 export interface ThreadConsumer {

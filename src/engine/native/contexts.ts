@@ -2,6 +2,7 @@
 import type { LlamaContext, LlamaEmbeddingContext, LlamaModel, Token } from "node-llama-cpp";
 import type { StepThreads } from "../machine/steps.ts";
 import {
+  type Checkpoint,
   internal,
   isAddMarkers,
   isObject,
@@ -9,7 +10,6 @@ import {
   isRawContext,
   isThreadsSplitter,
   type RawBindings,
-  type RawCheckpoint,
   type RawContext,
   type ThreadConsumer,
   type ThreadsSplitter,
@@ -24,11 +24,6 @@ export interface BatchPart {
   output: boolean;
   /** Whether every one of the tokens has an output; the index is that of the last. */
   scored?: boolean;
-}
-
-export interface Checkpoint {
-  readonly length: number;
-  dispose(): void;
 }
 
 export class NativeChatContext {
@@ -106,26 +101,11 @@ export class NativeChatContext {
   async takeCheckpoint(sequence: number): Promise<Checkpoint> {
     const checkpoint = new this.#bindings.AddonContextSequenceCheckpoint();
     await checkpoint.init(this.#raw, sequence);
-    return new SequenceCheckpoint(checkpoint);
+    return checkpoint;
   }
 
   async restore(sequence: number, checkpoint: Checkpoint): Promise<boolean> {
-    if (!(checkpoint instanceof SequenceCheckpoint)) return false;
-    return await this.#raw.restoreCheckpoint(checkpoint.raw, checkpoint.raw.maxPos, sequence);
-  }
-}
-
-class SequenceCheckpoint implements Checkpoint {
-  readonly raw: RawCheckpoint;
-  readonly length: number;
-
-  constructor(raw: RawCheckpoint) {
-    this.raw = raw;
-    this.length = raw.maxPos + 1;
-  }
-
-  dispose(): void {
-    this.raw.dispose();
+    return await this.#raw.restoreCheckpoint(checkpoint, checkpoint.maxPos, sequence);
   }
 }
 

@@ -37,17 +37,13 @@ export class NativeSampler {
     return sampledToken(await this.#context.sampleToken(output, this.#raw));
   }
 
-  /** Samples, and returns the logits of the sampled token and of the likeliest ones. */
-  async sampleWithLogits(output: number, top: number): Promise<SampledLogits> {
-    return await this.#logits(output, top);
-  }
-
   /** The logits of a token, whether it would be sampled or not, and of the likeliest ones. */
   async logitsOf(token: Token, output: number, top: number): Promise<SampledLogits> {
-    return { ...(await this.#logits(output, top, token)), token };
+    return { ...(await this.sampleWithLogits(output, top, token)), token };
   }
 
-  async #logits(output: number, top: number, wanted?: Token): Promise<SampledLogits> {
+  /** Samples, and returns the logits of the sampled or the wanted token, and of the likeliest ones. */
+  async sampleWithLogits(output: number, top: number, wanted?: Token): Promise<SampledLogits> {
     const [token, , , logits = [], weight] = await this.#context.sampleToken(
       output,
       this.#raw,

@@ -26,7 +26,6 @@ export interface Prompt {
   calls: CallStyle;
   /** Whether the answer goes on where the prompt ends, in the middle of a text. */
   isRaw?: boolean;
-  /** What comes before the answer. */
   echoed?: string | undefined;
 }
 
@@ -261,7 +260,6 @@ function toFunctionCall(
   };
 }
 
-/** The value, where the text is JSON; else the text. */
 function fromJson(text: string): unknown {
   try {
     return JSON.parse(text);

@@ -6,7 +6,6 @@ import { join } from "node:path";
 import type { Quantization } from "../../core/models/model-files.ts";
 import { nativeFolder } from "../../packaging/native-libraries.ts";
 
-/** llama.cpp's numbers of the file types (`llama_ftype`). */
 const fileTypes: Record<Quantization, number> = {
   f16: 1,
   q4_0: 2,

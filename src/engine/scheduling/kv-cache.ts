@@ -1,6 +1,7 @@
 /** The KV cache of a chat context: which tokens each of its sequences holds, for reuse as a prefix cache. */
 import type { Token } from "node-llama-cpp";
-import type { Checkpoint, NativeChatContext } from "../native/contexts.ts";
+import type { Checkpoint } from "../native/bindings.ts";
+import type { NativeChatContext } from "../native/contexts.ts";
 
 /** Checkpoints of one sequence, where its memory cannot be truncated at any token. */
 const mostCheckpoints = 4;
@@ -58,9 +59,9 @@ export class KvCache {
     if (length >= sequence.tokens.length) return;
     if (this.#native.truncate(sequence.id, length)) return forgetAfter(sequence, length);
     for (const checkpoint of sequence.checkpoints.toReversed()) {
-      if (checkpoint.length > length) continue;
+      if (lengthOf(checkpoint) > length) continue;
       if (!(await this.#native.restore(sequence.id, checkpoint))) continue;
-      return forgetAfter(sequence, checkpoint.length);
+      return forgetAfter(sequence, lengthOf(checkpoint));
     }
     this.clear(sequence);
   }
@@ -97,8 +98,10 @@ export class KvCache {
 
 function forgetAfter({ tokens, checkpoints }: CachedSequence, length: number): void {
   tokens.length = length;
-  while ((checkpoints.at(-1)?.length ?? 0) > length) checkpoints.pop()?.dispose();
+  while ((checkpoints.at(-1)?.maxPos ?? -1) >= length) checkpoints.pop()?.dispose();
 }
+
+const lengthOf = ({ maxPos }: Checkpoint): number => maxPos + 1;
 
 export function sharedPrefix(a: readonly Token[], b: readonly Token[]): number {
   const length = Math.min(a.length, b.length);

@@ -7,7 +7,6 @@ const node = { input: 1, name: 3, operation: 4 } as const;
 const tensor = { dims: 1, type: 2, name: 8, raw: 9 } as const;
 const float = 1;
 
-/** More than any supported model has. */
 const mostTensors = 10_000;
 const mostNodes = 200_000;
 const mostDims = 8;
@@ -137,9 +136,7 @@ const tooMany = (): Error => new Error("The weights' file has more parts than a 
 
 interface ProtobufField {
   number: number;
-  /** For an integer. */
   value?: number;
-  /** Where the content is in the file. */
   start: number;
   end: number;
 }

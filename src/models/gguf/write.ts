@@ -29,7 +29,6 @@ interface ByteSink {
   writeFile(bytes: Uint8Array): Promise<void>;
 }
 
-/** Writes the file; `onProgress` is called with the number of bytes written so far. */
 export async function writeGguf(
   file: ByteSink,
   { metadata, tensors }: Gguf,

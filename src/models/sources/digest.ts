@@ -29,7 +29,6 @@ export interface DigestOptions {
   signal: AbortSignal;
 }
 
-/** The digest of a file, computed again only if the file changed. */
 export async function digestOf(path: string, options: DigestOptions): Promise<string> {
   const { folder, progress, signal } = options;
   const known = await knownDigest(path, folder);
@@ -46,7 +45,6 @@ export async function digestOf(path: string, options: DigestOptions): Promise<st
   return digest;
 }
 
-/** Checks an existing model file against its expected digest, if one is given. */
 export async function checkDigest(
   path: string,
   source: string,
@@ -63,7 +61,6 @@ export async function checkDigest(
   );
 }
 
-/** Refuses a digest for a model in several files. */
 export function checkOneFile(files: readonly string[], source: string): void {
   if (files.length === 1) return;
   throw new NodeError(

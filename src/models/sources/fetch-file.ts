@@ -30,7 +30,6 @@ import {
 
 export interface FetchOptions extends IdleOptions {
   subject: Subject;
-  /** The expected sha256, if known. */
   sha256?: string;
   progress: Progress;
   /** The first pause of the backoff; default: half a second. */

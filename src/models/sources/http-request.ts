@@ -139,7 +139,6 @@ interface Retries extends Omit<RetryOptions, "hub"> {
   giveUp: (last: RetryableError) => NodeError | Promise<NodeError>;
 }
 
-/** Tries again, with exponential backoff, after transient failures. */
 export async function withRetries<Result>(
   attempt: () => Promise<Result>,
   { signal, pauseMs = 500, mostTries, hasProgressed, giveUp }: Retries,
@@ -187,7 +186,6 @@ const unreachable = (subject: Subject, cause: RetryableError): NodeError =>
     { cause },
   );
 
-/** Longest body that is read. */
 const mostBytes = 1_000_000;
 
 /** Undefined if the body is too long or not JSON, or the connection is lost. */
@@ -209,7 +207,6 @@ export async function readJson({ body }: Response): Promise<unknown> {
 export interface Subject {
   /** The source as the operator wrote it. */
   source: string;
-  /** Default: a model. */
   what?: "model" | "package";
   hub: Hub;
   /** `owner/repo`, for a model of the hub. */

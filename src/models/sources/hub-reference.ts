@@ -35,7 +35,6 @@ export function hubFrom({
 }
 
 interface HubReference {
-  /** `owner/repo`. */
   repository: string;
   revision: string;
   /** A file by its path, or a quantization, for which the hub chooses the file. */

@@ -9,10 +9,10 @@ afterEach(() => {
   jest.useRealTimers();
 });
 
-function watched(timeoutMs: number, stepTimeoutMs = 0) {
+function watched(heartbeatTimeoutMs: number, stepTimeoutMs = 0) {
   const said = { asked: 0, hung: [] as string[] };
   const heartbeat = new Heartbeat({
-    timeoutMs,
+    heartbeatTimeoutMs,
     stepTimeoutMs,
     ask: () => {
       said.asked++;

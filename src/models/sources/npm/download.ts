@@ -68,11 +68,9 @@ async function checkAside(path: string, sha256: string, source: string): Promise
 }
 
 export interface NpmReference {
-  /** With its scope. */
   package: string;
   /** Exact, since the meaning of a tag or a range changes. */
   version: string;
-  /** Relative to the package's root. */
   file: string;
 }
 

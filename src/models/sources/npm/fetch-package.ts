@@ -24,7 +24,6 @@ import { checkRedirect } from "../redirects.ts";
 import type { NpmReference } from "./download.ts";
 import { tarEntries } from "./tar.ts";
 
-/** Most bytes to unpack, from a package of libraries and from one with a model. */
 const mostUnpacked = { libraries: 4e9, model: 64 * 2 ** 30 };
 
 interface FetchPackageOptions extends Omit<TakeOptions, "source"> {
@@ -52,7 +51,6 @@ export async function fetchPackage(
   }
 }
 
-/** Refuses a path outside the package's folder. */
 function pathIn(folder: string, name: string, subject: Subject): string {
   const inner = normalize(name);
   if (inner !== "." && !inner.startsWith("..") && !inner.startsWith(sep))
@@ -79,7 +77,6 @@ export async function takeFiles(
 }
 
 export interface TakeOptions extends IdleOptions {
-  /** The registry, with credentials. */
   registry: Hub;
   source: string;
   progress: Progress;
