@@ -57,11 +57,8 @@ const layers: Record<string, Layer> = {
     imports: ["core"],
     packages: ["@qdrant/js-client-rest", "stemmer", "bun:sqlite", "node:*"],
   },
-  // usearch blocks: it has a thread of its own, and nothing else is in there.
-  "store/sqlite/index-thread.ts": {
-    imports: ["store/thread-calls.ts"],
-    packages: ["usearch", "node:worker_threads"],
-  },
+  // usearch blocks: it runs in a thread of its own.
+  "store/sqlite/usearch-index.ts": { packages: ["usearch"] },
   ingest: {
     imports: ["core", "subprocess"],
     packages: [

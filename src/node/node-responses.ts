@@ -34,6 +34,7 @@ export class NodeResponses implements AsyncDisposable {
     const store = this.#resources.use(
       new SqliteResponses({
         path: join(folder, responsesFile),
+        log,
         keepForMs: settings.keep_for * 1000,
         maxBytes: settings.max_bytes,
         maxResponseBytes: settings.max_response_bytes,

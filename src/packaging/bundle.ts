@@ -39,13 +39,7 @@ export function packageFolderOf(path: string): string | undefined {
 }
 
 /** The program, and each module that runs as a thread. */
-const modules = [
-  "main.ts",
-  "parent-watch.ts",
-  "store/sqlite/index-thread.ts",
-  "store/responses/responses-thread.ts",
-  "store/documents/documents-thread.ts",
-];
+const modules = ["main.ts", "parent-watch.ts", "store/thread.ts"];
 
 export const entrypoints = (root: string): string[] =>
   modules.map((module) => join(root, "src", module));

@@ -1,163 +1,169 @@
-/** Calls to a worker thread, which answers them in order. */
-import { parentPort, Worker } from "node:worker_threads";
-import { type ErrorKind, NodeError, reasonOf } from "../core/errors.ts";
+/** Calls methods of an object in a worker thread, in order, so that they do not block the event loop. */
+import { Worker } from "node:worker_threads";
+import { asNodeError, type ErrorKind, NodeError } from "../core/errors.ts";
 import { given } from "../core/given.ts";
+import { type Log, noLog } from "../core/log.ts";
+import { isThere } from "./database.ts";
+import type { FormerOwners } from "./responses/response-rows.ts";
+import type { IndexOptions } from "./sqlite/usearch-index.ts";
 
-interface ThreadCall<Call> {
-  id: number;
-  call: Call;
+/** What a thread can hold; loaded only where it is created. */
+const targets = {
+  documents: async (path: string) =>
+    new (await import("./documents/sqlite-documents.ts")).DocumentRows(path),
+  responses: async (path: string, formerOwners: FormerOwners) =>
+    new (await import("./responses/response-rows.ts")).ResponseRows(path, formerOwners),
+  index: async (options: IndexOptions) =>
+    new (await import("./sqlite/usearch-index.ts")).UsearchIndex(options),
+};
+
+type TargetName = keyof typeof targets;
+type Target<Name extends TargetName> = Awaited<ReturnType<(typeof targets)[Name]>>;
+
+/** The target's methods, each answered with a promise. */
+export type Remote<Methods> = {
+  [Name in keyof Methods]: Methods[Name] extends (...args: infer Args) => infer Result
+    ? (...args: Args) => Promise<Result>
+    : never;
+};
+
+/** `part`: a property of the target that has the method. */
+export interface MethodCall {
+  part?: PropertyKey;
+  method: string;
+  args: readonly unknown[];
+}
+
+export interface ThreadOptions<Name extends TargetName> {
+  target: Name;
+  args: Parameters<(typeof targets)[Name]>;
+  /** Its name in messages: "Documents". */
+  called: string;
+  /** Until this file exists, only `writing` methods need the thread. */
+  file?: { path: string; writing: ReadonlySet<string> };
+  /** Logs faults that nobody foresaw; default: the caller does. */
+  log?: Log;
 }
 
 /** `kind`: of a NodeError, which is recreated on the other side. */
-type ThreadReply =
-  | { id: number; result: unknown }
-  | { id: number; error: string; kind?: ErrorKind; param?: string };
+export type ThreadReply = { id: number } & (
+  | { result: unknown }
+  | { error: string; kind?: ErrorKind; param?: string }
+);
 
-interface Waiting {
-  resolve(result: unknown): void;
-  reject(error: Error): void;
+interface Running {
+  worker: Worker;
+  waiting: Map<number, Omit<PromiseWithResolvers<unknown>, "promise">>;
+  ended: Promise<void>;
 }
 
-export interface ThreadOptions<Call> {
-  module: URL;
-  /** The thread's `workerData`. */
-  data: unknown;
-  /** The thread's name in messages: "the index". */
-  called: string;
-  /** The call that ends the thread. */
-  close: Call;
-}
+/** In the executable, all modules are one file, and the path is relative to main.ts. */
+const module = import.meta.url.endsWith("/thread-calls.ts") ? "./thread.ts" : "./store/thread.ts";
 
-export class ThreadCalls<Call> {
-  readonly #worker: Worker;
-  readonly #close: Call;
-  readonly #waiting = new Map<number, Waiting>();
-  readonly #ended: Promise<void>;
+/** The thread starts with the first call, and again if it has died. */
+export class ObjectThread<Name extends TargetName> implements AsyncDisposable {
+  readonly #options: ThreadOptions<Name>;
+  #running: Running | undefined;
   #calls = 0;
-  /** Why the thread has ended. */
-  #end: Error | undefined;
+  #isClosed = false;
 
-  constructor({ module, data, called, close }: ThreadOptions<Call>) {
-    this.#close = close;
-    this.#worker = new Worker(module, { workerData: data });
-    // An idle thread does not keep the process alive.
-    this.#worker.unref();
-    this.#worker.on("message", (reply: ThreadReply) => this.#take(reply));
-    this.#worker.on("error", (error: Error) => this.#fail(error));
-    this.#ended = new Promise((resolve) => {
-      this.#worker.on("exit", () => {
-        this.#fail(new Error(`the thread of ${called} has ended`));
-        resolve();
-      });
-    });
+  constructor(options: ThreadOptions<Name>) {
+    this.#options = options;
   }
 
-  get hasEnded(): boolean {
-    return this.#end !== undefined;
+  get methods(): Remote<Target<Name>> {
+    return this.#forward({});
   }
 
-  /** `Result`: the thread's answer to this call. */
-  call<Result>(call: Call): Promise<Result> {
-    if (this.#end !== undefined) return Promise.reject(this.#end);
-    const id = ++this.#calls;
-    return new Promise<Result>((resolve, reject) => {
-      if (this.#waiting.size === 0) this.#worker.ref();
-      this.#waiting.set(id, { resolve, reject });
-      this.#worker.postMessage({ id, call } satisfies ThreadCall<Call>);
-    });
+  part<Part extends keyof Target<Name>>(part: Part): Remote<Target<Name>[Part]> {
+    return this.#forward({ part });
   }
 
-  /** Ends the thread after all earlier calls. */
-  async close(): Promise<void> {
-    if (this.#end === undefined) await this.call(this.#close).catch(() => {});
+  /** Ends the thread after all earlier calls; later ones are rejected. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#isClosed = true;
+    const running = this.#running;
+    running?.worker.postMessage("close");
     // The process must not exit before the thread has ended.
-    this.#worker.ref();
-    await this.#ended;
+    running?.worker.ref();
+    await running?.ended;
   }
 
-  #take(reply: ThreadReply): void {
-    const waiting = this.#waiting.get(reply.id);
-    this.#waiting.delete(reply.id);
-    if (this.#waiting.size === 0) this.#worker.unref();
-    if ("result" in reply) waiting?.resolve(reply.result);
-    else waiting?.reject(errorIn(reply));
+  #forward(of: Pick<MethodCall, "part">) {
+    return new Proxy(Object.create(null), {
+      get: (_, method) => {
+        // Read when it is awaited or printed: it is not a promise.
+        if (typeof method === "symbol" || method === "then") return undefined;
+        return (...args: unknown[]) => this.#call({ ...of, method, args });
+      },
+    });
   }
 
-  #fail(error: Error): void {
-    this.#end ??= error;
-    for (const { reject } of this.#waiting.values()) reject(this.#end);
-    this.#waiting.clear();
-    this.#worker.unref();
+  /** Rejects with the method's own NodeError, or with an `unavailable` one. */
+  async #call(call: MethodCall): Promise<unknown> {
+    const { target, args, called, file, log = noLog } = this.#options;
+    try {
+      if (file !== undefined && this.#running === undefined && !isThere(file.path)) {
+        if (!file.writing.has(call.method)) {
+          using object = await create(target, args);
+          return callMethod(object, call);
+        }
+      }
+      return await this.#send(call);
+    } catch (cause) {
+      if (!(cause instanceof NodeError))
+        log.error("a store failed", { store: called, error: cause });
+      throw asNodeError(cause, `${called} cannot be used`);
+    }
+  }
+
+  #send(call: MethodCall): Promise<unknown> {
+    if (this.#isClosed) throw new Error("its thread has ended");
+    this.#running ??= this.#start();
+    const { worker, waiting } = this.#running;
+    if (waiting.size === 0) worker.ref();
+    const { promise, ...settle } = Promise.withResolvers<unknown>();
+    const id = ++this.#calls;
+    waiting.set(id, settle);
+    worker.postMessage({ id, ...call });
+    return promise;
+  }
+
+  #start(): Running {
+    const { target, args } = this.#options;
+    const worker = new Worker(new URL(module, import.meta.url), { workerData: { target, args } });
+    const waiting: Running["waiting"] = new Map();
+    const { promise: ended, resolve: end } = Promise.withResolvers<void>();
+    const fail = (error: Error): void => {
+      for (const { reject } of waiting.values()) reject(error);
+      waiting.clear();
+    };
+    // An idle thread does not keep the process alive.
+    worker.unref();
+    worker.on("message", (reply: ThreadReply) => {
+      const settle = waiting.get(reply.id);
+      waiting.delete(reply.id);
+      if (waiting.size === 0) worker.unref();
+      if ("result" in reply) settle?.resolve(reply.result);
+      else settle?.reject(errorIn(reply));
+    });
+    worker.on("error", fail);
+    worker.on("exit", () => {
+      this.#running = undefined;
+      fail(new Error("its thread has ended"));
+      end();
+    });
+    return { worker, waiting, ended };
   }
 }
 
 const errorIn = ({ error, kind, param }: Extract<ThreadReply, { error: string }>): Error =>
   kind === undefined ? new Error(error) : new NodeError(kind, error, given({ param }));
 
-/** In the thread: answers every call, and ends with the last one. */
-export function answerCalls<Call>(
-  perform: (call: Call) => unknown,
-  isLast: (call: Call) => boolean,
-): void {
-  const answer = ({ id, call }: ThreadCall<Call>): ThreadReply => {
-    try {
-      return { id, result: perform(call) };
-    } catch (error) {
-      const known = error instanceof NodeError ? { kind: error.kind, param: error.param } : {};
-      return { id, error: reasonOf(error), ...given(known) };
-    }
-  };
-  parentPort?.on("message", (call: ThreadCall<Call>) => {
-    parentPort?.postMessage(answer(call));
-    // With the port closed, the thread has nothing to wait for, and ends.
-    if (isLast(call.call)) parentPort?.close();
-  });
-}
+export const create = (name: TargetName, args: readonly unknown[]): Promise<Disposable> =>
+  Reflect.apply(targets[name], undefined, args);
 
-/** A method call on an object in a thread, or on a `part` of it. */
-export interface MethodCall {
-  part?: string;
-  method: string;
-  args: readonly unknown[];
-}
-
-/** In the thread: calls the object's methods by name, and disposes of it at the end. */
-export const answerMethodCalls = (target: Disposable): void =>
-  answerCalls<MethodCall | "close">(
-    (call) => (call === "close" ? target[Symbol.dispose]() : callMethod(target, call)),
-    (call) => call === "close",
-  );
-
-/** Returns the method's result. */
-export function callMethod(target: object, { part, method, args }: MethodCall) {
+export function callMethod(target: object, { part, method, args }: MethodCall): unknown {
   const owner: object = part === undefined ? target : Reflect.get(target, part);
   return Reflect.apply(Reflect.get(owner, method), owner, args);
-}
-
-/** Calls methods of an object in a thread, which starts with the first call and restarts if it has died. */
-export class MethodThread implements AsyncDisposable {
-  readonly #options: Omit<ThreadOptions<MethodCall | "close">, "close">;
-  #thread: ThreadCalls<MethodCall | "close"> | undefined;
-
-  constructor(options: Omit<ThreadOptions<MethodCall | "close">, "close">) {
-    this.#options = options;
-  }
-
-  get hasStarted(): boolean {
-    return this.#thread !== undefined;
-  }
-
-  /** Rejects with the method's own NodeError, or with an Error if the thread has ended. */
-  call<Result>(call: MethodCall): Promise<Result> {
-    if (this.#thread === undefined || this.#thread.hasEnded) {
-      this.#thread = new ThreadCalls({ ...this.#options, close: "close" });
-    }
-    return this.#thread.call(call);
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    const running = this.#thread;
-    this.#thread = undefined;
-    await running?.close();
-  }
 }

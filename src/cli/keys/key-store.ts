@@ -55,7 +55,10 @@ export async function vectorStoreIds(
   names: readonly string[],
 ): Promise<string[]> {
   const log = createCommandLog(config, shell.isTerminal);
-  await using registry = new SqliteDocuments(join(dataDirOf(config, shell.cwd), documentsFile));
+  await using registry = new SqliteDocuments(
+    join(dataDirOf(config, shell.cwd), documentsFile),
+    log,
+  );
   const access = new StoreAccess({
     registry,
     store: collectionStore({ config, baseDir: shell.cwd, log }),

@@ -63,7 +63,7 @@ export class NodeDocuments implements AsyncDisposable {
       return { name: embeddingModel, maxTokens: engine.maxTokens, spec };
     };
     this.#ingest = this.#resources.use(new UploadIngest({ program, ingest: config.ingest }));
-    const registry = this.#resources.use(new SqliteDocuments(join(folder, documentsFile)));
+    const registry = this.#resources.use(new SqliteDocuments(join(folder, documentsFile), log));
     const ownership = this.#resources.use(
       new DataDirLock(join(folder, documentsLock), "documents"),
     );

@@ -1,9 +1,10 @@
 /** The documents registry: a SQLite file in the data dir, read and written by its own thread. */
 import { basename } from "node:path";
-import { asNodeError, NodeError, reasonOf } from "../../core/errors.ts";
+import { NodeError, reasonOf } from "../../core/errors.ts";
+import { noLog } from "../../core/log.ts";
 import type { DocumentRegistry } from "../../core/ports/document-registry.ts";
 import { isThere, OwnFile, openReadOnly } from "../database.ts";
-import { callMethod, type MethodCall, MethodThread } from "../thread-calls.ts";
+import { ObjectThread } from "../thread-calls.ts";
 import { FileRows } from "./file-rows.ts";
 import { QueueRows } from "./queue-rows.ts";
 import { StoreFileRows } from "./store-file-rows.ts";
@@ -12,61 +13,37 @@ import { StoreRows } from "./store-rows.ts";
 /** Its name in the data dir. */
 export const documentsFile = "documents.sqlite";
 
-/** In the executable, all modules are one file, and the path is relative to main.ts. */
-const thread = import.meta.url.endsWith("/sqlite-documents.ts")
-  ? "./documents-thread.ts"
-  : "./store/documents/documents-thread.ts";
-
-/** Methods that write; without a file, all others are answered without a thread. */
-const writing: ReadonlySet<PropertyKey> = new Set([
+/** Methods that write. */
+const writing: ReadonlySet<string> = new Set([
   ...["addFile", "removeFile", "addStore", "changeStore", "removeStore", "expireStore"],
   ...["putStoreFiles", "changeAttributes", "removeStoreFile", "reconcile", "cancelBatch"],
   ...["begin", "settle", "addRemoval", "removed"],
 ]);
 
 export class SqliteDocuments implements DocumentRegistry, AsyncDisposable {
-  readonly files = this.#part("files");
-  readonly stores = this.#part("stores");
-  readonly storeFiles = this.#part("storeFiles");
-  readonly queue = this.#part("queue");
-  readonly #path: string;
-  readonly #thread: MethodThread;
+  readonly files: DocumentRegistry["files"];
+  readonly stores: DocumentRegistry["stores"];
+  readonly storeFiles: DocumentRegistry["storeFiles"];
+  readonly queue: DocumentRegistry["queue"];
+  readonly #thread: ObjectThread<"documents">;
 
   /** Creates no file and no thread until one is needed. */
-  constructor(path: string) {
-    this.#path = path;
-    this.#thread = new MethodThread({
-      module: new URL(thread, import.meta.url),
-      data: { path },
-      called: "documents",
+  constructor(path: string, log = noLog) {
+    this.#thread = new ObjectThread({
+      target: "documents",
+      args: [path],
+      called: "Documents",
+      file: { path, writing },
+      log,
     });
+    this.files = this.#thread.part("files");
+    this.stores = this.#thread.part("stores");
+    this.storeFiles = this.#thread.part("storeFiles");
+    this.queue = this.#thread.part("queue");
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#thread[Symbol.asyncDispose]();
-  }
-
-  /** Forwards every method call to the rows, which have the same methods. */
-  #part<Part extends keyof DocumentRegistry>(part: Part): DocumentRegistry[Part] {
-    return new Proxy(Object.create(null), {
-      get: (_, method) => {
-        // Read when a part is awaited or printed: it is not a promise.
-        if (typeof method === "symbol" || method === "then") return undefined;
-        return (...args: unknown[]) => this.#call({ part, method, args });
-      },
-    });
-  }
-
-  async #call(call: MethodCall): Promise<unknown> {
-    if (!this.#thread.hasStarted && !isThere(this.#path) && !writing.has(call.method)) {
-      using rows = new DocumentRows(this.#path);
-      return callMethod(rows, call);
-    }
-    try {
-      return await this.#thread.call(call);
-    } catch (cause) {
-      throw asNodeError(cause, "Documents cannot be read");
-    }
   }
 }
 

@@ -77,6 +77,7 @@ export class ResponseRows implements Disposable {
   }
 
   change(id: string, change: RowChange, bounds: RowBounds): boolean {
+    if (this.countUnfinished() === 0) return false;
     const set = Object.entries(change);
     const [isChanged, displaced] = this.#file.write((database) => {
       const { changes } = database

@@ -1,6 +1,7 @@
 /** Stored responses: a SQLite file in the data dir, read and written by its own thread. */
-import { asNodeError, NodeError } from "../../core/errors.ts";
+import { NodeError } from "../../core/errors.ts";
 import { given } from "../../core/given.ts";
+import type { Log } from "../../core/log.ts";
 import {
   type ResponseChange,
   type ResponseFailure,
@@ -10,8 +11,7 @@ import {
   type SavedResponse,
   type TidiedResponses,
 } from "../../core/ports/response-store.ts";
-import { isThere } from "../database.ts";
-import { MethodThread } from "../thread-calls.ts";
+import { ObjectThread, type Remote } from "../thread-calls.ts";
 import type {
   FormerOwners,
   ResponseRow,
@@ -35,82 +35,64 @@ export interface SqliteResponsesOptions {
   now: () => number;
   /** Owners by their ids in an older version. */
   formerOwners?: FormerOwners;
+  /** Logs faults that nobody foresaw. */
+  log?: Log;
 }
-
-type RowMethods = Omit<ResponseRows, typeof Symbol.dispose>;
-
-/** In the executable, all modules are one file, and the path is relative to main.ts. */
-const thread = import.meta.url.endsWith("/sqlite-responses.ts")
-  ? "./responses-thread.ts"
-  : "./store/responses/responses-thread.ts";
 
 export class SqliteResponses implements ResponseStore, AsyncDisposable {
   readonly #options: SqliteResponsesOptions;
-  readonly #thread: MethodThread;
+  readonly #thread: ObjectThread<"responses">;
+  readonly #rows: Remote<ResponseRows>;
 
   /** Creates no file and no thread until one is needed. */
   constructor(options: SqliteResponsesOptions) {
     this.#options = options;
-    this.#thread = new MethodThread({
-      module: new URL(thread, import.meta.url),
-      data: { path: options.path, formerOwners: options.formerOwners ?? {} },
-      called: "stored responses",
+    const { path, formerOwners = {}, log } = options;
+    this.#thread = new ObjectThread({
+      target: "responses",
+      args: [path, formerOwners],
+      called: "Stored responses",
+      file: { path, writing: new Set(["save"]) },
+      ...given({ log }),
     });
+    this.#rows = this.#thread.methods;
   }
 
   async save(response: SavedResponse): Promise<void> {
     const row = toRow(this.#checked(response));
     this.#checkSize(row);
-    await this.#call("save", row, this.#bounds());
+    await this.#rows.save(row, this.#bounds());
   }
 
   async change(id: string, change: ResponseChange): Promise<boolean> {
     const texts = toRowChange(this.#checked(change));
     this.#checkSize(texts);
-    return this.#isThere && (await this.#call("change", id, texts, this.#bounds()));
+    return await this.#rows.change(id, texts, this.#bounds());
   }
 
   async find(id: string, owner: string | undefined): Promise<SavedResponse | undefined> {
-    if (!this.#isThere) return undefined;
-    const row = await this.#call("find", id, owner ?? null, this.#bounds());
+    const row = await this.#rows.find(id, owner ?? null, this.#bounds());
     return row && toResponse(row);
   }
 
   async delete(id: string, owner: string | undefined): Promise<boolean> {
-    return this.#isThere && (await this.#call("delete", id, owner ?? null, this.#bounds()));
+    return await this.#rows.delete(id, owner ?? null, this.#bounds());
   }
 
   async hasUnfinished(): Promise<boolean> {
-    return this.#isThere && (await this.#call("countUnfinished")) > 0;
+    return (await this.#rows.countUnfinished()) > 0;
   }
 
   async failUnfinished(failure: ResponseFailure): Promise<number> {
-    return this.#isThere ? await this.#call("failUnfinished", JSON.stringify(failure)) : 0;
+    return await this.#rows.failUnfinished(JSON.stringify(failure));
   }
 
   async tidy(): Promise<TidiedResponses> {
-    if (!this.#isThere) return { expired: 0, displaced: 0, isDone: true };
-    return await this.#call("tidy", this.#bounds());
+    return await this.#rows.tidy(this.#bounds());
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#thread[Symbol.asyncDispose]();
-  }
-
-  /** Whether there is a file; without one, the thread is not needed. */
-  get #isThere(): boolean {
-    return this.#thread.hasStarted || isThere(this.#options.path);
-  }
-
-  async #call<Method extends keyof RowMethods>(
-    method: Method,
-    ...args: Parameters<RowMethods[Method]>
-  ): Promise<ReturnType<RowMethods[Method]>> {
-    try {
-      return await this.#thread.call({ method, args });
-    } catch (cause) {
-      throw asNodeError(cause);
-    }
   }
 
   #bounds(): RowBounds {

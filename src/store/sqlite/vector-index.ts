@@ -6,7 +6,7 @@
 import type { Database } from "bun:sqlite";
 import { reasonOf } from "../../core/errors.ts";
 import type { Log } from "../../core/log.ts";
-import { ThreadCalls } from "../thread-calls.ts";
+import { ObjectThread } from "../thread-calls.ts";
 import { readMeta, writeMeta } from "./collection-file.ts";
 import {
   type IndexFile,
@@ -15,7 +15,7 @@ import {
   removeIndexFiles,
   writeIndexFile,
 } from "./index-file.ts";
-import type { IndexCall, IndexOptions, IndexState } from "./index-thread.ts";
+import type { IndexOptions, Neighbours } from "./usearch-index.ts";
 import { toVector } from "./vector-search.ts";
 
 /** Rows not in the index that are scanned with each search; less than half a millisecond. */
@@ -56,7 +56,11 @@ export interface VectorIndexOptions {
 type SavedIndex = Reach & IndexFile;
 
 /** The result without an index: every row has yet to be compared. */
-const nothing: IndexState = { keys: [], lastKey: 0 };
+const nothing: Neighbours = { keys: [], lastKey: 0 };
+
+/** A usearch index in its own thread. */
+export const indexThread = (options: IndexOptions): ObjectThread<"index"> =>
+  new ObjectThread({ target: "index", args: [options], called: "The index" });
 
 export class VectorIndex {
   readonly #database: Database;
@@ -64,7 +68,7 @@ export class VectorIndex {
   readonly #home: IndexHome | undefined;
   readonly #log: Log;
   /** Undefined until there are enough rows to be worth a thread. */
-  #index: ThreadedIndex | undefined;
+  #index: ObjectThread<"index"> | undefined;
   #reach: Reach = { lastKey: 0, lastRemoval: 0 };
   #unsaved = 0;
   /** A saved file that is incomplete, and has to be replaced. */
@@ -82,15 +86,17 @@ export class VectorIndex {
   }
 
   /** Keys of the approximately nearest vectors, without removed ones; rows beyond the last key were not compared. */
-  async nearest(vector: Float32Array, count: number): Promise<IndexState> {
+  async nearest(vector: Float32Array, count: number): Promise<Neighbours> {
     const index = this.#index;
     if (index === undefined) return nothing;
     const removing = this.#followRemovals(index);
     try {
-      const [found] = await Promise.all([index.search(vector, count), removing]);
+      // Copied, since a view would send its whole underlying buffer.
+      const finding = index.methods.search(vector.slice(), count);
+      const [found] = await Promise.all([finding, removing]);
       return found;
     } catch (error) {
-      this.#lose(index, error);
+      this.#giveUp(error);
       return nothing;
     }
   }
@@ -112,10 +118,10 @@ export class VectorIndex {
     await this.#work;
     this.#closed = true;
     await this.#trySave();
-    await this.#index?.close();
+    await this.#index?.[Symbol.asyncDispose]();
   }
 
-  /** Results stay right without the index, or if it is not updated; searches only take longer. */
+  /** Drops the index; results stay right without it, and searches only take longer. */
   #giveUp(error: unknown): void {
     if (this.#broken || this.#closed) return;
     this.#broken = true;
@@ -123,15 +129,8 @@ export class VectorIndex {
       collection: this.#home?.collection,
       reason: reasonOf(error),
     });
-  }
-
-  /** An index that does not answer is dropped; searches use the rows. */
-  #lose(index: ThreadedIndex, error: unknown): void {
-    this.#giveUp(error);
-    void index.close();
-    if (this.#index !== index) return;
+    void this.#index?.[Symbol.asyncDispose]();
     this.#index = undefined;
-    this.#reach = { lastKey: 0, lastRemoval: 0 };
   }
 
   /** An index that could not be saved still works in this process. */
@@ -172,15 +171,15 @@ export class VectorIndex {
       const last = rows.at(-1);
       if (last === undefined) break;
       const keys = BigUint64Array.from(rows, ({ key }) => BigInt(key));
-      const { lastKey } = await index.add(keys, this.#matrix(rows));
-      this.#reach.lastKey = lastKey;
+      await index.methods.add(keys, this.#matrix(rows));
+      this.#reach.lastKey = last.key;
       this.#unsaved += rows.length;
     }
     if (!this.#closed) await this.#trySave();
   }
 
   /** Later calls of the thread no longer see the removed vectors. */
-  #followRemovals(index: ThreadedIndex): Promise<unknown> {
+  #followRemovals({ methods }: ObjectThread<"index">): Promise<void> {
     const removed = this.#database
       .query<{ seq: number; key: number }, [number]>(
         "select seq, key from removed where seq > ? order by seq",
@@ -189,14 +188,14 @@ export class VectorIndex {
     const last = removed.at(-1);
     if (last === undefined) return Promise.resolve();
     this.#reach.lastRemoval = last.seq;
-    return index.remove(BigUint64Array.from(removed, ({ key }) => BigInt(key)));
+    return methods.remove(BigUint64Array.from(removed, ({ key }) => BigInt(key)));
   }
 
-  #start(): ThreadedIndex {
+  #start(): ObjectThread<"index"> {
     const { count = 0 } =
       this.#database.query<{ count: number }, []>("select count(*) as count from passages").get() ??
       {};
-    return new ThreadedIndex({
+    return indexThread({
       dimension: this.#dimension,
       expansion: count > largeCollection ? expansion.far : expansion.near,
     });
@@ -219,10 +218,10 @@ export class VectorIndex {
   async #load(saved: SavedIndex): Promise<void> {
     if (this.#home === undefined) return;
     const index = this.#start();
-    const load = (path: string): Promise<unknown> => index.load(path, saved.lastKey);
+    const load = (path: string): Promise<void> => index.methods.load(path, saved.lastKey);
     const isWhole = await readIndexFile(this.#home.folder, saved, load, () => this.#closed);
     if (!isWhole) {
-      await index.close();
+      await index[Symbol.asyncDispose]();
       if (!this.#closed) this.#damaged = saved.file;
       return;
     }
@@ -230,7 +229,7 @@ export class VectorIndex {
     this.#index = index;
     this.#reach = { lastKey: saved.lastKey, lastRemoval: saved.lastRemoval };
     this.#unsaved = 0;
-    await before?.close();
+    await before?.[Symbol.asyncDispose]();
   }
 
   /** Searches wait only while usearch writes; the record of the file has the state at that time. */
@@ -245,7 +244,7 @@ export class VectorIndex {
     const { folder, collection } = this.#home;
     const reach = { ...this.#reach };
     const unsaved = this.#unsaved;
-    const file = await writeIndexFile(folder, collection, (path) => index.save(path));
+    const file = await writeIndexFile(folder, collection, (path) => index.methods.save(path));
     const before = this.#saved();
     // Meanwhile, the collection may have been dropped, or another process may have saved more.
     const isGone = readMeta(this.#database, "dimension") === undefined;
@@ -262,46 +261,5 @@ export class VectorIndex {
     if (before !== undefined) await removeIndexFile(folder, before);
     // Files of processes that were killed while saving.
     await removeIndexFiles(folder, collection, Date.now() - abandonedAfterMs);
-  }
-}
-
-/** In the executable, all modules are one file, and the path is relative to main.ts. */
-const thread = import.meta.url.endsWith("/vector-index.ts")
-  ? "./index-thread.ts"
-  : "./store/sqlite/index-thread.ts";
-
-/** A usearch index in its own thread, which runs calls in order. */
-export class ThreadedIndex extends ThreadCalls<IndexCall> {
-  constructor(options: IndexOptions) {
-    super({
-      module: new URL(thread, import.meta.url),
-      data: options,
-      called: "the index",
-      close: { type: "close" },
-    });
-  }
-
-  add(keys: BigUint64Array, vectors: Float32Array): Promise<IndexState> {
-    return this.call({ type: "add", keys, vectors });
-  }
-
-  /** Unknown keys are ignored. */
-  remove(keys: BigUint64Array): Promise<IndexState> {
-    return this.call({ type: "remove", keys });
-  }
-
-  /** Keys of the approximately nearest vectors. */
-  search(vector: Float32Array, count: number): Promise<IndexState> {
-    // Copied, since a view would send its whole underlying buffer.
-    return this.call({ type: "search", vector: vector.slice(), count });
-  }
-
-  save(path: string): Promise<IndexState> {
-    return this.call({ type: "save", path });
-  }
-
-  /** Loads a saved index with this last key; only for a new index. */
-  load(path: string, lastKey: number): Promise<IndexState> {
-    return this.call({ type: "load", path, lastKey });
   }
 }

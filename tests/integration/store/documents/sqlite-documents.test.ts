@@ -4,6 +4,7 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import type { FileRecord } from "../../../../src/core/documents/records.ts";
 import { SqliteDocuments } from "../../../../src/store/documents/sqlite-documents.ts";
+import { recordingLog } from "../../../support/recording-log.ts";
 import { rejectionOf } from "../../../support/rejection.ts";
 import { tempDir } from "../../../support/temp-dir.ts";
 
@@ -69,6 +70,24 @@ test("what the registry refuses keeps its kind and its field", async () => {
     kind: "invalid_request",
     param: "after",
   });
+});
+
+test("a fault that nobody foresaw is logged, and the caller told that documents are unavailable", async () => {
+  await using folder = await tempDir();
+  const path = join(folder.path, "documents.sqlite");
+  const { log, lines } = recordingLog();
+  await using registry = new SqliteDocuments(path, log);
+  await registry.stores.addStore({
+    ...{ id: "vs_1", collection: "c", name: "", metadata: {}, state: "ready", isOwn: true },
+    ...{ createdAt: new Date(), lastActiveAt: new Date() },
+  });
+  using other = new Database(path);
+  other.run("update stores set metadata = 'no JSON'");
+  const refused = await rejectionOf(registry.stores.store("vs_1"));
+  expect(refused).toMatchObject({ kind: "unavailable" });
+  expect(lines).toMatchObject([
+    { level: "error", fields: { store: "Documents", error: expect.any(Error) } },
+  ]);
 });
 
 test("two that are added at once are not both within the last place", async () => {

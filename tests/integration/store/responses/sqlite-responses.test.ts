@@ -216,24 +216,28 @@ test("fails all that are not finished", async () => {
 test("explains a file that is damaged or of a newer version, and begins anew without it", async () => {
   await using folder = await tempDir();
   const path = fileIn(folder);
-  await using store = responseStore({ path });
-  await store.save(keptResponse("resp_a"));
-  await store[Symbol.asyncDispose]();
+  {
+    await using store = responseStore({ path });
+    await store.save(keptResponse("resp_a"));
+  }
   writeFileSync(path, "not a database, and longer than a header would be".repeat(200));
-  expect(await rejectionOf(store.find("resp_a", undefined))).toMatchObject({
-    kind: "unavailable",
-    message: expect.stringContaining("move it away"),
-  });
-  expect(await rejectionOf(store.save(keptResponse("resp_b")))).toMatchObject({
-    kind: "unavailable",
-  });
-  for (const suffix of ["", "-wal", "-shm"]) rmSync(`${path}${suffix}`, { force: true });
-  await store.save(keptResponse("resp_b"));
-  expect(await store.find("resp_b", undefined)).toMatchObject({ id: "resp_b" });
-  await store[Symbol.asyncDispose]();
+  {
+    await using store = responseStore({ path });
+    expect(await rejectionOf(store.find("resp_a", undefined))).toMatchObject({
+      kind: "unavailable",
+      message: expect.stringContaining("move it away"),
+    });
+    expect(await rejectionOf(store.save(keptResponse("resp_b")))).toMatchObject({
+      kind: "unavailable",
+    });
+    for (const suffix of ["", "-wal", "-shm"]) rmSync(`${path}${suffix}`, { force: true });
+    await store.save(keptResponse("resp_b"));
+    expect(await store.find("resp_b", undefined)).toMatchObject({ id: "resp_b" });
+  }
   const newer = new Database(path);
   newer.run("pragma user_version = 7");
   newer.close();
+  await using store = responseStore({ path });
   expect(await rejectionOf(store.find("resp_b", undefined))).toMatchObject({
     message: expect.stringContaining("newer Paddock"),
   });

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { ThreadedIndex } from "../../../../src/store/sqlite/vector-index.ts";
+import { indexThread } from "../../../../src/store/sqlite/vector-index.ts";
 import { rejectionOf } from "../../../support/rejection.ts";
 import { skipUnless } from "../../../support/skip-reason.ts";
 import { tempDir } from "../../../support/temp-dir.ts";
@@ -38,46 +38,49 @@ describe("an index in its thread", () => {
   );
 
   test("does what it is asked in the order in which it is asked", async () => {
-    const index = new ThreadedIndex(options);
+    const index = indexThread(options);
     const done = await Promise.all([
-      index.add(BigUint64Array.of(1n, 2n), Float32Array.of(1, 0, 0, 1)),
-      index.search(Float32Array.of(1, 0), 5),
-      index.remove(BigUint64Array.of(1n, 77n)),
-      index.search(Float32Array.of(1, 0), 5),
-      index.add(BigUint64Array.of(5n), Float32Array.of(1, 0)),
-      index.search(Float32Array.of(1, 0), 5),
-      index.close(),
+      index.methods.add(BigUint64Array.of(1n, 2n), Float32Array.of(1, 0, 0, 1)),
+      index.methods.search(Float32Array.of(1, 0), 5),
+      index.methods.remove(BigUint64Array.of(1n, 77n)),
+      index.methods.search(Float32Array.of(1, 0), 5),
+      index.methods.add(BigUint64Array.of(5n), Float32Array.of(1, 0)),
+      index.methods.search(Float32Array.of(1, 0), 5),
+      index[Symbol.asyncDispose](),
     ]);
-    expect(done).toMatchObject([
-      { lastKey: 2 },
+    expect(done).toEqual([
+      undefined,
       { keys: [1, 2], lastKey: 2 },
-      { lastKey: 2 },
+      undefined,
       { keys: [2], lastKey: 2 },
-      { lastKey: 5 },
+      undefined,
       { keys: [5, 2], lastKey: 5 },
       undefined,
     ]);
   });
 
   test("stays what it was where something fails", async () => {
-    const index = new ThreadedIndex(options);
-    await index.add(BigUint64Array.of(1n), Float32Array.of(1, 0));
-    const twice = index.add(BigUint64Array.of(1n), Float32Array.of(0, 1));
+    const index = indexThread(options);
+    await index.methods.add(BigUint64Array.of(1n), Float32Array.of(1, 0));
+    const twice = index.methods.add(BigUint64Array.of(1n), Float32Array.of(0, 1));
     expect(String(await rejectionOf(twice))).toContain("Duplicate");
-    await rejectionOf(index.save("/nowhere/at/all"));
-    expect(await index.search(Float32Array.of(1, 0), 5)).toMatchObject({ keys: [1], lastKey: 1 });
-    await index.close();
+    await rejectionOf(index.methods.save("/nowhere/at/all"));
+    expect(await index.methods.search(Float32Array.of(1, 0), 5)).toMatchObject({
+      keys: [1],
+      lastKey: 1,
+    });
+    await index[Symbol.asyncDispose]();
   });
 
   test("refuses what it is asked once its thread has ended", async () => {
-    const impossible = new ThreadedIndex({ dimension: 0, expansion: 16 });
-    const search = impossible.search(Float32Array.of(1, 0), 5);
+    const impossible = indexThread({ dimension: 0, expansion: 16 });
+    const search = impossible.methods.search(Float32Array.of(1, 0), 5);
     expect(String(await rejectionOf(search))).toContain("dimensions");
-    await rejectionOf(impossible.search(Float32Array.of(1, 0), 5));
-    await impossible.close();
-    const closed = new ThreadedIndex(options);
-    await closed.close();
-    expect(String(await rejectionOf(closed.save("anywhere")))).toContain("has ended");
-    await closed.close();
+    await rejectionOf(impossible.methods.search(Float32Array.of(1, 0), 5));
+    await impossible[Symbol.asyncDispose]();
+    const closed = indexThread(options);
+    await closed[Symbol.asyncDispose]();
+    expect(String(await rejectionOf(closed.methods.save("anywhere")))).toContain("has ended");
+    await closed[Symbol.asyncDispose]();
   });
 });

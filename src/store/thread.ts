@@ -1,0 +1,26 @@
+/** The worker thread of an object: answers calls of its methods, and disposes of it at the end. */
+import { parentPort, workerData } from "node:worker_threads";
+import { NodeError, reasonOf } from "../core/errors.ts";
+import { given } from "../core/given.ts";
+import { callMethod, create, type MethodCall, type ThreadReply } from "./thread-calls.ts";
+
+const target = await create(workerData.target, workerData.args);
+
+parentPort?.on("message", (call: "close" | (MethodCall & { id: number })) => {
+  if (call !== "close") {
+    parentPort?.postMessage(answer(call));
+    return;
+  }
+  target[Symbol.dispose]();
+  // With the port closed, the thread has nothing to wait for, and ends.
+  parentPort?.close();
+});
+
+function answer({ id, ...call }: MethodCall & { id: number }): ThreadReply {
+  try {
+    return { id, result: callMethod(target, call) };
+  } catch (error) {
+    const known = error instanceof NodeError ? { kind: error.kind, param: error.param } : {};
+    return { id, error: reasonOf(error), ...given(known) };
+  }
+}
