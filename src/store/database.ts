@@ -70,7 +70,7 @@ export class OwnFile implements Disposable {
 
   /** The rows of a query; none if there is no file yet. */
   all<Row>(sql: string, ...values: SQLQueryBindings[]): Row[] {
-    return this.read((database) => database.query<Row, SQLQueryBindings[]>(sql).all(...values), []);
+    return this.read((database) => rowsOf<Row>(database, sql, ...values), []);
   }
 
   /** The first row of a query. */
@@ -78,11 +78,14 @@ export class OwnFile implements Disposable {
     return this.all<Row>(sql, ...values)[0];
   }
 
+  /** The first number of the first row; 0 if there is none, or no file yet. */
+  number(sql: string, ...values: SQLQueryBindings[]): number {
+    return this.read((database) => numberOf(database, sql, ...values), 0);
+  }
+
   /** Changes rows; returns how many. */
   run(sql: string, ...values: SQLQueryBindings[]): number {
-    return this.write(
-      (database) => database.query<void, SQLQueryBindings[]>(sql).run(...values).changes,
-    );
+    return this.write((database) => change(database, sql, ...values));
   }
 
   [Symbol.dispose](): void {
@@ -125,6 +128,27 @@ export class OwnFile implements Disposable {
     }
   }
 }
+
+export const rowsOf = <Row>(
+  database: Database,
+  sql: string,
+  ...values: SQLQueryBindings[]
+): Row[] => database.query<Row, SQLQueryBindings[]>(sql).all(...values);
+
+/** The first row; undefined if there is none. */
+export const rowOf = <Row>(
+  database: Database,
+  sql: string,
+  ...values: SQLQueryBindings[]
+): Row | undefined => database.query<Row, SQLQueryBindings[]>(sql).get(...values) ?? undefined;
+
+/** The first number of the first row; 0 if there is none. */
+export const numberOf = (database: Database, sql: string, ...values: SQLQueryBindings[]): number =>
+  Number(database.query<unknown, SQLQueryBindings[]>(sql).values(...values)[0]?.[0] ?? 0);
+
+/** Runs a statement; returns how many rows it changed. */
+export const change = (database: Database, sql: string, ...values: SQLQueryBindings[]): number =>
+  database.query<void, SQLQueryBindings[]>(sql).run(...values).changes;
 
 /** False for an empty file: its content is lost, and a missing record in it means nothing. */
 export const isThere = (path: string): boolean =>
@@ -176,10 +200,7 @@ function prepareTables(database: Database, { version, sql, upgrade }: TablesOfVe
     .immediate();
 }
 
-export function versionOf(database: Database): number {
-  const row = database.query<{ user_version: number }, []>("pragma user_version").get();
-  return row?.user_version ?? 0;
-}
+export const versionOf = (database: Database): number => numberOf(database, "pragma user_version");
 
 /**
  * Opens the database as immutable, after opening it normally failed with `cause`. Undefined if the

@@ -93,5 +93,5 @@ export const specOf = (dimension: number): CollectionSpec => ({
 /** A real store that lives in memory. */
 export function memoryRepository(dimension: number): SqliteRepository {
   const database = openDatabase("test", ":memory:", specOf(dimension));
-  return new SqliteRepository({ database, collection: "test", log: silentLog });
+  return new SqliteRepository("test", database, silentLog);
 }

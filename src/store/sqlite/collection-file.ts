@@ -1,8 +1,12 @@
 /** The SQLite file of a collection: its tables, and the migration of older files. */
 import type { Database } from "bun:sqlite";
 import { NodeError, reasonOf } from "../../core/errors.ts";
-import type { CollectionSpec } from "../../core/ports/passage-repository.ts";
-import { remedyFor, versionOf } from "../database.ts";
+import type {
+  CollectionDescription,
+  CollectionSpec,
+  EmbeddingIdentity,
+} from "../../core/ports/passage-repository.ts";
+import { change, numberOf, remedyFor, rowOf, rowsOf, versionOf } from "../database.ts";
 import { wordForm, wordsOf } from "../words.ts";
 
 const version = 2;
@@ -64,9 +68,7 @@ export const hasCurrentWords = (database: Database): boolean =>
  * called before an older file is upgraded: 20,000 passages take some seconds.
  */
 export function prepareTables(database: Database, onRebuild: () => void = () => {}): void {
-  if (versionOf(database) === version && hasCurrentWords(database) && hasPositions(database)) {
-    return;
-  }
+  if (hasCurrentWords(database) && hasPositions(database)) return;
   database
     .transaction(() => {
       const found = versionOf(database);
@@ -97,11 +99,10 @@ export function prepareTables(database: Database, onRebuild: () => void = () => 
 const positionIndex =
   "create index if not exists passages_by_position on passages (document, position)";
 
-const hasPositions = (database: Database): boolean =>
-  database.query("select 1 from sqlite_master where name = 'passages_by_position'").get() !== null;
+const hasPositions = (database: Database): boolean => has(database, "passages_by_position");
 
 function makeTables(database: Database): void {
-  const isOld = tableExists(database, "passages");
+  const isOld = has(database, "passages");
   if (isOld) {
     database.run("alter table passages rename to old_passages");
     database.run("drop index passages_by_document");
@@ -118,16 +119,16 @@ function rebuildWords(database: Database): void {
     database.run(`drop trigger if exists ${trigger}`);
   }
   for (const table of ["word_counts", "words"]) database.run(`drop table if exists ${table}`);
-  const next = database.query<{ key: number; source: string }, [number]>(
-    "select key, source from passages where key > ? order by key limit 1000",
-  );
-  const store = database.query<void, [string, number]>(
-    "update passages set terms = ? where key = ?",
-  );
-  let last = 0;
-  for (let rows = next.all(last); rows.length > 0; rows = next.all(last)) {
-    for (const { key, source } of rows) store.run(termsOf(source), key);
-    last = rows.at(-1)?.key ?? last;
+  const next = (last: number): { key: number; source: string }[] =>
+    rowsOf(
+      database,
+      "select key, source from passages where key > ? order by key limit 1000",
+      last,
+    );
+  for (let rows = next(0); rows.length > 0; rows = next(rows.at(-1)?.key ?? 0)) {
+    for (const { key, source } of rows) {
+      change(database, "update passages set terms = ? where key = ?", termsOf(source), key);
+    }
   }
   database.run(wordTables);
   database.run("insert into words (words) values ('rebuild')");
@@ -144,18 +145,42 @@ function migrate(database: Database): void {
   database.run("drop table old_meta");
 }
 
-function tableExists(database: Database, name: string): boolean {
-  return (
-    database.query("select 1 from sqlite_master where type = 'table' and name = ?").get(name) !==
-    null
-  );
+/** Whether there is such a table or index. */
+const has = (database: Database, name: string): boolean =>
+  rowOf(database, "select 1 from sqlite_master where name = ?", name) !== undefined;
+
+/** The dimension of its vectors; undefined if the file holds no collection. */
+export const dimensionIn = (database: Database): number | undefined =>
+  has(database, "meta") ? toNumber(readMeta(database, "dimension")) : undefined;
+
+const toNumber = (text: string | undefined): number | undefined =>
+  text === undefined ? undefined : Number(text);
+
+export const countPassages = (database: Database): number =>
+  numberOf(database, "select count(*) from passages");
+
+export function descriptionOf(
+  database: Database,
+  name: string,
+  dimension: number,
+): CollectionDescription {
+  const embedding = readMeta(database, "embedding");
+  return {
+    ...{ name, dimension, distance: "cosine", url: "embedded" },
+    ...(embedding !== undefined && { embedding: toIdentity(embedding) }),
+  };
+}
+
+function toIdentity(text: string): EmbeddingIdentity {
+  const { model, fingerprint, queryPrefix, documentPrefix } = JSON.parse(text);
+  return { model, fingerprint, queryPrefix, documentPrefix };
 }
 
 /** Stores the collection's spec, unless it has one. */
 export function describeOnce(database: Database, { dimension, embedding }: CollectionSpec): void {
   database
     .transaction(() => {
-      if (readMeta(database, "dimension") !== undefined) return;
+      if (dimensionIn(database) !== undefined) return;
       writeMeta(database, "embedding", JSON.stringify(embedding));
       writeMeta(database, "dimension", String(dimension));
     })
@@ -181,17 +206,12 @@ export function empty(database: Database): void {
 }
 
 export function readMeta(database: Database, key: string): string | undefined {
-  return database
-    .query<{ value: string }, [string]>("select value from meta where key = ?")
-    .get(key)?.value;
+  const sql = "select value from meta where key = ?";
+  return rowOf<{ value: string }>(database, sql, key)?.value;
 }
 
 export function writeMeta(database: Database, key: string, value: string): void {
-  database
-    .query<void, [string, string]>(
-      "insert into meta (key, value) values (?, ?) on conflict (key) do update set value = excluded.value",
-    )
-    .run(key, value);
+  change(database, "insert or replace into meta (key, value) values (?, ?)", key, value);
 }
 
 /** Runs a write to a collection, and explains SQLite's errors. */

@@ -11,10 +11,18 @@ import type {
   PassageRepository,
 } from "../../core/ports/passage-repository.ts";
 import { collectionNameRule, isCollectionName } from "../../core/retrieval/collection.ts";
-import { openImmutable, openReadOnly, remedyFor } from "../database.ts";
-import { describeOnce, empty, forget, prepareTables, readMeta } from "./collection-file.ts";
+import { openImmutable, openReadOnly, remedyFor, rowsOf } from "../database.ts";
+import {
+  countPassages,
+  describeOnce,
+  descriptionOf,
+  dimensionIn,
+  empty,
+  forget,
+  prepareTables,
+} from "./collection-file.ts";
 import { removeIndexFiles } from "./index-file.ts";
-import { SqliteRepository, toIdentity } from "./sqlite-repository.ts";
+import { SqliteRepository } from "./sqlite-repository.ts";
 import { removeInSlices } from "./vector-search.ts";
 
 const extension = ".sqlite";
@@ -61,12 +69,8 @@ export class SqliteCollectionStore implements CollectionStore {
       // A file that is removed as well need not be emptied row by row.
       if (forGood) forget(database);
       else {
-        const keys = database.query<{ key: number }, []>("select key from passages").all();
-        await removeInSlices(
-          database,
-          name,
-          keys.map(({ key }) => key),
-        );
+        const keys = rowsOf<{ key: number }>(database, "select key from passages");
+        await removeInSlices(database, name, keys);
         empty(database);
       }
     }
@@ -89,12 +93,7 @@ export class SqliteCollectionStore implements CollectionStore {
         collection: name,
       }),
     );
-    return new SqliteRepository({
-      database,
-      collection: name,
-      indexHome: { folder: this.#folder, collection: name },
-      log: this.#log,
-    });
+    return new SqliteRepository(name, database, this.#log, this.#folder);
   }
 }
 
@@ -104,18 +103,11 @@ function isBlank(path: string): boolean {
   try {
     using database = new Database(path, { readwrite: true, create: false });
     database.run("pragma busy_timeout = 10000");
-    const hasMeta =
-      database.query("select 1 from sqlite_master where name = 'meta'").get() !== null;
-    return !hasMeta || readMeta(database, "dimension") === undefined;
+    return dimensionIn(database) === undefined;
   } catch {
     // Not a database: opening it fails with an error that says so.
     return false;
   }
-}
-
-function describing(database: Database): Database {
-  if (readMeta(database, "dimension") !== undefined) return database;
-  throw new Error("it does not say what vectors it holds");
 }
 
 /** Creates the file if it does not exist and a spec is given; an existing file keeps its spec. */
@@ -133,11 +125,14 @@ export function openDatabase(
     database.run("pragma synchronous = full");
     prepareTables(database, onRebuild);
     if (spec !== undefined) describeOnce(database, spec);
-    return describing(database);
+    if (dimensionIn(database) === undefined) {
+      throw new Error("it does not say what vectors it holds");
+    }
+    return database;
   } catch (cause) {
     database?.close();
     const immutable = openImmutable(path, cause);
-    if (immutable !== undefined) return describing(immutable);
+    if (immutable !== undefined && dimensionIn(immutable) !== undefined) return immutable;
     throw new NodeError(
       "unavailable",
       `The collection '${name}' cannot be opened: ${remedyFor(cause) ?? `${reasonOf(cause)}; restore it from a backup, or move it away to start with an empty one`}. Its file is ${path}.`,
@@ -163,8 +158,7 @@ export class DryRunCollectionStore implements CollectionStore {
   }
 
   async create(name: string, spec: CollectionSpec): Promise<PassageRepository> {
-    const database = openDatabase(name, ":memory:", spec);
-    return new SqliteRepository({ database, collection: name, log: noLog });
+    return new SqliteRepository(name, openDatabase(name, ":memory:", spec), noLog);
   }
 
   async drop(): Promise<void> {}
@@ -180,25 +174,11 @@ export interface InspectedCollection {
 /** Inspects a collection's file and checks its integrity, without changing it; undefined if it holds no collection. */
 export function inspectCollection(name: string, path: string): InspectedCollection | undefined {
   using database = openReadOnly(path);
-  const faults = database
-    .query<{ quick_check: string }, []>("pragma quick_check(3)")
-    .all()
+  const faults = rowsOf<{ quick_check: string }>(database, "pragma quick_check(3)")
     .map(({ quick_check: said }) => said)
     .filter((said) => said !== "ok");
-  const hasMeta = database.query("select 1 from sqlite_master where name = 'meta'").get() !== null;
-  const dimension = hasMeta ? readMeta(database, "dimension") : undefined;
+  const dimension = dimensionIn(database);
   if (dimension === undefined) return undefined;
-  const embedding = readMeta(database, "embedding");
-  const row = database.query<{ count: number }, []>("select count(*) as count from passages").get();
-  return {
-    description: {
-      name,
-      dimension: Number(dimension),
-      distance: "cosine",
-      url: "embedded",
-      ...(embedding === undefined ? {} : { embedding: toIdentity(embedding) }),
-    },
-    passages: row?.count ?? 0,
-    faults,
-  };
+  const description = descriptionOf(database, name, dimension);
+  return { description, passages: countPassages(database), faults };
 }

@@ -6,7 +6,6 @@ import type {
   CollectionDescription,
   DocumentSelection,
   EmbeddedPassage,
-  EmbeddingIdentity,
   Passage,
   PassageRepository,
   ScoredPassage,
@@ -15,41 +14,27 @@ import type {
   WordMatch,
 } from "../../core/ports/passage-repository.ts";
 import { checkVector } from "../../core/retrieval/collection.ts";
-import { hasCurrentWords, readMeta, termsOf, writing } from "./collection-file.ts";
-import { type IndexHome, VectorIndex } from "./vector-index.ts";
+import { change, rowOf, rowsOf } from "../database.ts";
 import {
-  type Candidate,
-  removeInSlices,
-  sameBytes,
-  toBytes,
-  toVector,
-  turn,
-  VectorSearch,
-} from "./vector-search.ts";
+  countPassages,
+  descriptionOf,
+  dimensionIn,
+  hasCurrentWords,
+  readMeta,
+  termsOf,
+  writing,
+} from "./collection-file.ts";
+import { VectorIndex } from "./vector-index.ts";
+import { type Candidate, removeInSlices, toVector, turn, VectorSearch } from "./vector-search.ts";
 import { searchWords } from "./word-search.ts";
 
-interface Row {
+interface Row extends Passage {
   key: number;
-  id: string;
-  document: string;
-  heading: string;
-  position: number;
-  hash: string;
-  document_hash: string;
-  parts: number;
-  source: string;
 }
 
-const columns = "key, id, document, heading, position, hash, document_hash, parts, source";
+const columns =
+  "key, id, source, document, heading, position, hash, document_hash as documentHash, parts";
 const page = 256;
-
-export interface SqliteRepositoryOptions {
-  database: Database;
-  collection: string;
-  /** Where the vector index is saved between runs; absent: nowhere. */
-  indexHome?: IndexHome;
-  log: Log;
-}
 
 export class SqliteRepository implements PassageRepository {
   readonly matchesWords: boolean;
@@ -60,76 +45,60 @@ export class SqliteRepository implements PassageRepository {
   readonly #index: VectorIndex;
   readonly #vectors: VectorSearch;
 
-  constructor({ database, collection, indexHome, log }: SqliteRepositoryOptions) {
+  /** `folder`: where the vector index is saved between runs; default: nowhere. */
+  constructor(collection: string, database: Database, log: Log, folder?: string) {
     this.#database = database;
     this.#collection = collection;
     this.matchesWords = hasCurrentWords(database);
-    this.#dimension = Number(readMeta(database, "dimension"));
+    this.#dimension = dimensionIn(database) ?? 0;
     this.#identity = readMeta(database, "embedding");
     const dimension = this.#dimension;
-    this.#index = new VectorIndex({ database, dimension, home: indexHome, log });
+    this.#index = new VectorIndex({ database, collection, dimension, folder, log });
     this.#vectors = new VectorSearch(database, this.#index);
   }
 
   async describe(): Promise<CollectionDescription> {
-    const embedding = readMeta(this.#database, "embedding");
-    return {
-      name: this.#collection,
-      dimension: this.#dimension,
-      distance: "cosine",
-      url: "embedded",
-      ...(embedding === undefined ? {} : { embedding: toIdentity(embedding) }),
-    };
+    return descriptionOf(this.#database, this.#collection, this.#dimension);
   }
 
   async count(): Promise<number> {
     this.#checkIdentity();
-    const row = this.#database
-      .query<{ count: number }, []>("select count(*) as count from passages")
-      .get();
-    return row?.count ?? 0;
+    return countPassages(this.#database);
   }
 
   /** Keys are never reused, and every removal has a number. */
   async revision(): Promise<string> {
-    const rows = this.#database
-      .query<{ name: string; seq: number }, []>(
-        "select name, seq from sqlite_sequence where name in ('passages', 'removed') order by name",
-      )
-      .all();
+    const rows = rowsOf<{ name: string; seq: number }>(
+      this.#database,
+      "select name, seq from sqlite_sequence where name in ('passages', 'removed') order by name",
+    );
     return rows.map(({ name, seq }) => `${name} ${seq}`).join(", ");
   }
 
   async documents(): Promise<StoredDocument[]> {
-    return this.#database
-      .query<{ name: string; versions: number; hash: string; passages: number; parts: number }, []>(
-        `select document as name, count(distinct document_hash) as versions,
-           min(document_hash) as hash, count(*) as passages, max(parts) as parts
-         from passages group by document`,
-      )
-      .all()
-      .map(({ name, versions, hash, passages, parts }) => ({
-        name,
-        ...(versions === 1 ? { hash } : {}),
-        passages,
-        parts,
-      }));
+    const rows = rowsOf<Required<StoredDocument> & { versions: number }>(
+      this.#database,
+      `select document as name, count(distinct document_hash) as versions,
+         min(document_hash) as hash, count(*) as passages, max(parts) as parts
+       from passages group by document`,
+    );
+    return rows.map(({ versions, hash, ...document }) => ({
+      ...document,
+      ...(versions === 1 && { hash }),
+    }));
   }
 
   async *passages(document?: string): AsyncGenerator<EmbeddedPassage> {
     // One document's passages are found by the document index, all passages by key.
     const where = document === undefined ? "key > ?1" : "document = ?2 and +key > ?1";
-    const next = this.#database.query<Row & { vector: Uint8Array }, (number | string)[]>(
-      `select ${columns}, vector from passages where ${where} order by key limit ${page}`,
-    );
-    let last = 0;
-    while (true) {
-      const rows = document === undefined ? next.all(last) : next.all(last, document);
+    const sql = `select ${columns}, vector from passages where ${where} order by key limit ${page}`;
+    const named = document === undefined ? [] : [document];
+    for (let last = 0; ; await turn()) {
+      const rows = rowsOf<Row & { vector: Uint8Array }>(this.#database, sql, last, ...named);
       for (const row of rows) yield { ...toPassage(row), vector: toVector(row.vector).slice() };
       const end = rows.at(-1);
       if (end === undefined) return;
       last = end.key;
-      await turn();
     }
   }
 
@@ -137,23 +106,14 @@ export class SqliteRepository implements PassageRepository {
     document: string,
     { from, limit }: { from: number; limit: number },
   ): Promise<Passage[]> {
-    return this.#database
-      .query<Row, [string, number, number]>(
-        `select ${columns} from passages where document = ? and position >= ?
-         order by position, key limit ?`,
-      )
-      .all(document, from, limit)
-      .map(toPassage);
+    const where = "document = ? and position >= ? order by position, key limit ?";
+    return this.#rows(where, document, from, limit).map(toPassage);
   }
 
   async read(ids: readonly string[]): Promise<Passage[]> {
     this.#checkIdentity();
-    return this.#database
-      .query<Row, [string]>(
-        `select ${columns} from passages where id in (select value from json_each(?))`,
-      )
-      .all(JSON.stringify(ids))
-      .map(toPassage);
+    const where = "id in (select value from json_each(?))";
+    return this.#rows(where, JSON.stringify(ids)).map(toPassage);
   }
 
   async upsert(passages: readonly EmbeddedPassage[]): Promise<void> {
@@ -167,12 +127,9 @@ export class SqliteRepository implements PassageRepository {
   }
 
   async delete(document: string, keep: ReadonlySet<string> = new Set()): Promise<number> {
-    const found = this.#database
-      .query<{ key: number; id: string }, [string]>(
-        "select key, id from passages where document = ?",
-      )
-      .all(document);
-    const gone = found.filter(({ id }) => !keep.has(id)).map(({ key }) => key);
+    const sql = "select key, id from passages where document = ?";
+    const found = rowsOf<{ key: number; id: string }>(this.#database, sql, document);
+    const gone = found.filter(({ id }) => !keep.has(id));
     return await removeInSlices(this.#database, this.#collection, gone);
   }
 
@@ -212,46 +169,40 @@ export class SqliteRepository implements PassageRepository {
   /** An unchanged passage keeps its key, so that the index needs no update. */
   #store(passage: EmbeddedPassage): void {
     const { id, document, heading, position, hash, documentHash, parts, source } = passage;
-    const bytes = toBytes(passage.vector);
-    const before = this.#database
-      .query<{ key: number; source: string; vector: Uint8Array }, [string]>(
-        "select key, source, vector from passages where id = ?",
-      )
-      .get(id);
-    if (before !== null && before.source === source && sameBytes(before.vector, bytes)) {
-      this.#database
-        .query<void, [string, string, number, string, string, number, number]>(
-          `update passages set document = ?, heading = ?, position = ?, hash = ?,
-             document_hash = ?, parts = ? where key = ?`,
-        )
-        .run(document, heading, position, hash, documentHash, parts, before.key);
+    const database = this.#database;
+    const { buffer, byteOffset, byteLength } = passage.vector;
+    const bytes = new Uint8Array(buffer, byteOffset, byteLength);
+    const before = rowOf<{ key: number; source: string; vector: Uint8Array }>(
+      database,
+      "select key, source, vector from passages where id = ?",
+      id,
+    );
+    const fields = [document, heading, position, hash, documentHash, parts];
+    if (before?.source === source && Buffer.compare(before.vector, bytes) === 0) {
+      const sql = `update passages set document = ?, heading = ?, position = ?, hash = ?,
+        document_hash = ?, parts = ? where key = ?`;
+      change(database, sql, ...fields, before.key);
       return;
     }
-    if (before !== null) {
-      this.#database.query<void, [number]>("delete from passages where key = ?").run(before.key);
-    }
-    this.#database
-      .query<void, SQLQueryBindings[]>(
-        `insert into passages
-           (id, document, heading, position, hash, document_hash, parts, vector, source, terms)
-         values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-      )
-      .run(
-        ...[id, document, heading, position, hash, documentHash, parts],
-        ...[bytes, source, termsOf(source)],
-      );
+    if (before !== undefined) change(database, "delete from passages where key = ?", before.key);
+    change(
+      database,
+      `insert into passages
+         (document, heading, position, hash, document_hash, parts, id, vector, source, terms)
+       values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+      ...[...fields, id, bytes, source, termsOf(source)],
+    );
+  }
+
+  #rows(where: string, ...values: SQLQueryBindings[]): Row[] {
+    return rowsOf(this.#database, `select ${columns} from passages where ${where}`, ...values);
   }
 
   /** The candidates' passages, in the same order. */
   #read<Found extends Candidate>(candidates: readonly Found[]): (Passage & Omit<Found, "key">)[] {
-    const rows = new Map(
-      this.#database
-        .query<Row, [string]>(
-          `select ${columns} from passages where key in (select value from json_each(?))`,
-        )
-        .all(JSON.stringify(candidates.map(({ key }) => key)))
-        .map((row) => [row.key, row]),
-    );
+    const keys = JSON.stringify(candidates.map(({ key }) => key));
+    const found = this.#rows("key in (select value from json_each(?))", keys);
+    const rows = new Map(found.map((row) => [row.key, row]));
     return candidates.flatMap(({ key, ...scores }) => {
       const row = rows.get(key);
       return row === undefined ? [] : [{ ...toPassage(row), ...scores }];
@@ -273,12 +224,4 @@ export class SqliteRepository implements PassageRepository {
   }
 }
 
-function toPassage(row: Row): Passage {
-  const { id, source, document, heading, position, hash, document_hash: documentHash, parts } = row;
-  return { id, source, document, heading, position, hash, documentHash, parts };
-}
-
-export function toIdentity(text: string): EmbeddingIdentity {
-  const { model, fingerprint, queryPrefix, documentPrefix } = JSON.parse(text);
-  return { model, fingerprint, queryPrefix, documentPrefix };
-}
+const toPassage = ({ key, ...passage }: Row): Passage => passage;

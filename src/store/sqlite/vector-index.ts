@@ -6,8 +6,9 @@
 import type { Database } from "bun:sqlite";
 import { reasonOf } from "../../core/errors.ts";
 import type { Log } from "../../core/log.ts";
+import { change, numberOf, rowsOf } from "../database.ts";
 import { ObjectThread } from "../thread-calls.ts";
-import { readMeta, writeMeta } from "./collection-file.ts";
+import { countPassages, dimensionIn, readMeta, writeMeta } from "./collection-file.ts";
 import {
   type IndexFile,
   readIndexFile,
@@ -40,20 +41,21 @@ interface Reach {
   lastRemoval: number;
 }
 
-export interface IndexHome {
-  folder: string;
-  collection: string;
-}
-
 export interface VectorIndexOptions {
   database: Database;
+  collection: string;
   dimension: number;
   /** Where the index is saved between runs; undefined: nowhere. */
-  home: IndexHome | undefined;
+  folder: string | undefined;
   log: Log;
 }
 
 type SavedIndex = Reach & IndexFile;
+
+interface VectorRow {
+  key: number;
+  vector: Uint8Array;
+}
 
 /** The result without an index: every row has yet to be compared. */
 const nothing: Neighbours = { keys: [], lastKey: 0 };
@@ -63,10 +65,8 @@ export const indexThread = (options: IndexOptions): ObjectThread<"index"> =>
   new ObjectThread({ target: "index", args: [options], called: "The index" });
 
 export class VectorIndex {
+  readonly #options: VectorIndexOptions;
   readonly #database: Database;
-  readonly #dimension: number;
-  readonly #home: IndexHome | undefined;
-  readonly #log: Log;
   /** Undefined until there are enough rows to be worth a thread. */
   #index: ObjectThread<"index"> | undefined;
   #reach: Reach = { lastKey: 0, lastRemoval: 0 };
@@ -77,11 +77,9 @@ export class VectorIndex {
   #closed = false;
   #broken = false;
 
-  constructor({ database, dimension, home, log }: VectorIndexOptions) {
-    this.#database = database;
-    this.#dimension = dimension;
-    this.#home = home;
-    this.#log = log;
+  constructor(options: VectorIndexOptions) {
+    this.#options = options;
+    this.#database = options.database;
     this.follow();
   }
 
@@ -125,10 +123,7 @@ export class VectorIndex {
   #giveUp(error: unknown): void {
     if (this.#broken || this.#closed) return;
     this.#broken = true;
-    this.#log.warn("the index of vectors cannot be built; passages are compared one by one", {
-      collection: this.#home?.collection,
-      reason: reasonOf(error),
-    });
+    this.#warn("the index of vectors cannot be built; passages are compared one by one", error);
     void this.#index?.[Symbol.asyncDispose]();
     this.#index = undefined;
   }
@@ -138,20 +133,19 @@ export class VectorIndex {
     try {
       await this.#save();
     } catch (error) {
-      this.#log.warn("the index of vectors was not saved; the next start rebuilds it", {
-        collection: this.#home?.collection,
-        reason: reasonOf(error),
-      });
+      this.#warn("the index of vectors was not saved; the next start rebuilds it", error);
     }
   }
 
+  #warn(message: string, error: unknown): void {
+    const { collection, log } = this.#options;
+    log.warn(message, { collection, reason: reasonOf(error) });
+  }
+
+  /** How many rows are not in the index; a large number is not counted to its end. */
   #tail(): number {
-    const row = this.#database
-      .query<{ count: number }, [number]>(
-        `select count(*) as count from (select 1 from passages where key > ? limit ${finishable + 1})`,
-      )
-      .get(this.#reach.lastKey);
-    return row?.count ?? 0;
+    const sql = `select count(*) from (select 1 from passages where key > ? limit ${finishable + 1})`;
+    return numberOf(this.#database, sql, this.#reach.lastKey);
   }
 
   async #catchUp(): Promise<void> {
@@ -163,11 +157,9 @@ export class VectorIndex {
     if (this.#closed) return;
     this.#index ??= this.#start();
     const index = this.#index;
-    const next = this.#database.query<{ key: number; vector: Uint8Array }, [number]>(
-      `select key, vector from passages where key > ? order by key limit ${slice}`,
-    );
+    const sql = `select key, vector from passages where key > ? order by key limit ${slice}`;
     while (!this.#closed) {
-      const rows = next.all(this.#reach.lastKey);
+      const rows = rowsOf<VectorRow>(this.#database, sql, this.#reach.lastKey);
       const last = rows.at(-1);
       if (last === undefined) break;
       const keys = BigUint64Array.from(rows, ({ key }) => BigInt(key));
@@ -180,11 +172,9 @@ export class VectorIndex {
 
   /** Later calls of the thread no longer see the removed vectors. */
   #followRemovals({ methods }: ObjectThread<"index">): Promise<void> {
-    const removed = this.#database
-      .query<{ seq: number; key: number }, [number]>(
-        "select seq, key from removed where seq > ? order by seq",
-      )
-      .all(this.#reach.lastRemoval);
+    const sql = "select seq, key from removed where seq > ? order by seq";
+    const { lastRemoval } = this.#reach;
+    const removed = rowsOf<{ seq: number; key: number }>(this.#database, sql, lastRemoval);
     const last = removed.at(-1);
     if (last === undefined) return Promise.resolve();
     this.#reach.lastRemoval = last.seq;
@@ -192,20 +182,15 @@ export class VectorIndex {
   }
 
   #start(): ObjectThread<"index"> {
-    const { count = 0 } =
-      this.#database.query<{ count: number }, []>("select count(*) as count from passages").get() ??
-      {};
-    return indexThread({
-      dimension: this.#dimension,
-      expansion: count > largeCollection ? expansion.far : expansion.near,
-    });
+    const isLarge = countPassages(this.#database) > largeCollection;
+    const { dimension } = this.#options;
+    return indexThread({ dimension, expansion: isLarge ? expansion.far : expansion.near });
   }
 
-  #matrix(rows: readonly { vector: Uint8Array }[]): Float32Array {
-    const matrix = new Float32Array(rows.length * this.#dimension);
-    rows.forEach(({ vector }, at) => {
-      matrix.set(toVector(vector), at * this.#dimension);
-    });
+  #matrix(rows: readonly VectorRow[]): Float32Array {
+    const { dimension } = this.#options;
+    const matrix = new Float32Array(rows.length * dimension);
+    for (const [at, { vector }] of rows.entries()) matrix.set(toVector(vector), at * dimension);
     return matrix;
   }
 
@@ -216,10 +201,11 @@ export class VectorIndex {
 
   /** Loads the saved index if it is complete; otherwise the current one stays, and follows the rows. */
   async #load(saved: SavedIndex): Promise<void> {
-    if (this.#home === undefined) return;
+    const { folder } = this.#options;
+    if (folder === undefined) return;
     const index = this.#start();
     const load = (path: string): Promise<void> => index.methods.load(path, saved.lastKey);
-    const isWhole = await readIndexFile(this.#home.folder, saved, load, () => this.#closed);
+    const isWhole = await readIndexFile(folder, saved, load, () => this.#closed);
     if (!isWhole) {
       await index[Symbol.asyncDispose]();
       if (!this.#closed) this.#damaged = saved.file;
@@ -235,28 +221,26 @@ export class VectorIndex {
   /** Searches wait only while usearch writes; the record of the file has the state at that time. */
   async #save(): Promise<void> {
     const index = this.#index;
-    if (this.#home === undefined || index === undefined || this.#unsaved < worthSaving) return;
+    const { folder, collection } = this.#options;
+    if (folder === undefined || index === undefined || this.#unsaved < worthSaving) return;
     // The process that ingested has usually saved as much already.
     const there = this.#saved();
     const isThere = there !== undefined && there.file !== this.#damaged;
     if (isThere && there.lastKey + longestTail >= this.#reach.lastKey) return;
     await this.#followRemovals(index);
-    const { folder, collection } = this.#home;
     const reach = { ...this.#reach };
     const unsaved = this.#unsaved;
     const file = await writeIndexFile(folder, collection, (path) => index.methods.save(path));
     const before = this.#saved();
     // Meanwhile, the collection may have been dropped, or another process may have saved more.
-    const isGone = readMeta(this.#database, "dimension") === undefined;
+    const isGone = dimensionIn(this.#database) === undefined;
     if (isGone || (before !== undefined && before.lastKey > reach.lastKey)) {
       await removeIndexFile(folder, file);
       return;
     }
     writeMeta(this.#database, "index", JSON.stringify({ ...file, ...reach }));
     // An index that missed these finds keys without rows, and skips them.
-    this.#database
-      .query<void, [number]>("delete from removed where seq <= ?")
-      .run(reach.lastRemoval);
+    change(this.#database, "delete from removed where seq <= ?", reach.lastRemoval);
     this.#unsaved -= unsaved;
     if (before !== undefined) await removeIndexFile(folder, before);
     // Files of processes that were killed while saving.

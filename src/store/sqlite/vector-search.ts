@@ -1,6 +1,7 @@
 /** Finds the nearest rows of a collection: candidates from its index, ranked by the rows' own vectors. */
 import type { Database } from "bun:sqlite";
 import type { DocumentSelection, SearchBounds } from "../../core/ports/passage-repository.ts";
+import { change, rowsOf } from "../database.ts";
 import { writing } from "./collection-file.ts";
 import type { VectorIndex } from "./vector-index.ts";
 
@@ -38,7 +39,7 @@ export class VectorSearch {
       const keys = this.#keysOf(documents.only);
       if (keys !== undefined) {
         await this.#compare(vector, keys, best);
-        return best.sorted();
+        return best.sorted;
       }
     }
     // More than needed: the index is approximate, and the rows' own vectors decide.
@@ -52,7 +53,7 @@ export class VectorSearch {
       if (!isEnough && hasMore) continue;
       if (isEnough) for (const row of chosen) best.offer(scored(vector, row));
       await this.#scan(vector, isEnough ? lastKey : 0, isChosen, best);
-      return best.sorted();
+      return best.sorted;
     }
   }
 
@@ -62,11 +63,11 @@ export class VectorSearch {
 
   /** The keys of the documents' rows; undefined if there are too many. */
   #keysOf(documents: ReadonlySet<string>): number[] | undefined {
-    const rows = this.#database
-      .query<{ key: number }, [string, number]>(
-        "select key from passages where document in (select value from json_each(?)) limit ?",
-      )
-      .all(JSON.stringify([...documents]), fewRows + 1);
+    const rows = rowsOf<{ key: number }>(
+      this.#database,
+      "select key from passages where document in (select value from json_each(?)) limit ?",
+      ...[JSON.stringify([...documents]), fewRows + 1],
+    );
     return rows.length > fewRows ? undefined : rows.map(({ key }) => key);
   }
 
@@ -83,11 +84,9 @@ export class VectorSearch {
   }
 
   #rows(keys: readonly number[]): Row[] {
-    return this.#database
-      .query<Row, [string]>(
-        "select key, document, vector from passages where key in (select value from json_each(?))",
-      )
-      .all(JSON.stringify(keys));
+    const sql =
+      "select key, document, vector from passages where key in (select value from json_each(?))";
+    return rowsOf(this.#database, sql, JSON.stringify(keys));
   }
 
   async #scan(
@@ -96,17 +95,13 @@ export class VectorSearch {
     isChosen: (document: string) => boolean,
     best: BestCandidates,
   ): Promise<void> {
-    const next = this.#database.query<Row, [number]>(
-      `select key, document, vector from passages where key > ? order by key limit ${scanPage}`,
-    );
-    let last = after;
-    while (true) {
-      const rows = next.all(last);
+    const sql = `select key, document, vector from passages where key > ? order by key limit ${scanPage}`;
+    for (let last = after; ; await turn()) {
+      const rows = rowsOf<Row>(this.#database, sql, last);
       for (const row of rows) if (isChosen(row.document)) best.offer(scored(vector, row));
       const end = rows.at(-1);
       if (end === undefined || rows.length < scanPage) return;
       last = end.key;
-      await turn();
     }
   }
 }
@@ -132,7 +127,7 @@ class BestCandidates {
   readonly #most: number;
   readonly #threshold: number;
   /** In descending score. */
-  readonly #best: Candidate[] = [];
+  readonly sorted: Candidate[] = [];
 
   constructor(most: number, threshold: number) {
     this.#most = most;
@@ -141,16 +136,12 @@ class BestCandidates {
 
   offer(candidate: Candidate): void {
     const { score } = candidate;
-    const worst = this.#best.at(-1);
-    const isFull = this.#best.length >= this.#most;
+    const worst = this.sorted.at(-1);
+    const isFull = this.sorted.length >= this.#most;
     if (score < this.#threshold || (isFull && score <= (worst?.score ?? 1))) return;
-    const place = this.#best.findIndex((other) => other.score < score);
-    this.#best.splice(place === -1 ? this.#best.length : place, 0, candidate);
-    if (this.#best.length > this.#most) this.#best.pop();
-  }
-
-  sorted(): readonly Candidate[] {
-    return this.#best;
+    const place = this.sorted.findIndex((other) => other.score < score);
+    this.sorted.splice(place === -1 ? this.sorted.length : place, 0, candidate);
+    if (this.sorted.length > this.#most) this.sorted.pop();
   }
 }
 
@@ -159,26 +150,20 @@ const slice = 512;
 
 export const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
-/** Removes rows by key in slices, yielding in between; returns how many there were. If interrupted, only some are removed. */
+/** Removes rows in slices, yielding in between; returns how many there were. If interrupted, only some are removed. */
 export async function removeInSlices(
   database: Database,
   collection: string,
-  keys: readonly number[],
+  rows: readonly { key: number }[],
 ): Promise<number> {
-  const remove = database.query<void, [string]>(
-    "delete from passages where key in (select value from json_each(?))",
-  );
+  const sql = "delete from passages where key in (select value from json_each(?))";
   let removed = 0;
-  for (let start = 0; start < keys.length; start += slice) {
+  for (let start = 0; start < rows.length; start += slice) {
     if (start > 0) await turn();
-    const some = JSON.stringify(keys.slice(start, start + slice));
-    removed += writing(collection, () => remove.run(some).changes);
+    const some = JSON.stringify(rows.slice(start, start + slice).map(({ key }) => key));
+    removed += writing(collection, () => change(database, sql, some));
   }
   return removed;
-}
-
-export function toBytes({ buffer, byteOffset, byteLength }: Float32Array): Uint8Array {
-  return new Uint8Array(buffer, byteOffset, byteLength);
 }
 
 /** SQLite's bytes may have any offset; floats need a multiple of four. */
@@ -193,8 +178,4 @@ function cosine(a: Float32Array, b: Float32Array): number {
   let sum = 0;
   for (let index = 0; index < a.length; index++) sum += (a[index] ?? 0) * (b[index] ?? 0);
   return Math.min(1, Math.max(-1, sum));
-}
-
-export function sameBytes(a: Uint8Array, b: Uint8Array): boolean {
-  return a.length === b.length && Buffer.compare(a, b) === 0;
 }

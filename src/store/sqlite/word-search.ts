@@ -1,7 +1,9 @@
 /** Full-text search over passages; the score is the share of the question's words that a passage has. */
 import type { Database } from "bun:sqlite";
 import type { DocumentSelection } from "../../core/ports/passage-repository.ts";
+import { numberOf, rowsOf } from "../database.ts";
 import { wordsOf } from "../words.ts";
+import { countPassages } from "./collection-file.ts";
 
 export interface WordHit {
   key: number;
@@ -45,26 +47,19 @@ export function searchWords(
     "only" in documents || named.size > 0
       ? `and rowid ${isAmong} (select key from passages where document in (select value from json_each(?2)))`
       : "and ?2 is not null";
-  return database
-    .query<{ key: number; score: number }, [string, string, number]>(
-      `select rowid as key, -bm25(words) as score from words
-       where words match ?1 ${restriction} order by rank limit ?3`,
-    )
-    .all(known.map((term) => `"${term.text}"`).join(" OR "), JSON.stringify([...named]), limit)
-    .map(({ key, score }) => ({ key, words: Math.min(1, Math.max(0, score / most)) }));
-}
-
-function countPassages(database: Database): number {
-  const row = database.query<{ count: number }, []>("select count(*) as count from passages").get();
-  return row?.count ?? 0;
+  const hits = rowsOf<{ key: number; score: number }>(
+    database,
+    `select rowid as key, -bm25(words) as score from words
+     where words match ?1 ${restriction} order by rank limit ?3`,
+    known.map((term) => `"${term.text}"`).join(" OR "),
+    ...[JSON.stringify([...named]), limit],
+  );
+  return hits.map(({ key, score }) => ({ key, words: Math.min(1, Math.max(0, score / most)) }));
 }
 
 function termsOf(database: Database, text: string, total: number): Term[] {
-  const countOf = database.query<{ doc: number }, [string]>(
-    "select doc from word_counts where term = ?",
-  );
   return [...new Set(wordsOf(text).slice(0, mostTerms))].map((word) => {
-    const count = countOf.get(word)?.doc ?? 0;
+    const count = numberOf(database, "select doc from word_counts where term = ?", word);
     return { text: word, count, weight: weightOf(count, total) };
   });
 }

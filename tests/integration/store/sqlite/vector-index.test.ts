@@ -206,7 +206,9 @@ describe("a large collection", () => {
     for (let at = 0; at < 300; at++) insert.run(`${at}`, new Uint8Array(0));
     const { log, lines } = recordingLog();
     // No index has vectors of no numbers.
-    const index = new VectorIndex({ database, dimension: 0, home: undefined, log });
+    const index = new VectorIndex({
+      ...{ database, collection: "big", dimension: 0, folder: undefined, log },
+    });
     const query = new Float32Array(2);
     expect(await index.nearest(query, 5)).toEqual({ keys: [], lastKey: 0 });
     await waitFor("the word of it", () => lines.length > 0);

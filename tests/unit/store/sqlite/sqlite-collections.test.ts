@@ -109,7 +109,7 @@ describe("a collection's file", () => {
     const path = join(folder.path, "old.sqlite");
     writeFormOne(path);
     using database = new Database(path, { readonly: true });
-    await using repository = new SqliteRepository({ database, collection: "old", log: silentLog });
+    await using repository = new SqliteRepository("old", database, silentLog);
     expect(repository.matchesWords).toBe(false);
     expect(await repository.matchWords("rose", Float32Array.of(1, 0), 5)).toEqual([]);
     expect(
