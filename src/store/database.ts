@@ -150,6 +150,37 @@ export const numberOf = (database: Database, sql: string, ...values: SQLQueryBin
 export const change = (database: Database, sql: string, ...values: SQLQueryBindings[]): number =>
   database.query<void, SQLQueryBindings[]>(sql).run(...values).changes;
 
+type Columns = Readonly<Record<string, SQLQueryBindings>>;
+
+/** Inserts a row; returns how many rows that changed. */
+export function insert(database: Database, table: string, row: Columns, onConflict = ""): number {
+  const names = Object.keys(row);
+  const places = names.map(() => "?").join(", ");
+  const sql = `insert into ${table} (${names.join(", ")}) values (${places}) ${onConflict}`;
+  return change(database, sql, ...Object.values(row));
+}
+
+export const orIgnore = "on conflict do nothing";
+
+/** Inserts a row, or changes the one with the same key. */
+export function put(database: Database, table: string, row: Columns, key: string): void {
+  const set = Object.keys(row).map((name) => `${name} = excluded.${name}`);
+  insert(database, table, row, `on conflict (${key}) do update set ${set.join(", ")}`);
+}
+
+/** Changes columns of the rows that meet a condition with these values; returns how many. */
+export function update(
+  database: Database,
+  table: string,
+  columns: Columns,
+  where: string,
+  ...values: SQLQueryBindings[]
+): number {
+  const set = Object.keys(columns).map((name) => `${name} = ?`);
+  const sql = `update ${table} set ${set.join(", ")} where ${where}`;
+  return change(database, sql, ...Object.values(columns), ...values);
+}
+
 /** False for an empty file: its content is lost, and a missing record in it means nothing. */
 export const isThere = (path: string): boolean =>
   // Another process may delete it in between, as SQLite does with a log.
@@ -165,7 +196,7 @@ export function openOwn(
   let database: Database | undefined;
   try {
     // SQLite would make it readable by everyone; the files it creates next to it get the same rights.
-    if (!existsSync(path)) closeSync(openSync(path, "a", ownerOnly));
+    if (path !== ":memory:" && !existsSync(path)) closeSync(openSync(path, "a", ownerOnly));
     database = new Database(path, { create: true, strict: true });
     database.run("pragma busy_timeout = 10000");
     for (const pragma of pragmas) database.run(`pragma ${pragma}`);
@@ -206,7 +237,7 @@ export const versionOf = (database: Database): number => numberOf(database, "pra
  * Opens the database as immutable, after opening it normally failed with `cause`. Undefined if the
  * disk is writable, or if a crash left a write-ahead log, which only a writer can apply.
  */
-export function openImmutable(path: string, cause: unknown): Database | undefined {
+function openImmutable(path: string, cause: unknown): Database | undefined {
   const isDisk =
     cause instanceof SQLiteError && /^SQLITE_(CANTOPEN|READONLY)/.test(cause.code ?? "");
   if (!isDisk || isWritable(dirname(path)) || isThere(`${path}-wal`)) return undefined;

@@ -1,15 +1,14 @@
 /** Rows of uploaded files. */
-import type { SQLQueryBindings } from "bun:sqlite";
 import type { FileUsage } from "../../core/documents/quota.ts";
 import type { FileRecord } from "../../core/documents/records.ts";
 import { given } from "../../core/given.ts";
 import type { Page, PageRequest } from "../../core/page.ts";
 import type { FileRegistry, Visibility } from "../../core/ports/document-registry.ts";
-import type { OwnFile } from "../database.ts";
-import { pageOf } from "./sql-conditions.ts";
+import { change, insert, type OwnFile } from "../database.ts";
+import { type Condition, pageOf } from "./sql-conditions.ts";
 import type { Rows } from "./sqlite-documents.ts";
 
-interface Row {
+type Row = {
   id: string;
   filename: string;
   bytes: number;
@@ -19,7 +18,7 @@ interface Row {
   owner: string | null;
   created_at: number;
   expires_at: number | null;
-}
+};
 
 export class FileRows implements Rows<FileRegistry> {
   readonly #file: OwnFile;
@@ -28,30 +27,23 @@ export class FileRows implements Rows<FileRegistry> {
     this.#file = file;
   }
 
-  addFile(file: FileRecord): void {
-    const { id, filename, bytes, sha256, type, purpose, owner, createdAt, expiresAt } = file;
+  addFile({ id, filename, bytes, sha256, type, purpose, owner, ...times }: FileRecord): void {
+    const row: Row = {
+      ...{ id, filename, bytes, sha256, type, purpose, owner: owner ?? null },
+      created_at: times.createdAt.getTime(),
+      expires_at: times.expiresAt?.getTime() ?? null,
+    };
     this.#file.write((database) => {
-      database
-        .query<void, SQLQueryBindings[]>(
-          `insert into files
-             (id, filename, bytes, sha256, type, purpose, owner, created_at, expires_at)
-           values (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-        )
-        .run(
-          ...[id, filename, bytes, sha256, type, purpose, owner ?? null],
-          createdAt.getTime(),
-          expiresAt?.getTime() ?? null,
-        );
+      insert(database, "files", row);
       // A file that was deleted, but recovered before its bytes were gone, is not deleted after all.
-      database.query("delete from removals where collection = '' and document = ?").run(id);
+      change(database, "delete from removals where collection = '' and document = ?", id);
     });
   }
 
   find(ids: readonly string[], visible?: Visibility): FileRecord[] {
     const { where, values } = visibleTo(visible);
-    const conditions = ["id in (select value from json_each(?))", ...where];
     const rows = this.#file.all<Row>(
-      `select * from files where ${conditions.join(" and ")}`,
+      `select * from files where id in (select value from json_each(?)) and ${where}`,
       ...[JSON.stringify(ids), ...values],
     );
     const found = new Map(rows.map((row) => [row.id, toFile(row)]));
@@ -66,23 +58,26 @@ export class FileRows implements Rows<FileRegistry> {
     const listing = {
       from: "files",
       id: "id",
-      where: purpose === undefined ? where : ["purpose = ?", ...where],
-      values: purpose === undefined ? values : [purpose, ...values],
+      where: `coalesce(purpose = ?, true) and ${where}`,
+      values: [purpose ?? null, ...values],
     };
     return pageOf(this.#file, listing, page, toFile);
   }
 
   removeFile(id: string): void {
     this.#file.write((database) => {
-      const remove = (query: string): unknown => database.query<void, [string]>(query).run(id);
-      remove(`insert or ignore into removals (collection, document)
-              select stores.collection, document from store_files
-              join stores on stores.id = store where file = ?`);
-      remove("delete from store_files where file = ?");
-      remove("delete from batch_files where file = ?");
-      remove(`insert or ignore into removals (collection, document)
-              select '', id from files where id = ?`);
-      remove("delete from files where id = ?");
+      for (const sql of [
+        `insert or ignore into removals (collection, document)
+         select stores.collection, document from store_files
+         join stores on stores.id = store where file = ?`,
+        "delete from store_files where file = ?",
+        "delete from batch_files where file = ?",
+        `insert or ignore into removals (collection, document)
+         select '', id from files where id = ?`,
+        "delete from files where id = ?",
+      ]) {
+        change(database, sql, id);
+      }
     });
   }
 
@@ -108,23 +103,20 @@ export class FileRows implements Rows<FileRegistry> {
   }
 }
 
-/** Conditions for a caller's own files and those in its stores; none if it may see all. */
-function visibleTo(visible: Visibility | undefined): { where: string[]; values: string[] } {
-  if (visible === undefined) return { where: [], values: [] };
+/** A caller's own files and those in its stores; all if it may see all. */
+function visibleTo(visible: Visibility | undefined): Condition {
+  if (visible === undefined) return { where: "true", values: [] };
   const { owner, stores } = visible;
-  const inStores =
-    "id in (select file from store_files where store in (select value from json_each(?)))";
   return {
-    where: [owner === undefined ? inStores : `(owner = ? or ${inStores})`],
-    values: [...(owner === undefined ? [] : [owner]), JSON.stringify(stores)],
+    where: `(owner = ? or
+      id in (select file from store_files where store in (select value from json_each(?))))`,
+    values: [owner ?? null, JSON.stringify(stores)],
   };
 }
 
-function toFile(row: Row): FileRecord {
-  const { id, filename, bytes, sha256, type, purpose } = row;
+function toFile({ id, filename, bytes, sha256, type, purpose, ...row }: Row): FileRecord {
   return {
-    ...{ id, filename, bytes, sha256, type, purpose },
-    createdAt: new Date(row.created_at),
+    ...{ id, filename, bytes, sha256, type, purpose, createdAt: new Date(row.created_at) },
     ...given({
       owner: row.owner ?? undefined,
       expiresAt: row.expires_at === null ? undefined : new Date(row.expires_at),

@@ -13,8 +13,7 @@ export class QueueRows implements Rows<QueueRegistry> {
   }
 
   queued(): number {
-    const sql = "select count(*) as count from store_files where status = 'in_progress'";
-    return this.#file.get<{ count: number }>(sql)?.count ?? 0;
+    return this.#file.number("select count(*) from store_files where status = 'in_progress'");
   }
 
   waitingOwners(): (string | undefined)[] {
@@ -38,21 +37,19 @@ export class QueueRows implements Rows<QueueRegistry> {
   }
 
   settle({ store, file, status, failure, usageBytes, passages }: StoreFile): boolean {
-    const changed = this.#file.run(
-      `update store_files set status = ?, failure_code = ?, failure_message = ?,
-         usage_bytes = ?, passages = ?
-       where store = ? and file = ? and status = 'in_progress'`,
-      ...[status, failure?.code ?? null, failure?.message ?? null, usageBytes, passages],
-      ...[store, file],
-    );
-    return changed > 0;
+    const sql = `update store_files set status = ?, failure_code = ?, failure_message = ?,
+      usage_bytes = ?, passages = ? where store = ? and file = ? and status = 'in_progress'`;
+    const why = [failure?.code ?? null, failure?.message ?? null];
+    return this.#file.run(sql, status, ...why, usageBytes, passages, store, file) > 0;
   }
 
   removals(): Removal[] {
     const sql = "select collection, document from removals limit 1000";
-    return this.#file
-      .all<{ collection: string; document: string }>(sql)
-      .map(({ collection, document }) => ({ collection, document: document || undefined }));
+    const rows = this.#file.all<{ collection: string; document: string }>(sql);
+    return rows.map(({ collection, document }) => ({
+      collection,
+      document: document || undefined,
+    }));
   }
 
   isRemoved({ collection, document = "" }: Removal): boolean {
@@ -66,10 +63,7 @@ export class QueueRows implements Rows<QueueRegistry> {
   }
 
   removed({ collection, document = "" }: Removal): void {
-    this.#file.run(
-      "delete from removals where collection = ? and document = ?",
-      collection,
-      document,
-    );
+    const sql = "delete from removals where collection = ? and document = ?";
+    this.#file.run(sql, collection, document);
   }
 }

@@ -4,17 +4,19 @@ import type { AttributeFilter } from "../../core/documents/records.ts";
 import { NodeError } from "../../core/errors.ts";
 import type { Page, PageRequest } from "../../core/page.ts";
 import { quoted } from "../../core/quoted.ts";
-import type { OwnFile } from "../database.ts";
+import { type OwnFile, rowOf, rowsOf } from "../database.ts";
 
-export interface Listing {
+export interface Condition {
+  where: string;
+  /** Values of its placeholders, in order. */
+  values: SQLQueryBindings[];
+}
+
+export interface Listing extends Condition {
   /** Name of the table. */
   from: string;
   /** The column that cursors refer to. */
   id: string;
-  /** Conditions, joined with `and`. */
-  where: readonly string[];
-  /** Values of their placeholders, in order. */
-  values: readonly SQLQueryBindings[];
 }
 
 export function pageOf<Row, Item>(
@@ -26,25 +28,20 @@ export function pageOf<Row, Item>(
   const isBackwards = after === undefined && before !== undefined;
   // Items before a cursor are read backwards from it, and reversed at the end.
   const direction = (order === "asc") === isBackwards ? "desc" : "asc";
-  const all = ["1 = 1", ...where].join(" and ");
   const cursors = Object.entries({ after, before }).filter(([, cursor]) => cursor !== undefined);
   const read = (database: Database): Row[] => {
     const seqs = cursors.map(([param, cursor = ""]) => {
-      const find = database.query<{ seq: number }, SQLQueryBindings[]>(
-        `select seq from ${from} where ${id} = ? and ${all}`,
-      );
-      const found = find.get(cursor, ...values);
-      if (found === null) throw noSuchCursor(param, cursor);
+      const sql = `select seq from ${from} where ${id} = ? and ${where}`;
+      const found = rowOf<{ seq: number }>(database, sql, cursor, ...values);
+      if (found === undefined) throw noSuchCursor(param, cursor);
       return found.seq;
     });
     const beyond = cursors.map(([param]) =>
       (param === "after") === (order === "asc") ? "seq > ?" : "seq < ?",
     );
-    const listed = database.query<Row, SQLQueryBindings[]>(
-      `select * from ${from} where ${[all, ...beyond].join(" and ")}
-       order by seq ${direction} limit ?`,
-    );
-    return listed.all(...values, ...seqs, limit + 1);
+    const sql = `select * from ${from} where ${[where, ...beyond].join(" and ")}
+      order by seq ${direction} limit ?`;
+    return rowsOf(database, sql, ...values, ...seqs, limit + 1);
   };
   const rows = file.read(read, []);
   const items = rows.slice(0, limit).map(toItem);
@@ -55,13 +52,6 @@ const noSuchCursor = (param: string, cursor: string): NodeError =>
   new NodeError("invalid_request", `'${param}' names nothing of this list: ${quoted(cursor)}.`, {
     param,
   });
-
-/** An attribute filter as an SQL condition on files in vector stores. */
-export interface Condition {
-  where: string;
-  /** Values of its placeholders, in order. */
-  values: string[];
-}
 
 type Value = string | number | boolean;
 
@@ -74,6 +64,7 @@ const jsonTypes = {
 
 const operators = { gt: ">", gte: ">=", lt: "<", lte: "<=" } as const;
 
+/** An attribute filter as a condition on files in vector stores. */
 export function conditionOf(filter: AttributeFilter): Condition {
   switch (filter.type) {
     case "and":

@@ -17,8 +17,8 @@ import type {
   StoreFileRegistry,
   StoreFilesOf,
 } from "../../core/ports/document-registry.ts";
-import type { OwnFile } from "../database.ts";
-import { conditionOf, pageOf } from "./sql-conditions.ts";
+import { change, insert, numberOf, type OwnFile, orIgnore, put, rowsOf } from "../database.ts";
+import { type Condition, conditionOf, pageOf } from "./sql-conditions.ts";
 import type { Rows } from "./sqlite-documents.ts";
 
 interface BatchRow {
@@ -30,6 +30,9 @@ interface BatchRow {
 
 const ofBatch = "file in (select file from batch_files where batch = ?)";
 const own = "store = ? and file = ?";
+/** Records that passages of files are to be deleted. */
+const removeDocuments = `insert or ignore into removals (collection, document)
+  select stores.collection, document from store_files join stores on stores.id = store`;
 
 export class StoreFileRows implements Rows<StoreFileRegistry> {
   readonly #file: OwnFile;
@@ -48,23 +51,19 @@ export class StoreFileRows implements Rows<StoreFileRegistry> {
   ): "put" | "full" | "changed" {
     return this.#file.write((database) => {
       if (maxQueue !== undefined && waitingWith(database, files) > maxQueue) return "full";
-      const settled = database.query<{ file: string }, [string, string]>(
-        `select file from store_files where ${own} and status = 'completed'`,
-      );
+      const settled = `select count(*) from store_files where ${own} and status = 'completed'`;
       const isSettled = (file: string): boolean =>
-        files.some((each) => each.file === file && settled.get(each.store, file) !== null);
+        files.some(
+          (each) => each.file === file && numberOf(database, settled, each.store, file) > 0,
+        );
       if (!completed.every(isSettled)) return "changed";
       for (const file of files) putStoreFile(database, file);
       if (batch === undefined) return "put";
-      database
-        .query<void, [string, string, number]>(
-          "insert into batches (id, store, created_at) values (?, ?, ?)",
-        )
-        .run(batch.id, batch.store, batch.createdAt.getTime());
-      const add = database.query<void, [string, string, string]>(
-        "insert or ignore into batch_files (batch, store, file) values (?, ?, ?)",
-      );
-      for (const { file } of files) add.run(batch.id, batch.store, file);
+      const { id, store, createdAt } = batch;
+      insert(database, "batches", { id, store, created_at: createdAt.getTime() });
+      for (const { file } of files) {
+        insert(database, "batch_files", { batch: id, store, file }, orIgnore);
+      }
       return "put";
     });
   }
@@ -90,8 +89,7 @@ export class StoreFileRows implements Rows<StoreFileRegistry> {
   counts(of: Omit<StoreFilesOf, "status">): FileCounts {
     const { where, values } = conditionsOf(of);
     const rows = this.#file.all<{ status: FileStatus; count: number }>(
-      `select status, count(*) as count from store_files
-       where ${where.join(" and ")} group by status`,
+      `select status, count(*) as count from store_files where ${where} group by status`,
       ...values,
     );
     const none = { in_progress: 0, completed: 0, failed: 0, cancelled: 0 };
@@ -99,13 +97,14 @@ export class StoreFileRows implements Rows<StoreFileRegistry> {
   }
 
   usageOf(store: string): number {
-    return this.#sum("usage_bytes", "store = ?", [store]);
+    return this.#file.number("select sum(usage_bytes) from store_files where store = ?", store);
   }
 
   passagesOf(owner?: string): number {
+    const sum = "select sum(passages) from store_files";
     return owner === undefined
-      ? this.#sum("passages", "1 = 1", [])
-      : this.#sum("passages", "owner = ?", [owner]);
+      ? this.#file.number(sum)
+      : this.#file.number(`${sum} where owner = ?`, owner);
   }
 
   changeAttributes(store: string, file: string, attributes: Attributes): void {
@@ -115,12 +114,13 @@ export class StoreFileRows implements Rows<StoreFileRegistry> {
 
   removeStoreFile(store: string, file: string): void {
     this.#file.write((database) => {
-      const run = (query: string) => database.query<void, [string, string]>(query).run(store, file);
-      run(`insert or ignore into removals (collection, document)
-           select stores.collection, document from store_files
-           join stores on stores.id = store where ${own}`);
-      run(`delete from batch_files where ${own}`);
-      run(`delete from store_files where ${own}`);
+      for (const sql of [
+        `${removeDocuments} where ${own}`,
+        `delete from batch_files where ${own}`,
+        `delete from store_files where ${own}`,
+      ]) {
+        change(database, sql, store, file);
+      }
     });
   }
 
@@ -174,13 +174,13 @@ export class StoreFileRows implements Rows<StoreFileRegistry> {
     });
     if (gone.length + changed.length === 0) return;
     this.#file.write((database) => {
-      const remove = database.query<void, [string, string]>(`delete from store_files where ${own}`);
-      for (const { file } of gone) remove.run(store, file);
-      const update = database.query<void, [number, string, string]>(
-        `update store_files set passages = ? where ${own}`,
-      );
-      for (const file of changed) {
-        if (update.run(file.passages, store, file.file).changes === 0) putStoreFile(database, file);
+      for (const { file } of gone) {
+        change(database, `delete from store_files where ${own}`, store, file);
+      }
+      const sql = `update store_files set passages = ? where ${own}`;
+      for (const each of changed) {
+        if (change(database, sql, each.passages, store, each.file) > 0) continue;
+        putStoreFile(database, each);
       }
     });
   }
@@ -193,37 +193,20 @@ export class StoreFileRows implements Rows<StoreFileRegistry> {
 
   cancelBatch(id: string): StoreFile[] {
     return this.#file.write((database) => {
-      database.query<void, [string]>("update batches set cancelled = 1 where id = ?").run(id);
+      change(database, "update batches set cancelled = 1 where id = ?", id);
       const waiting = `status = 'in_progress' and ${ofBatch}
         and store = (select store from batches where id = ?)`;
-      const rows = database
-        .query<StoreFileRow, [string, string]>(
-          `select * from store_files where begun = 1 and ${waiting}`,
-        )
-        .all(id, id);
-      database
-        .query<void, [string, string]>(
-          `insert or ignore into removals (collection, document)
-           select stores.collection, document from store_files
-           join stores on stores.id = store where begun = 1 and ${waiting}`,
-        )
-        .run(id, id);
-      database
-        .query<void, [string, string]>(
-          `update store_files set status = 'cancelled', failure_code = null,
-             failure_message = null where ${waiting}`,
-        )
-        .run(id, id);
+      const begun = `select * from store_files where begun = 1 and ${waiting}`;
+      const rows = rowsOf<StoreFileRow>(database, begun, id, id);
+      change(database, `${removeDocuments} where begun = 1 and ${waiting}`, id, id);
+      const sql = `update store_files set status = 'cancelled', failure_code = null,
+        failure_message = null where ${waiting}`;
+      change(database, sql, id, id);
       return rows.map(toStoreFile);
     });
   }
 
-  #sum(column: string, where: string, values: readonly string[]): number {
-    const sql = `select sum(${column}) as sum from store_files where ${where}`;
-    return this.#file.get<{ sum: number | null }>(sql, ...values)?.sum ?? 0;
-  }
-
-  #documents(sql: string, ...values: string[]): string[] {
+  #documents(sql: string, ...values: SQLQueryBindings[]): string[] {
     return this.#file.all<{ document: string }>(sql, ...values).map(({ document }) => document);
   }
 }
@@ -231,29 +214,19 @@ export class StoreFileRows implements Rows<StoreFileRegistry> {
 /** How many files are in progress once these are added. */
 function waitingWith(database: Database, files: readonly StoreFile[]): number {
   const put = files.filter(({ status }) => status === "in_progress");
-  const others = database.query<{ count: number }, [string]>(
-    `select count(*) as count from store_files where status = 'in_progress'
-       and (store, file) not in (select value ->> 0, value ->> 1 from json_each(?))`,
-  );
+  const others = `select count(*) from store_files where status = 'in_progress'
+    and (store, file) not in (select value ->> 0, value ->> 1 from json_each(?))`;
   const known = JSON.stringify(put.map(({ store, file }) => [store, file]));
-  return put.length + (others.get(known)?.count ?? 0);
+  return put.length + numberOf(database, others, known);
 }
 
-function conditionsOf({ store, batch, status }: StoreFilesOf): {
-  where: string[];
-  values: string[];
-} {
+function conditionsOf({ store, batch, status }: StoreFilesOf): Condition {
+  const conditions = Object.entries(
+    given({ "store = ?": store, [ofBatch]: batch, "status = ?": status }),
+  );
   return {
-    where: [
-      "store = ?",
-      ...(batch === undefined ? [] : [ofBatch]),
-      ...(status === undefined ? [] : ["status = ?"]),
-    ],
-    values: [
-      store,
-      ...(batch === undefined ? [] : [batch]),
-      ...(status === undefined ? [] : [status]),
-    ],
+    where: conditions.map(([condition]) => condition).join(" and "),
+    values: conditions.map(([, value]) => value),
   };
 }
 
@@ -265,8 +238,7 @@ const toBatch = ({ id, store, created_at, cancelled }: BatchRow): FileBatch => (
 });
 
 /** The row of a file in a vector store. */
-export interface StoreFileRow {
-  seq: number;
+export type StoreFileRow = {
   store: string;
   file: string;
   filename: string;
@@ -282,8 +254,9 @@ export interface StoreFileRow {
   owner: string | null;
   created_at: number;
   uploaded: number;
-  bytes: number | null;
-}
+  /** Of the upload, where the query reads them. */
+  bytes?: number | null;
+};
 
 /** Files in vector stores, with the size of the upload. */
 const storeFilesTable =
@@ -308,26 +281,20 @@ export function toStoreFile(row: StoreFileRow): StoreFile {
   };
 }
 
-const insert = `
-  insert into store_files (store, file, filename, document, attributes, status, failure_code,
-    failure_message, usage_bytes, passages, chunk_tokens, chunk_overlap, owner, created_at, uploaded)
-  values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-  on conflict (store, file) do update set
-    attributes = excluded.attributes, status = excluded.status,
-    failure_code = excluded.failure_code, failure_message = excluded.failure_message,
-    usage_bytes = excluded.usage_bytes, passages = excluded.passages,
-    chunk_tokens = excluded.chunk_tokens, chunk_overlap = excluded.chunk_overlap,
-    owner = excluded.owner, created_at = excluded.created_at, uploaded = excluded.uploaded`;
-
 /** Adds or replaces a file; a replaced one keeps its place in lists. */
-function putStoreFile(database: Database, put: StoreFile): void {
-  database
-    .query<void, SQLQueryBindings[]>(insert)
-    .run(
-      ...[put.store, put.file, put.filename, put.document, JSON.stringify(put.attributes)],
-      ...[put.status, put.failure?.code ?? null, put.failure?.message ?? null],
-      ...[put.usageBytes, put.passages],
-      ...[put.chunking?.maxTokens ?? null, put.chunking?.overlapTokens ?? null],
-      ...[put.owner ?? null, put.createdAt.getTime(), Number(put.isUploaded)],
-    );
+function putStoreFile(database: Database, added: StoreFile): void {
+  const { store, file, filename, document, status, passages } = added;
+  const row: StoreFileRow = {
+    ...{ store, file, filename, document, status, passages },
+    attributes: JSON.stringify(added.attributes),
+    failure_code: added.failure?.code ?? null,
+    failure_message: added.failure?.message ?? null,
+    usage_bytes: added.usageBytes,
+    chunk_tokens: added.chunking?.maxTokens ?? null,
+    chunk_overlap: added.chunking?.overlapTokens ?? null,
+    owner: added.owner ?? null,
+    created_at: added.createdAt.getTime(),
+    uploaded: Number(added.isUploaded),
+  };
+  put(database, "store_files", row, "store, file");
 }

@@ -1,14 +1,14 @@
 /** Rows of vector stores. */
-import type { Database, SQLQueryBindings } from "bun:sqlite";
+import type { Database } from "bun:sqlite";
 import type { StoreRecord, StoreState } from "../../core/documents/records.ts";
 import { given } from "../../core/given.ts";
 import type { Page, PageRequest } from "../../core/page.ts";
 import type { StoreChange, StoreRegistry } from "../../core/ports/document-registry.ts";
-import type { OwnFile } from "../database.ts";
+import { change, insert, numberOf, type OwnFile, orIgnore, update } from "../database.ts";
 import { pageOf } from "./sql-conditions.ts";
 import type { Rows } from "./sqlite-documents.ts";
 
-interface Row {
+type Row = {
   id: string;
   collection: string;
   name: string;
@@ -19,7 +19,7 @@ interface Row {
   last_active_at: number;
   state: StoreState;
   own: number;
-}
+};
 
 export class StoreRows implements Rows<StoreRegistry> {
   readonly #file: OwnFile;
@@ -29,16 +29,20 @@ export class StoreRows implements Rows<StoreRegistry> {
   }
 
   addStore(store: StoreRecord, most = Number.MAX_SAFE_INTEGER): boolean {
-    const added = this.#file.run(
-      `insert or ignore into stores (id, collection, name, description, metadata, expires_days,
-         created_at, last_active_at, state, own)
-       select ?, ?, ?, ?, ?, ?, ?, ?, ?, ? where (select count(*) from stores) < ?`,
-      ...[store.id, store.collection, store.name, store.description ?? null],
-      ...[JSON.stringify(store.metadata), store.expiresAfterDays ?? null],
-      ...[store.createdAt.getTime(), store.lastActiveAt.getTime(), store.state],
-      ...[Number(store.isOwn), most],
+    const { id, collection, name, state } = store;
+    const row: Row = {
+      ...{ id, collection, name, description: store.description ?? null, state },
+      metadata: JSON.stringify(store.metadata),
+      expires_days: store.expiresAfterDays ?? null,
+      created_at: store.createdAt.getTime(),
+      last_active_at: store.lastActiveAt.getTime(),
+      own: Number(store.isOwn),
+    };
+    return this.#file.write(
+      (database) =>
+        numberOf(database, "select count(*) from stores") < most &&
+        insert(database, "stores", row, orIgnore) > 0,
     );
-    return added > 0;
   }
 
   store(id: string): StoreRecord | undefined {
@@ -53,7 +57,7 @@ export class StoreRows implements Rows<StoreRegistry> {
     const listing = {
       from: "stores",
       id: "id",
-      where: ids === undefined ? [] : ["id in (select value from json_each(?))"],
+      where: ids === undefined ? "true" : "id in (select value from json_each(?))",
       values: ids === undefined ? [] : [JSON.stringify(ids)],
     };
     return pageOf(this.#file, listing, page, toStore);
@@ -63,36 +67,30 @@ export class StoreRows implements Rows<StoreRegistry> {
     return this.#file.all<Row>("select * from stores order by seq").map(toStore);
   }
 
-  changeStore(id: string, change: StoreChange): void {
-    const columns: Record<string, SQLQueryBindings | undefined> = {
-      name: change.name,
-      description: change.description,
-      metadata: change.metadata && JSON.stringify(change.metadata),
-      expires_days: change.expiresAfterDays,
-      last_active_at: change.lastActiveAt?.getTime(),
-      state: change.state,
-    };
-    const set = Object.entries(given(columns));
-    if (set.length === 0) return;
-    this.#file.run(
-      `update stores set ${set.map(([name]) => `${name} = ?`).join(", ")} where id = ?`,
-      ...[...set.map(([, value]) => value ?? null), id],
-    );
+  changeStore(id: string, wanted: StoreChange): void {
+    const { name, description, metadata, expiresAfterDays, lastActiveAt, state } = wanted;
+    const columns = given({
+      ...{ name, description, state, expires_days: expiresAfterDays },
+      metadata: metadata && JSON.stringify(metadata),
+      last_active_at: lastActiveAt?.getTime(),
+    });
+    if (Object.keys(columns).length === 0) return;
+    this.#file.write((database) => update(database, "stores", { ...columns }, "id = ?", id));
   }
 
   removeStore(id: string, drops: { collection: boolean }): void {
     this.#file.write((database) => {
       empty(database, id);
-      if (drops.collection) run(database, dropCollection, id);
-      run(database, "delete from stores where id = ?", id);
+      if (drops.collection) change(database, dropCollection, id);
+      change(database, "delete from stores where id = ?", id);
     });
   }
 
   expireStore(id: string): void {
     this.#file.write((database) => {
       empty(database, id);
-      run(database, dropCollection, id);
-      run(database, "update stores set state = 'expired' where id = ?", id);
+      change(database, dropCollection, id);
+      change(database, "update stores set state = 'expired' where id = ?", id);
     });
   }
 
@@ -105,27 +103,21 @@ export class StoreRows implements Rows<StoreRegistry> {
 /** Documents need not be removed one by one: the whole collection is dropped. */
 function empty(database: Database, id: string): void {
   const collection = "collection = (select collection from stores where id = ?)";
-  run(database, `delete from removals where ${collection}`, id);
+  change(database, `delete from removals where ${collection}`, id);
   for (const table of ["batch_files", "batches", "store_files"]) {
-    run(database, `delete from ${table} where store = ?`, id);
+    change(database, `delete from ${table} where store = ?`, id);
   }
 }
 
 const dropCollection =
   "insert or ignore into removals (collection, document) select collection, '' from stores where id = ?";
 
-const run = (database: Database, query: string, id: string): unknown =>
-  database.query<void, [string]>(query).run(id);
-
-function toStore(row: Row): StoreRecord {
+function toStore({ id, collection, name, state, ...row }: Row): StoreRecord {
   return {
-    id: row.id,
-    collection: row.collection,
-    name: row.name,
+    ...{ id, collection, name, state },
     metadata: JSON.parse(row.metadata),
     createdAt: new Date(row.created_at),
     lastActiveAt: new Date(row.last_active_at),
-    state: row.state,
     isOwn: row.own === 1,
     ...given({
       description: row.description ?? undefined,

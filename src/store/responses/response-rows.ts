@@ -1,10 +1,19 @@
 /** Rows of stored responses in a SQLite file; every call is one transaction. */
-import type { Database, SQLQueryBindings } from "bun:sqlite";
+import type { Database } from "bun:sqlite";
 import type { TidiedResponses } from "../../core/ports/response-store.ts";
-import { OwnFile, type TablesOfVersion } from "../database.ts";
+import {
+  change,
+  numberOf,
+  OwnFile,
+  put,
+  rowOf,
+  rowsOf,
+  type TablesOfVersion,
+  update,
+} from "../database.ts";
 
 /** JSON is stored as text. */
-export interface ResponseRow {
+export type ResponseRow = {
   id: string;
   owner: string | null;
   created_at: number;
@@ -14,7 +23,7 @@ export interface ResponseRow {
   body: string;
   input: string;
   conversation: string;
-}
+};
 
 export type RowChange = Partial<Pick<ResponseRow, "status" | "failure" | "body" | "conversation">>;
 
@@ -63,33 +72,20 @@ export class ResponseRows implements Disposable {
   }
 
   save(row: ResponseRow, bounds: RowBounds): void {
-    const columns = Object.keys(row);
-    const displaced = this.#file.write((database) => {
-      database
-        .query<void, SQLQueryBindings[]>(
-          `insert into responses (${columns.join(", ")}) values (${columns.map(() => "?").join(", ")})
-           on conflict (id) do update set ${columns.map((name) => `${name} = excluded.${name}`).join(", ")}`,
-        )
-        .run(...Object.values(row));
+    this.#displaced += this.#file.write((database) => {
+      put(database, "responses", row, "id");
       return makeRoom(database, bounds, row.id);
     });
-    this.#displaced += displaced;
   }
 
-  change(id: string, change: RowChange, bounds: RowBounds): boolean {
+  change(id: string, columns: RowChange, bounds: RowBounds): boolean {
     if (this.countUnfinished() === 0) return false;
-    const set = Object.entries(change);
-    const [isChanged, displaced] = this.#file.write((database) => {
-      const { changes } = database
-        .query<void, SQLQueryBindings[]>(
-          `update responses set ${set.map(([name]) => `${name} = ?`).join(", ")}
-           where id = ? and created_at > ? and ${unfinished}`,
-        )
-        .run(...set.map(([, value]) => value ?? null), id, bounds.before);
-      return [changes > 0, changes > 0 ? makeRoom(database, bounds, id) : 0];
+    return this.#file.write((database) => {
+      const where = `id = ? and created_at > ? and ${unfinished}`;
+      const changes = update(database, "responses", columns, where, id, bounds.before);
+      if (changes > 0) this.#displaced += makeRoom(database, bounds, id);
+      return changes > 0;
     });
-    this.#displaced += displaced;
-    return isChanged;
   }
 
   find(id: string, owner: string | null, { before }: RowBounds): ResponseRow | undefined {
@@ -108,18 +104,13 @@ export class ResponseRows implements Disposable {
   }
 
   countUnfinished(): number {
-    const sql = `select count(*) as count from responses where ${unfinished}`;
-    return this.#file.get<{ count: number }>(sql)?.count ?? 0;
+    return this.#file.number(`select count(*) from responses where ${unfinished}`);
   }
 
   failUnfinished(failure: string): number {
-    const count = this.countUnfinished();
-    if (count === 0) return 0;
-    this.#file.run(
-      `update responses set status = 'failed', failure = ? where ${unfinished}`,
-      failure,
-    );
-    return count;
+    if (this.countUnfinished() === 0) return 0;
+    const sql = `update responses set status = 'failed', failure = ? where ${unfinished}`;
+    return this.#file.run(sql, failure);
   }
 
   tidy(bounds: RowBounds): TidiedResponses {
@@ -142,52 +133,34 @@ export class ResponseRows implements Disposable {
 }
 
 const hasExpired = (database: Database, { before }: RowBounds): boolean =>
-  database
-    .query<object, [number]>("select 1 from responses where created_at <= ? limit 1")
-    .get(before) !== null;
+  rowOf(database, "select 1 from responses where created_at <= ? limit 1", before) !== undefined;
 
-const totalOf = (database: Database): number =>
-  database.query<{ bytes: number | null }, []>("select sum(bytes) as bytes from owners").get()
-    ?.bytes ?? 0;
+const totalOf = (database: Database): number => numberOf(database, "select sum(bytes) from owners");
 
-function expire(database: Database, { before }: RowBounds): number {
-  const rows = database
-    .query<{ seq: number }, [number, number]>(
-      "select seq from responses where created_at <= ? order by created_at, seq limit ?",
-    )
-    .all(before, step);
-  remove(database, rows);
-  return rows.length;
-}
+const expire = (database: Database, { before }: RowBounds): number =>
+  change(
+    database,
+    `delete from responses where seq in
+       (select seq from responses where created_at <= ? order by created_at, seq limit ?)`,
+    ...[before, step],
+  );
 
 /**
  * If the total is too large, deletes the oldest responses of the caller that stores most, up to one
  * step: no caller loses responses to one that stores more.
  */
 function makeRoom(database: Database, { maxBytes }: RowBounds, spared = ""): number {
-  const oldest = database.query<{ seq: number }, [string, string]>(
-    `select seq from responses where owner is nullif(?, '') and id <> ? and not (${unfinished})
-     order by created_at, seq limit 1`,
-  );
+  const removeOldest = `delete from responses where seq =
+    (select seq from responses where owner is nullif(?, '') and id <> ? and not (${unfinished})
+     order by created_at, seq limit 1)`;
   let going = 0;
   while (going < step && totalOf(database) > maxBytes) {
-    const owners = database
-      .query<{ owner: string }, []>("select owner from owners order by bytes desc")
-      .all();
-    const next = owners
-      .values()
-      .map(({ owner }) => oldest.get(owner, spared))
-      .find((row) => row !== null);
-    if (next == null) break;
-    remove(database, [next]);
+    const sql = "select owner from owners order by bytes desc";
+    const owners = rowsOf<{ owner: string }>(database, sql);
+    if (!owners.some(({ owner }) => change(database, removeOldest, owner, spared) > 0)) break;
     going++;
   }
   return going;
-}
-
-function remove(database: Database, rows: readonly { seq: number }[]): void {
-  const removal = database.query<void, [number]>("delete from responses where seq = ?");
-  for (const { seq } of rows) removal.run(seq);
 }
 
 /** Until then, deleted content is still in the write-ahead log. */
@@ -197,9 +170,7 @@ const emptyLog = (database: Database): void => {
 
 /** Returns free space to the disk, up to one step; true if that is enough: some is left for new rows. */
 function giveBack(database: Database): boolean {
-  const free = (): number =>
-    database.query<{ freelist_count: number }, []>("pragma freelist_count").get()?.freelist_count ??
-    0;
+  const free = (): number => numberOf(database, "pragma freelist_count");
   const before = free();
   if (before > pages) database.run(`pragma incremental_vacuum(${pages})`);
   emptyLog(database);
@@ -277,12 +248,13 @@ const isPlace = "owner glob 'configured [0-9]*' and length(owner) < 20";
  */
 function renameOwners(database: Database, former: FormerOwners): void {
   const names = Object.entries(former);
-  const isDue = database.query(`select 1 from owners where ${isPlace} limit 1`);
-  if (names.length === 0 || isDue.get() === null) return;
+  const isDue = numberOf(database, `select count(*) from owners where ${isPlace}`) > 0;
+  if (names.length === 0 || !isDue) return;
   database
     .transaction(() => {
-      const rename = database.query("update responses set owner = ? where owner = ?");
-      for (const [before, owner] of names) rename.run(owner, before);
+      for (const [before, owner] of names) {
+        change(database, "update responses set owner = ? where owner = ?", owner, before);
+      }
       database.run(`update responses set owner = 'formerly ' || owner where ${isPlace}`);
     })
     .immediate();

@@ -1,6 +1,6 @@
 /** Collections as files in one folder: `<name>.sqlite`, and an index file that can be rebuilt. */
 import { Database } from "bun:sqlite";
-import { existsSync, mkdirSync, readdirSync, rmSync, statSync } from "node:fs";
+import { existsSync, readdirSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { NodeError, reasonOf } from "../../core/errors.ts";
 import { type Log, noLog } from "../../core/log.ts";
@@ -11,7 +11,7 @@ import type {
   PassageRepository,
 } from "../../core/ports/passage-repository.ts";
 import { collectionNameRule, isCollectionName } from "../../core/retrieval/collection.ts";
-import { openImmutable, openReadOnly, remedyFor, rowsOf } from "../database.ts";
+import { openOwn, openReadOnly, remedyFor, rowsOf } from "../database.ts";
 import {
   countPassages,
   describeOnce,
@@ -26,9 +26,6 @@ import { SqliteRepository } from "./sqlite-repository.ts";
 import { removeInSlices } from "./vector-search.ts";
 
 const extension = ".sqlite";
-
-/** Only the owner can read the documents, whatever the rights of the parent folders. */
-const ownersAlone = 0o700;
 
 export class SqliteCollectionStore implements CollectionStore {
   readonly #folder: string;
@@ -53,7 +50,6 @@ export class SqliteCollectionStore implements CollectionStore {
   }
 
   async create(name: string, spec: CollectionSpec): Promise<PassageRepository> {
-    mkdirSync(this.#folder, { recursive: true, mode: ownersAlone });
     return this.#open(name, spec);
   }
 
@@ -110,29 +106,23 @@ function isBlank(path: string): boolean {
   }
 }
 
-/** Creates the file if it does not exist and a spec is given; an existing file keeps its spec. */
+/** Creates the file if it does not exist; an existing file keeps its spec. */
 export function openDatabase(
   name: string,
   path: string,
   spec?: CollectionSpec,
   onRebuild?: () => void,
 ): Database {
-  let database: Database | undefined;
-  try {
-    database = new Database(path, { create: spec !== undefined, readwrite: true, strict: true });
-    database.run("pragma busy_timeout = 10000");
-    database.run("pragma journal_mode = wal");
-    database.run("pragma synchronous = full");
+  const prepare = (database: Database): void => {
     prepareTables(database, onRebuild);
     if (spec !== undefined) describeOnce(database, spec);
     if (dimensionIn(database) === undefined) {
       throw new Error("it does not say what vectors it holds");
     }
-    return database;
+  };
+  try {
+    return openOwn(path, prepare).database;
   } catch (cause) {
-    database?.close();
-    const immutable = openImmutable(path, cause);
-    if (immutable !== undefined && dimensionIn(immutable) !== undefined) return immutable;
     throw new NodeError(
       "unavailable",
       `The collection '${name}' cannot be opened: ${remedyFor(cause) ?? `${reasonOf(cause)}; restore it from a backup, or move it away to start with an empty one`}. Its file is ${path}.`,
