@@ -3,6 +3,7 @@ import {
   QdrantClient,
   QdrantClientResourceExhaustedError,
   QdrantClientTimeoutError,
+  type Schemas,
 } from "@qdrant/js-client-rest";
 import { copyOf, NodeError, reasonOf } from "../../core/errors.ts";
 
@@ -56,6 +57,23 @@ export class QdrantConnection {
     return this.#withRetries(this.#timeoutMs * changeFactor, () => call(this.#changing));
   }
 
+  /** The points of a collection, page by page. */
+  async *scroll(
+    collection: string,
+    request: Schemas["ScrollRequest"],
+  ): AsyncGenerator<Schemas["Record"][]> {
+    let offset: Schemas["ScrollRequest"]["offset"] = null;
+    do {
+      const from: Schemas["ScrollRequest"]["offset"] = offset;
+      const page: Schemas["ScrollResult"] = await this.read((client) =>
+        client.scroll(collection, { ...request, offset: from }),
+      );
+      yield page.points;
+      offset = page.next_page_offset ?? null;
+      if (offset !== null && offset === from) throw endless(collection);
+    } while (offset !== null);
+  }
+
   async #withRetries<Result>(timeoutMs: number, call: () => Promise<Result>): Promise<Result> {
     if (this.#openCircuit !== undefined && performance.now() < this.#openCircuit.until) {
       throw copyOf(this.#openCircuit.error);
@@ -78,6 +96,12 @@ export class QdrantConnection {
     }
   }
 }
+
+const endless = (name: string): NodeError =>
+  new NodeError(
+    "unavailable",
+    `Qdrant's list of the points of '${name}' comes to no end: a page leads to itself. Check the server.`,
+  );
 
 /** Checked here, because the error for an invalid header would show its value, the key. */
 function checkedKey(apiKey: string): string {

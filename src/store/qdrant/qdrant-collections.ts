@@ -1,6 +1,4 @@
 /** The collections of a Qdrant server: the node's own, and those of others. */
-
-import type { Schemas } from "@qdrant/js-client-rest";
 import { NodeError } from "../../core/errors.ts";
 import type {
   CollectionDescription,
@@ -35,7 +33,7 @@ export class QdrantCollectionStore implements CollectionStore {
   async open(name: string): Promise<PassageRepository | undefined> {
     const shape = await this.#shapeOf(name);
     if (shape === undefined) return undefined;
-    return new QdrantRepository(this.#connection, name, await this.#finish(name, shape));
+    return this.#finish(name, shape);
   }
 
   /** Inspects a collection without completing or changing it; undefined if there is none. */
@@ -54,8 +52,8 @@ export class QdrantCollectionStore implements CollectionStore {
 
   async create(name: string, spec: CollectionSpec): Promise<PassageRepository> {
     const shape = (await this.#make(name, spec)) ?? (await this.#make(name, spec));
-    if (shape === undefined) throw goneAgain(name);
-    return new QdrantRepository(this.#connection, name, await this.#finish(name, shape));
+    if (shape !== undefined) return this.#finish(name, shape);
+    throw new NodeError("unavailable", `The collection '${name}' is removed each time it is made.`);
   }
 
   async drop(name: string): Promise<void> {
@@ -80,25 +78,17 @@ export class QdrantCollectionStore implements CollectionStore {
   }
 
   /** Completes an interrupted creation and rebuilds words of an older version; a foreign collection is not changed. */
-  async #finish(name: string, shape: CollectionShape): Promise<CollectionShape> {
-    if (!shape.hasWords) return shape;
-    if (!shape.hasDocumentIndex) {
-      await this.#connection.change((client) =>
-        client.createPayloadIndex(name, {
-          field_name: documentField,
-          field_schema: "keyword",
-          wait: true,
-        }),
-      );
+  async #finish(name: string, shape: CollectionShape): Promise<PassageRepository> {
+    const { hasWords, hasDocumentIndex, hasCurrentWords } = shape;
+    if (hasWords && !hasDocumentIndex) {
+      const index = { field_name: documentField, field_schema: "keyword", wait: true } as const;
+      await this.#connection.change((client) => client.createPayloadIndex(name, index));
     }
-    if (shape.hasCurrentWords) return shape;
-    await rebuildWords(this.#connection, name);
-    return { ...shape, hasCurrentWords: true };
+    if (hasWords && !hasCurrentWords) await rebuildWords(this.#connection, name);
+    const finished = { ...shape, hasCurrentWords: hasWords };
+    return new QdrantRepository(this.#connection, name, finished);
   }
 }
-
-const goneAgain = (name: string): NodeError =>
-  new NodeError("unavailable", `The collection '${name}' is removed each time it is made.`);
 
 const page = 256;
 
@@ -107,21 +97,15 @@ const page = 256;
  * marked as current only when all are done, so an interrupted rebuild begins again.
  */
 async function rebuildWords(connection: QdrantConnection, name: string): Promise<void> {
-  let offset: Schemas["ScrollRequest"]["offset"] = null;
-  do {
-    const from = offset;
-    const found: Schemas["ScrollResult"] = await connection.read((client) =>
-      client.scroll(name, { with_payload: ["source"], limit: page, offset: from }),
-    );
-    const points = found.points.map(({ id, payload }) => ({
+  for await (const found of connection.scroll(name, { with_payload: ["source"], limit: page })) {
+    const points = found.map(({ id, payload }) => ({
       id,
       vector: { [wordsVector]: wordWeights(textOr(payload?.source)) },
     }));
     if (points.length > 0) {
       await connection.change((client) => client.updateVectors(name, { points, wait: true }));
     }
-    offset = found.next_page_offset ?? null;
-  } while (offset !== null);
+  }
   await connection.change((client) =>
     client.updateCollection(name, { metadata: { [wordsVector]: wordForm } }),
   );

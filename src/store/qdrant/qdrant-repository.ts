@@ -1,7 +1,6 @@
 /** Passages in a collection of a Qdrant server. */
 import type { Schemas } from "@qdrant/js-client-rest";
 import { toUnitLength } from "../../core/embedding/embedding-service.ts";
-import { NodeError } from "../../core/errors.ts";
 import type {
   CollectionDescription,
   DocumentSelection,
@@ -72,22 +71,26 @@ export class QdrantRepository implements PassageRepository {
   }
 
   async documents(): Promise<StoredDocument[]> {
-    const fields = [documentField, "document_hash", "parts"];
-    return await tallied(this.#scroll({ with_payload: fields, limit: documentPage }));
+    const with_payload = [documentField, "document_hash", "parts"];
+    return await tallied(
+      this.#connection.scroll(this.#name, { with_payload, limit: documentPage }),
+    );
   }
 
   async *passages(document?: string): AsyncGenerator<EmbeddedPassage> {
-    const points = this.#scroll({
+    const pages = this.#connection.scroll(this.#name, {
       ...(document !== undefined && { filter: ofDocument(document) }),
       with_payload: payloadFields,
       with_vector: [this.#shape.dense],
       limit: passagePage,
     });
-    for await (const point of points) {
-      const passage = passageOf(point);
-      const vector = vectorOf(point, this.#shape);
-      if (passage && vector)
-        yield { ...passage, vector: this.#isCosine ? vector : toUnitLength(vector) };
+    for await (const points of pages) {
+      for (const point of points) {
+        const passage = passageOf(point);
+        const vector = vectorOf(point, this.#shape);
+        if (passage && vector)
+          yield { ...passage, vector: this.#isCosine ? vector : toUnitLength(vector) };
+      }
     }
   }
 
@@ -259,29 +262,10 @@ export class QdrantRepository implements PassageRepository {
     return count;
   }
 
-  async *#scroll(request: Schemas["ScrollRequest"]): AsyncGenerator<Schemas["Record"]> {
-    let offset: Schemas["ScrollRequest"]["offset"] = null;
-    do {
-      const from: Schemas["ScrollRequest"]["offset"] = offset;
-      const page: Schemas["ScrollResult"] = await this.#connection.read((client) =>
-        client.scroll(this.#name, { ...request, offset: from }),
-      );
-      yield* page.points;
-      offset = page.next_page_offset ?? null;
-      if (offset !== null && offset === from) throw endless(this.#name);
-    } while (offset !== null);
-  }
-
   #checkVector(vector: Float32Array): void {
     checkVector(vector, { name: this.#name, dimension: this.#shape.dimension });
   }
 }
-
-const endless = (name: string): NodeError =>
-  new NodeError(
-    "unavailable",
-    `Qdrant's list of the points of '${name}' comes to no end: a page leads to itself. Check the server.`,
-  );
 
 /** A document selection as a Qdrant filter. */
 function selecting(documents: DocumentSelection | undefined): { filter?: Schemas["Filter"] } {
@@ -301,19 +285,18 @@ const ofDocument = (document: string) => ({
 });
 
 /** Counts the passages of each document from the payloads of points; points without a document are skipped. */
-async function tallied(
-  points: AsyncIterable<Pick<Schemas["Record"], "payload">>,
-): Promise<StoredDocument[]> {
+async function tallied(pages: AsyncIterable<Schemas["Record"][]>): Promise<StoredDocument[]> {
   const tallies = new Map<string, { passages: number; parts: number; hashes: Set<string> }>();
-  for await (const { payload } of points) {
-    const { document, document_hash, parts }: Record<string, unknown> = payload ?? {};
-    const name = textOr(document);
-    if (name === "") continue;
-    const tally = tallies.get(name) ?? { passages: 0, parts: 0, hashes: new Set() };
-    tallies.set(name, tally);
-    tally.passages += 1;
-    tally.parts = Math.max(tally.parts, countOr(parts));
-    tally.hashes.add(textOr(document_hash));
+  for await (const points of pages) {
+    for (const { payload } of points) {
+      const name = textOr(payload?.document);
+      if (name === "") continue;
+      const tally = tallies.get(name) ?? { passages: 0, parts: 0, hashes: new Set() };
+      tallies.set(name, tally);
+      tally.passages += 1;
+      tally.parts = Math.max(tally.parts, countOr(payload?.parts));
+      tally.hashes.add(textOr(payload?.document_hash));
+    }
   }
   return [...tallies]
     .map(([name, { passages, parts, hashes }]) => {
