@@ -30,8 +30,8 @@ export interface ReloadOutcome {
 export interface NodeRecord {
   id: string;
   pid: number;
-  /** The start of its process, from `Processes.startOf`. */
-  processStart: string;
+  /** The start of its process, from `Processes.startOf`; version 0.2.0 did not record it. */
+  processStart?: string;
   /** Host name of the machine or container that it runs on. */
   host: string;
   startedAt: string;
@@ -73,9 +73,8 @@ export class RunningNode implements AsyncDisposable {
       await findNodes(dataDir, processes);
       await node.#write();
     } catch (error) {
-      const reason = reasonOf(error);
       log.warn("the data dir cannot be written to: 'paddock reload' does not find this node", {
-        reason,
+        reason: reasonOf(error),
       });
     }
     return node;
@@ -131,13 +130,14 @@ export interface FoundNodes {
   onOtherHosts: NodeRecord[];
 }
 
-/** Finds the nodes of a data dir; removes the records of nodes that were killed on this host. */
+/** Finds the nodes of a data dir; removes records of version 0.2.0, and of nodes that were killed on this host. */
 export async function findNodes(dataDir: string, processes: Processes): Promise<FoundNodes> {
   const found: FoundNodes = { here: [], onOtherHosts: [] };
   for (const record of await listRecords(dataDir)) {
     const { id, pid, processStart, host } = record;
-    if (processStart === processes.startOf(pid)) found.here.push(record);
-    else if (host === hostname()) await removeRecord(dataDir, id);
+    const isOld = processStart === undefined;
+    if (!isOld && processStart === processes.startOf(pid)) found.here.push(record);
+    else if (isOld || host === hostname()) await removeRecord(dataDir, id);
     else found.onOtherHosts.push(record);
   }
   return found;
@@ -183,11 +183,9 @@ const removeRecord = (dataDir: string, id: string): Promise<void> =>
 
 async function listRecords(dataDir: string): Promise<NodeRecord[]> {
   const names = (await unlessMissing(readdir(folderOf(dataDir)))) ?? [];
-  const ids = names
-    .filter((name) => name.endsWith(ending))
-    .map((name) => name.slice(0, -ending.length));
-  const records = await Promise.all(ids.map((id) => readRecord(dataDir, id)));
-  return records.filter((record) => record !== undefined);
+  const files = names.filter((name) => name.endsWith(ending));
+  const records = files.map((name) => readRecord(dataDir, name.slice(0, -ending.length)));
+  return (await Promise.all(records)).filter((record) => record !== undefined);
 }
 
 /** Undefined if there is none, or the file holds something else. */
@@ -216,7 +214,7 @@ function isRecord(value: unknown): value is NodeRecord {
   const fields: Partial<Record<keyof NodeRecord, unknown>> = value;
   const { id, pid, processStart, host, startedAt, address, config, reload } = fields;
   return (
-    [id, processStart, host, startedAt, address].every((text) => typeof text === "string") &&
+    [id, processStart ?? "", host, startedAt, address].every((text) => typeof text === "string") &&
     Number.isSafeInteger(pid) &&
     (config === null || typeof config === "string") &&
     (reload === undefined || (typeof reload === "object" && reload !== null))

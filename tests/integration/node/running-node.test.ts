@@ -188,6 +188,15 @@ describe("a running node in its data dir", () => {
     expect(await readdir(join(folder.path, "nodes"))).toHaveLength(1);
   });
 
+  test("forgets what version 0.2.0 recorded, wherever it ran", async () => {
+    await using folder = await tempDir();
+    await mkdir(join(folder.path, "nodes"));
+    const old = { id: "old", pid: 7, host: "a", startedAt: "", address: "", config: null };
+    await writeFile(recordPath(folder.path, "old"), JSON.stringify(old));
+    await using _ = await machine(7).announce(folder.path, 7);
+    expect(await readdir(join(folder.path, "nodes"))).toEqual([expect.not.stringContaining("old")]);
+  });
+
   test("passes over what is no record", async () => {
     await using folder = await tempDir();
     const nodes = join(folder.path, "nodes");
