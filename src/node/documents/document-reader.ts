@@ -1,6 +1,6 @@
 /** Searches and reads the documents of a data dir in this process, whether or not a node is running. */
 import { untilAborted } from "../../core/abort.ts";
-import { NodeError } from "../../core/errors.ts";
+import { asNodeError, NodeError } from "../../core/errors.ts";
 import { ModelRegistry } from "../../core/models/model-registry.ts";
 import { RetrievalService } from "../../core/retrieval/retrieval-service.ts";
 import { TrustedClock } from "../../core/trusted-clock.ts";
@@ -65,8 +65,7 @@ export class DocumentReader implements AsyncDisposable {
     const models = opened.use(await NodeModels.openInProcess(this.#options));
     const loading = { progress, signal };
     this.#models.add(await models.load(model, loading));
-    const { reranker } = config.retrieval;
-    const judge = config.models.find(({ name }) => name === reranker);
+    const judge = config.models.find(({ name }) => name === config.retrieval.reranker);
     if (judge !== undefined) this.#models.add(await models.load(judge, loading));
     this.#resources.use(opened.move());
   }
@@ -77,23 +76,16 @@ export class DocumentReader implements AsyncDisposable {
     const { name } = this.#retrieval.collection;
     try {
       const lease = await this.#documents.documents.collections.lease(name);
-      if (lease === undefined) throw noneYet(name);
+      if (lease === undefined) {
+        const why = `There is no collection '${name}' in this data dir yet; 'paddock ingest PATH' makes one.`;
+        throw new NodeError("unavailable", why);
+      }
       const { repository, prefixes } = lease;
       this.#resources.use(lease);
       this.#retrieval.attach({ repository, queryPrefix: prefixes.queryPrefix });
       this.#isAttached = true;
     } catch (error) {
-      this.#retrieval.unavailable(
-        error instanceof NodeError
-          ? error
-          : new NodeError("unavailable", "The collection cannot be opened.", { cause: error }),
-      );
+      this.#retrieval.unavailable(asNodeError(error, "The collection cannot be opened"));
     }
   }
 }
-
-const noneYet = (name: string): NodeError =>
-  new NodeError(
-    "unavailable",
-    `There is no collection '${name}' in this data dir yet; 'paddock ingest PATH' makes one.`,
-  );

@@ -1,10 +1,9 @@
 /** The node's collection: opens it, retries while its store is unavailable, and stores the handbook in the background. */
 import { pause } from "../../core/abort.ts";
 import { asNodeError, NodeError, reasonOf } from "../../core/errors.ts";
-import type { Log } from "../../core/log.ts";
 import type { EmbeddingModel } from "../../core/models/model.ts";
 import type { EmbeddingEngine } from "../../core/ports/embedding-engine.ts";
-import type { CollectionStore, PassageRepository } from "../../core/ports/passage-repository.ts";
+import type { PassageRepository } from "../../core/ports/passage-repository.ts";
 import { shareOf } from "../../core/progress.ts";
 import type { OpenCollection } from "../../core/retrieval/collection.ts";
 import type { RetrievalService } from "../../core/retrieval/retrieval-service.ts";
@@ -18,12 +17,15 @@ export interface NodeCollectionOptions extends StoreOptions {
   handbook: () => Promise<readonly HandbookPage[]>;
 }
 
-export interface CollectionParts {
+export interface CollectionParts extends NodeCollectionOptions {
+  retrieval: RetrievalService;
   embedding: EmbeddingModel;
   /** Embeds passages in the background. */
   fillingEngine: EmbeddingEngine;
   /** Called once the collection is open. */
   onOpen: (collection: OpenCollection) => Promise<void>;
+  /** Aborted when the node stops. */
+  signal: AbortSignal;
 }
 
 /** How often to retry a store that is unavailable. */
@@ -34,29 +36,22 @@ const passagesComing = (done: number): string =>
   `The handbook is being stored (${Math.floor(done * 100)} %): passages are still coming, and what is found is not all that there will be.`;
 
 export class NodeCollection implements AsyncDisposable {
-  readonly #options: NodeCollectionOptions;
-  readonly #store: CollectionStore;
+  readonly #parts: CollectionParts;
   readonly #resources = new AsyncDisposableStack();
   #filling: Promise<void> = Promise.resolve();
 
-  constructor(options: NodeCollectionOptions) {
-    this.#options = options;
-    this.#store = collectionStore(options);
+  constructor(parts: CollectionParts) {
+    this.#parts = parts;
   }
 
   /** Opens the collection for retrieval; while its server is unavailable, retrieval reports so. */
-  async attachTo(
-    retrieval: RetrievalService,
-    parts: CollectionParts,
-    signal: AbortSignal,
-  ): Promise<void> {
-    const attach = () => this.#attach(retrieval, parts, signal);
+  async open(): Promise<void> {
     try {
-      await attach();
+      await this.#attach();
     } catch (error) {
       if (!this.#mayComeBack(error)) throw error;
-      this.#serveWithout(retrieval, error);
-      void this.#keepTrying(retrieval, attach, error.message, signal);
+      this.#serveWithout(error);
+      void this.#keepTrying(error.message);
     }
   }
 
@@ -66,37 +61,25 @@ export class NodeCollection implements AsyncDisposable {
     await this.#resources.disposeAsync();
   }
 
-  async #attach(
-    retrieval: RetrievalService,
-    parts: CollectionParts,
-    signal: AbortSignal,
-  ): Promise<void> {
-    const { embedding, fillingEngine, onOpen } = parts;
-    const collection = await openConfiguredCollection(this.#store, embedding, this.#options);
+  async #attach(): Promise<void> {
+    const { retrieval, embedding, onOpen, config } = this.#parts;
+    const store = collectionStore(this.#parts);
+    const collection = await openConfiguredCollection(store, embedding, this.#parts);
     const { repository, prefixes } = collection;
     this.#resources.use(repository);
     await onOpen(collection);
     retrieval.attach({ repository, queryPrefix: prefixes.queryPrefix });
-    if (!this.#options.config.vectorstore.handbook) return;
-    const onProgress = (done: number): void => retrieval.expectPassages(passagesComing(done));
-    onProgress(0);
-    const { handbook: pages, log } = this.#options;
-    const filling = { pages, log, onProgress, signal };
-    this.#filling = this.#fill(collection, fillingEngine, filling).finally(() =>
-      retrieval.expectPassages(undefined),
-    );
+    if (!config.vectorstore.handbook) return;
+    retrieval.expectPassages(passagesComing(0));
+    this.#filling = this.#fill(collection).finally(() => retrieval.expectPassages(undefined));
   }
 
   /** Stores the handbook. If it is interrupted, the next start continues. */
-  async #fill(
-    collection: OpenCollection,
-    engine: EmbeddingEngine,
-    options: HandbookOptions,
-  ): Promise<void> {
-    const { log, signal } = options;
+  async #fill(collection: OpenCollection): Promise<void> {
+    const { log, signal } = this.#parts;
     while (!signal.aborted) {
       try {
-        await fillWithHandbook(engine, collection, options);
+        await fillWithHandbook(collection, this.#parts);
         return;
       } catch (error) {
         if (signal.aborted) return;
@@ -109,68 +92,53 @@ export class NodeCollection implements AsyncDisposable {
 
   /** A server may be unavailable for a while; a local file that cannot be opened is an error. */
   #mayComeBack(error: unknown): error is NodeError {
-    const { url } = this.#options.config.vectorstore;
+    const { url } = this.#parts.config.vectorstore;
     return url !== "embedded" && error instanceof NodeError && error.kind === "unavailable";
   }
 
-  #serveWithout(retrieval: RetrievalService, error: NodeError): void {
+  #serveWithout(error: NodeError): void {
+    const { retrieval, log } = this.#parts;
     retrieval.unavailable(error);
-    this.#options.log.warn("there is no collection now; the node serves without it", {
-      reason: error.message,
-    });
+    log.warn("there is no collection now; the node serves without it", { reason: error.message });
   }
 
   /** Retries until the collection is open; logs the reason whenever it changes. */
-  async #keepTrying(
-    retrieval: RetrievalService,
-    attach: () => Promise<void>,
-    said: string,
-    signal: AbortSignal,
-  ): Promise<void> {
-    const { log } = this.#options;
+  async #keepTrying(said: string): Promise<void> {
+    const { log, signal } = this.#parts;
     let last = said;
     while (!signal.aborted) {
       await pause(retryMs, signal);
       if (signal.aborted) return;
       try {
-        await attach();
+        await this.#attach();
         log.info("the collection can be reached now");
         return;
       } catch (error) {
         const known = asNodeError(error, "The collection cannot be opened");
-        if (known.message !== last) this.#serveWithout(retrieval, known);
+        if (known.message !== last) this.#serveWithout(known);
         last = known.message;
       }
     }
   }
 }
 
-export interface HandbookOptions {
-  pages: () => Promise<readonly HandbookPage[]>;
-  log: Log;
-  /** Called with the share that is stored, 0 to 1. */
-  onProgress: (done: number) => void;
-  signal: AbortSignal;
-}
-
 /** Stores the handbook in a collection of the node that holds nothing else; updates an older one. */
 async function fillWithHandbook(
-  engine: EmbeddingEngine,
   { repository, prefixes }: OpenCollection,
-  { pages, log, onProgress, signal }: HandbookOptions,
+  { fillingEngine: engine, handbook, retrieval, log, signal }: CollectionParts,
 ): Promise<void> {
   // Leave collections alone that others created, or that hold other documents.
   if ((await repository.describe()).embedding === undefined) return;
-  if (!(await holdsHandbookOnly(repository))) return;
+  if ((await repository.count()) > mostPages || !(await hasOnlyPages(repository))) return;
   const isEmpty = (await repository.count()) === 0;
   if (isEmpty) log.info("the handbook is being stored; chat is open meanwhile");
-  const documents = await handbookDocuments(await pages());
+  const documents = await handbookDocuments(await handbook());
   const ingested = ingest(documents, {
     engine,
     repository,
     documentPrefix: prefixes.documentPrefix,
     // The node serves meanwhile, and a progress bar would break up its log.
-    progress: shareOf(onProgress),
+    progress: shareOf((done) => retrieval.expectPassages(passagesComing(done))),
     signal,
     onProblem: (document, reason) => log.warn("a page was not read", { document, reason }),
   });
@@ -194,10 +162,5 @@ async function fillWithHandbook(
 const mostPages = 2000;
 
 /** Whether there is nothing else: an incomplete handbook is completed, an older one updated. */
-async function holdsHandbookOnly(repository: PassageRepository): Promise<boolean> {
-  if ((await repository.count()) > mostPages) return false;
-  return await hasOnlyPages(repository);
-}
-
 const hasOnlyPages = async (repository: PassageRepository): Promise<boolean> =>
   (await repository.documents()).every(({ name }) => name.startsWith(`${handbookLabel}/`));

@@ -18,38 +18,34 @@ const pollMs = 10;
 const turnMs = 500;
 
 export class QuietTimes {
-  readonly #isBusy: () => boolean;
-  readonly #quietMs: number;
-  readonly #longestPauseMs: number;
+  readonly #options: Required<QuietOptions>;
   #askedAt = Number.NEGATIVE_INFINITY;
 
-  constructor({ isBusy, quietMs = 1000, longestPauseMs = 5000 }: QuietOptions) {
-    this.#isBusy = isBusy;
-    this.#quietMs = quietMs;
-    this.#longestPauseMs = longestPauseMs;
+  constructor(options: QuietOptions) {
+    this.#options = { quietMs: 1000, longestPauseMs: 5000, ...options };
   }
 
   get isQuiet(): boolean {
-    return !this.askedWithin(this.#quietMs);
+    return !this.askedWithin(this.#options.quietMs);
   }
 
   /** Whether a request is in progress, or one was seen within `ms`; only calls of this method look. */
   askedWithin(ms: number): boolean {
     const now = performance.now();
-    if (this.#isBusy()) this.#askedAt = now;
+    if (this.#options.isBusy()) this.#askedAt = now;
     return now - this.#askedAt < ms;
   }
 
   /** Waits for a quiet time, at most for the longest pause. */
   async wait(signal: AbortSignal): Promise<void> {
-    const end = performance.now() + this.#longestPauseMs;
+    const end = performance.now() + this.#options.longestPauseMs;
     while (!this.isQuiet && performance.now() < end) await sleep(pollMs, undefined, { signal });
   }
 
   /** Waits for a moment without requests: a quiet time if it comes soon, otherwise a gap between two. */
   async waitForMoment(signal: AbortSignal): Promise<void> {
     await this.wait(signal);
-    while (this.#isBusy()) await sleep(pollMs, undefined, { signal });
+    while (this.#options.isBusy()) await sleep(pollMs, undefined, { signal });
   }
 
   /** Calls back when work has to pause or may go on, until disposed of. Initially, work may go on. */
@@ -58,7 +54,7 @@ export class QuietTimes {
     let turnEnd = Number.NEGATIVE_INFINITY;
     const look = (): void => {
       const now = performance.now();
-      const isHeldUp = pausedAt !== undefined && now - pausedAt >= this.#longestPauseMs;
+      const isHeldUp = pausedAt !== undefined && now - pausedAt >= this.#options.longestPauseMs;
       if (isHeldUp) turnEnd = now + turnMs;
       const goesOn = this.isQuiet || now < turnEnd;
       if (goesOn === (pausedAt === undefined)) return;

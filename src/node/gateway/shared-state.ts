@@ -9,6 +9,7 @@ import type { SharedReport } from "../../core/readiness.ts";
 import { RedisConnection, type RedisOptions } from "../../gateway/redis/connection.ts";
 import { KeyMirror } from "../../gateway/redis/key-mirror.ts";
 import { RedisLimiter } from "../../gateway/redis/limiter.ts";
+import type { KeyRecord } from "../../store/keys/key-record.ts";
 import { keysFile, SqliteKeys } from "../../store/keys/sqlite-keys.ts";
 import { toCollection } from "../node-settings.ts";
 
@@ -22,15 +23,6 @@ interface SharedStateOptions {
 
 /** How long Redis has to be up before the log reports that it is back. */
 const steadyMs = 1000;
-
-/** For the metrics. */
-interface SharedNumbers {
-  isUp: boolean;
-  /** How often the connection was lost. */
-  losses: number;
-  /** Requests that this node decided alone. */
-  decidedAlone: number;
-}
 
 export class SharedState implements Disposable {
   readonly keys: KeyMirror;
@@ -73,12 +65,10 @@ export class SharedState implements Disposable {
     else this.#sayAway(problem);
   }
 
-  get numbers(): SharedNumbers {
-    return {
-      isUp: this.#connection.isUp,
-      losses: this.#losses,
-      decidedAlone: this.#decidedAlone,
-    };
+  /** For the metrics: how often the connection was lost, and requests that this node decided alone. */
+  get numbers() {
+    const { isUp } = this.#connection;
+    return { isUp, losses: this.#losses, decidedAlone: this.#decidedAlone };
   }
 
   /** Why the node is not ready, or what it does without; a caller without a key gets no reason. */
@@ -141,36 +131,29 @@ export interface SharingNotice {
   remedy: string;
 }
 
-/** The shared keys. */
-interface KnownKeys {
-  /** Whether they could be read. */
-  isKnown: boolean;
-  size: number;
-  has(id: string): boolean;
-}
-
+/** `shared`: the shared keys; `isKnown`: whether they could be read. */
 export function sharingNotices(
   config: Config,
   dataDir: string,
-  shared: KnownKeys,
+  shared: Pick<KeyMirror, "isKnown" | "size" | "has">,
 ): SharingNotice[] {
-  return [
-    ...embeddedCollection(config),
-    ...ownKeys(join(dataDir, keysFile), shared),
-    ...noKeys(config, shared),
-  ];
-}
-
-/** The first key may be created while the nodes run; until then, they admit nobody. */
-function noKeys(config: Config, { isKnown, size }: KnownKeys): SharingNotice[] {
-  const hasOwn = config.auth.api_keys.length > 0;
-  if (!isKnown || size > 0 || hasOwn || !alwaysWantsKeys(config)) return [];
-  return [
-    {
+  const notices = embeddedCollection(config);
+  if (!shared.isKnown) return notices;
+  const own = ownKeys(join(dataDir, keysFile)).filter(({ id }) => !shared.has(id)).length;
+  if (own > 0) {
+    notices.push({
+      message: `${own === 1 ? "a key" : `${own} keys`} of ${keysFile} open nothing: with [shared] the keys in Redis count`,
+      remedy: "'paddock keys share' has them count for all nodes.",
+    });
+  }
+  // The first key may be created while the nodes run; until then, they admit nobody.
+  if (shared.size === 0 && config.auth.api_keys.length === 0 && alwaysWantsKeys(config)) {
+    notices.push({
       message: "no key was given out yet, and nobody comes in without one",
       remedy: "'paddock keys create NAME' gives one out.",
-    },
-  ];
+    });
+  }
+  return notices;
 }
 
 /** Nodes with a collection of their own would answer differently. */
@@ -186,15 +169,8 @@ export function embeddedCollection(config: Config): SharingNotice[] {
   ];
 }
 
-function ownKeys(path: string, shared: KnownKeys): SharingNotice[] {
-  if (!shared.isKnown || !existsSync(path)) return [];
+function ownKeys(path: string): KeyRecord[] {
+  if (!existsSync(path)) return [];
   using keys = new SqliteKeys(path);
-  const own = keys.records().filter(({ id }) => !shared.has(id)).length;
-  if (own === 0) return [];
-  return [
-    {
-      message: `${own === 1 ? "a key" : `${own} keys`} of ${keysFile} open nothing: with [shared] the keys in Redis count`,
-      remedy: "'paddock keys share' has them count for all nodes.",
-    },
-  ];
+  return keys.records();
 }

@@ -117,29 +117,24 @@ async function prepareCollection(
   const { log } = options;
   const { name, embeddingModel: model } = retrieval.collection;
   if (model === undefined) return;
-  const collection = resources.use(new NodeCollection(options));
+  const { quiet, betweenRequests, signal } = background;
   const attach = async (): Promise<void> => {
     const embedding = models.embedding(model);
-    const { threads } = nodeModels;
     const engine = engines.get(model) ?? embedding.engine;
-    const { quiet, betweenRequests } = background;
     const { withHandbookVectors } = await import("../../ingest/handbook-vectors.ts");
-    const { fingerprint } = embedding.identity;
     const slowly = yieldingEngine(engine, { quiet, texts: 4, isBackground: true });
-    const fillingEngine = withHandbookVectors(slowly, fingerprint);
-    const texts = Math.max(4, threads);
+    const fillingEngine = withHandbookVectors(slowly, embedding.identity.fingerprint);
+    const texts = Math.max(4, nodeModels.threads);
     const uploadEngine = yieldingEngine(engine, { quiet: betweenRequests, texts });
-    const { collections } = documents.documents;
-    const onOpen = (open: OpenCollection) => collections.attach(name, open);
-    const parts = { embedding, fillingEngine, onOpen };
-    await collection.attachTo(retrieval, parts, background.signal);
-    resources.use(documents.start(uploadEngine, background.signal));
+    const onOpen = (open: OpenCollection) => documents.documents.collections.attach(name, open);
+    const parts = { ...options, retrieval, embedding, fillingEngine, onOpen, signal };
+    await resources.use(new NodeCollection(parts)).open();
+    resources.use(documents.start(uploadEngine, signal));
   };
   if (engines.has(model)) return await attach();
   // The upstream model is not reachable yet: the node serves meanwhile, and reports why there is no collection.
   const reason = `The collection waits for its embedding model '${model}', which is not ready.`;
   retrieval.unavailable(new NodeError("unavailable", reason));
-  const { signal } = background;
   const attachLater = async (): Promise<void> => {
     await upstreams?.opened(model);
     if (!signal.aborted) await attach();
