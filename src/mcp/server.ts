@@ -13,8 +13,7 @@ import type { Scope } from "../core/limits/api-key.ts";
 import { quoted } from "../core/quoted.ts";
 import { errorBody, toNodeError } from "../server/middleware/errors.ts";
 import type { McpSession } from "../server/operations/mcp/operation.ts";
-import type { McpDocuments } from "./documents.ts";
-import { listResources, readResource, resourceTemplate } from "./resources.ts";
+import { listResources, type McpDocuments, readResource, resourceTemplate } from "./resources.ts";
 import {
   listCollections,
   listDocuments,

@@ -11,8 +11,7 @@ import type { McpSession } from "../server/operations/mcp/operation.ts";
 import { Attributes, Filter, StoreReferences, toFilter } from "../server/wire/attributes.ts";
 import { optional } from "../server/wire/fields.ts";
 import { toPageRequest } from "../server/wire/page-schema.ts";
-import { documentText, type McpDocuments, withinBudget } from "./documents.ts";
-import { toUri } from "./resources.ts";
+import { documentText, type McpDocuments, toUri, withinBudget } from "./resources.ts";
 
 export type Work = Pick<McpSession, "caller" | "signal" | "report"> & { documents: McpDocuments };
 

@@ -15,7 +15,7 @@ import { ModelRegistry } from "../core/models/model-registry.ts";
 import { checkReadiness } from "../core/readiness.ts";
 import { RetrievalService } from "../core/retrieval/retrieval-service.ts";
 import { TrustedClock } from "../core/trusted-clock.ts";
-import type { McpDocuments } from "../mcp/documents.ts";
+import type { McpDocuments } from "../mcp/resources.ts";
 import type { Services } from "../server/app.ts";
 import { Connections } from "../server/listen.ts";
 import { keyAccess, withoutGuessing } from "../server/middleware/authentication.ts";

@@ -1,7 +1,6 @@
 /** Runs the node: prepares the models and answers requests until it is asked to stop. */
 import { ConfigError } from "../../config/config-error.ts";
-import { serviceVariables } from "../../config/load.ts";
-import { planReload } from "../../config/reload.ts";
+import { planReload, serviceVariables } from "../../config/load.ts";
 import type { Config } from "../../config/schema.ts";
 import { hasCode, reasonOf } from "../../core/errors.ts";
 import type { Log } from "../../core/log.ts";

@@ -43,14 +43,6 @@ export interface BatchView {
   status: FileStatus;
 }
 
-interface AskedFile {
-  file: FileRecord;
-  added?: AddedFile;
-  /** Its current entry in the store, if any. */
-  before: StoreFile | undefined;
-  usual: Chunking;
-}
-
 export class StoreFileService {
   readonly #parts: SharedParts;
   readonly #files: FileService;
@@ -91,10 +83,7 @@ export class StoreFileService {
     const known = await registry.storeFiles.inStore(store.id, [...wanted.keys()]);
     const before = new Map(known.map((file) => [file.file, file]));
     const put = [...new Map(files.map((file) => [file.id, file])).values()].map((file) =>
-      this.#toStoreFile(caller, store, {
-        ...{ file, usual, before: before.get(file.id) },
-        ...given({ added: wanted.get(file.id) }),
-      }),
+      this.#toStoreFile(caller, store, file, usual, wanted.get(file.id), before.get(file.id)),
     );
     const isAgain = put.some(({ file, status }) => status === "in_progress" && before.has(file));
     // A file that is being ingested with other settings must not count as this one.
@@ -256,7 +245,10 @@ export class StoreFileService {
   #toStoreFile(
     caller: DocumentCaller,
     store: StoreRecord,
-    { file: { id: file, filename, bytes }, added, before, usual }: AskedFile,
+    { id: file, filename, bytes }: FileRecord,
+    usual: Chunking,
+    added?: AddedFile,
+    before?: StoreFile,
   ): StoreFile {
     const { attributes = before?.attributes ?? {}, chunking = usual } = added ?? {};
     const isSettled = before?.status === "completed" || before?.status === "in_progress";

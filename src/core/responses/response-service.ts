@@ -132,9 +132,7 @@ async function tidyOnce({ store, log }: TidyingOptions, signal: AbortSignal): Pr
   if (displaced > 0) {
     log.warn(
       "the oldest responses of who stores most are deleted: all are larger than responses.max_bytes",
-      {
-        count: displaced,
-      },
+      { count: displaced },
     );
   }
 }

@@ -74,10 +74,7 @@ function filledWith(
   if (embedding === undefined) {
     log.warn(
       "the collection does not say which model filled it; it is taken for the configured one, without prefixes",
-      {
-        collection: name,
-        model: spec.embedding.model,
-      },
+      { collection: name, model: spec.embedding.model },
     );
     return noPrefixes;
   }

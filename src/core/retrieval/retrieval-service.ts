@@ -53,15 +53,11 @@ export interface RetrievalRequest {
   scope: SearchScope;
 }
 
-interface RetrievalMethod {
-  mode: RetrievalMode;
-  reranked: boolean;
-}
-
 export interface RetrievalResult {
   points: FoundPassage[];
   bounds: SearchBounds;
-  method: RetrievalMethod;
+  /** As configured, or as far as the collection supports it. */
+  method: { mode: RetrievalMode; reranked: boolean };
   /** Tokens of the embedded question. */
   tokens: number;
 }
@@ -239,10 +235,6 @@ export class RetrievalService {
     const reranker =
       isReranked && name !== undefined ? this.#models.reranker(name).engine : undefined;
     const isHybrid = mode === "hybrid" && targets.some(({ repository }) => repository.matchesWords);
-    const method: RetrievalMethod = {
-      mode: isHybrid ? "hybrid" : "dense",
-      reranked: reranker !== undefined,
-    };
     const isWide = isHybrid || reranker !== undefined;
     const wide = isWide
       ? { limit: Math.max(bounds.limit, candidates), scoreThreshold: -1 }
@@ -267,7 +259,8 @@ export class RetrievalService {
     const points = judged
       .filter(({ score }) => score >= bounds.scoreThreshold)
       .slice(0, bounds.limit);
-    return { points, bounds, method, tokens };
+    const used = isHybrid ? "hybrid" : "dense";
+    return { points, bounds, method: { mode: used, reranked: reranker !== undefined }, tokens };
   }
 
   /** The question's vector for each query prefix of the collections. */

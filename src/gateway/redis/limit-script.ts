@@ -3,8 +3,13 @@
  * (requests in progress), by the server's clock. A place that is not renewed expires, so that a
  * node that dies does not hold it for ever.
  */
-import type { LimitedCaller, RateLimitStatus, Standing } from "../../core/limits/rate-limiter.ts";
-import { rateLimitOf, waitMsFor } from "../../core/limits/token-bucket.ts";
+import {
+  type LimitedCaller,
+  type RateLimitStatus,
+  rateLimitOf,
+  type Standing,
+  waitMsFor,
+} from "../../core/limits/rate-limiter.ts";
 import { type RedisConnection, RedisScript } from "./connection.ts";
 
 /** How long a place lasts without being renewed. */

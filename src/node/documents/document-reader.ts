@@ -4,7 +4,7 @@ import { asNodeError, NodeError } from "../../core/errors.ts";
 import { ModelRegistry } from "../../core/models/model-registry.ts";
 import { RetrievalService } from "../../core/retrieval/retrieval-service.ts";
 import { TrustedClock } from "../../core/trusted-clock.ts";
-import type { McpDocuments } from "../../mcp/documents.ts";
+import type { McpDocuments } from "../../mcp/resources.ts";
 import { NodeModels } from "../models/node-models.ts";
 import { type ModelOptions, toCollection } from "../node-settings.ts";
 import { NodeDocuments } from "./node-documents.ts";

@@ -3,10 +3,10 @@ import {
   type CallerLimits,
   type LimitedCaller,
   noLimits,
+  type RateLimit,
   type RateLimiter,
   type RateLimitStatus,
 } from "../../core/limits/rate-limiter.ts";
-import type { RateLimit } from "../../core/limits/token-bucket.ts";
 import type { Decision, Limiter } from "../../core/ports/limiter.ts";
 import type { FinishedWork } from "../../core/ports/telemetry.ts";
 import type { Connections } from "../listen.ts";

@@ -1,6 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { loadConfig } from "../../../src/config/load.ts";
-import { planReload } from "../../../src/config/reload.ts";
+import { loadConfig, planReload } from "../../../src/config/load.ts";
 import type { Config } from "../../../src/config/schema.ts";
 
 const chat = `[[models]]\nname = "a"\ntype = "chat"\nsource = "a.gguf"\n`;

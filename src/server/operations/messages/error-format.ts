@@ -1,7 +1,7 @@
 /** Errors and headers in the format of Anthropic's API. */
 import type { Static } from "@sinclair/typebox";
 import type { ErrorKind, NodeError } from "../../../core/errors.ts";
-import type { RateLimit } from "../../../core/limits/token-bucket.ts";
+import type { RateLimit } from "../../../core/limits/rate-limiter.ts";
 import { type ErrorFormat, errorBody } from "../../middleware/errors.ts";
 import type { HeaderFormat } from "../../operation.ts";
 import { type EventFormat, namedEvent, namedEvents } from "../../sse.ts";

@@ -1,6 +1,6 @@
 /** The tool `file_search`: converts it to a grounding request, and results to citations. */
 import { TypeCompiler } from "@sinclair/typebox/compiler";
-import type { Grounding, RagRequest } from "../../../core/chat/rag.ts";
+import type { Grounding, RagRequest } from "../../../core/chat/grounding.ts";
 import type { FoundInFile } from "../../../core/documents/store-search.ts";
 import { NodeError } from "../../../core/errors.ts";
 import { invalid } from "../../middleware/read-request.ts";
