@@ -16,8 +16,7 @@ import { type AnswerShape, Generation } from "./generation/generation.ts";
 import { AnswerSampler, type TokenBias, toTokenBias } from "./generation/sampling.ts";
 import { startGrammar } from "./grammar/grammars.ts";
 import type { StepThreads, StepWatch } from "./machine/steps.ts";
-import { NativeChatContext } from "./native/contexts.ts";
-import type { NativeSampler } from "./native/sampler.ts";
+import { NativeChatContext, type NativeSampler } from "./native/contexts.ts";
 import {
   beginning,
   type CallStyle,

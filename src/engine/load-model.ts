@@ -20,8 +20,7 @@ import { type Machine, readMachineMemory, withinLimit } from "./machine/machine.
 import { defaultContext } from "./machine/model-memory.ts";
 import { type StepReport, StepThreads } from "./machine/steps.ts";
 import { NativeChatContext, NativeEmbeddingContext } from "./native/contexts.ts";
-import { chatWrapperFor } from "./prompt/chat-wrappers.ts";
-import { PromptTemplate } from "./prompt/prompt-template.ts";
+import { chatWrapperFor, PromptTemplate } from "./prompt/prompt-template.ts";
 import { LlamaReranker } from "./reranker.ts";
 
 export interface LocalHost extends ModelHost {

@@ -2,8 +2,7 @@ import { afterAll, beforeAll, describe, expect, setSystemTime, test } from "bun:
 import { type LlamaModel, resolveChatWrapper } from "node-llama-cpp";
 import { type PromptTemplateName, promptTemplateNames } from "../../src/core/models/model.ts";
 import type { ChatMessage } from "../../src/core/ports/chat-engine.ts";
-import { chatWrapperFor } from "../../src/engine/prompt/chat-wrappers.ts";
-import { PromptTemplate } from "../../src/engine/prompt/prompt-template.ts";
+import { chatWrapperFor, PromptTemplate } from "../../src/engine/prompt/prompt-template.ts";
 import { testBackend } from "../support/tiny-engines.ts";
 import { tinyModels } from "../support/tiny-models.ts";
 

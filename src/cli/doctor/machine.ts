@@ -7,8 +7,11 @@ import {
   type RejectedBackend,
 } from "../../core/models/engine-backends.ts";
 import type { Device } from "../../engine/accelerator/devices.ts";
-import type { MachineAccelerators } from "../../engine/accelerator/machine-accelerators.ts";
-import { forgetFailures, trialFile } from "../../engine/accelerator/trials.ts";
+import {
+  forgetFailures,
+  type MachineAccelerators,
+  trialFile,
+} from "../../engine/accelerator/machine-accelerators.ts";
 import { threadBudget } from "../../engine/machine/machine.ts";
 import { acceleratorsOf, engineSettings } from "../../node/models/model-hosts.ts";
 import { toMemoryLimit, toModelSpec } from "../../node/node-settings.ts";

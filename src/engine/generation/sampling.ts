@@ -8,7 +8,7 @@ import type {
   TokenLogprobs,
 } from "../../core/ports/chat-engine.ts";
 import type { SamplerConfig } from "../native/bindings.ts";
-import { type NativeSampler, rawGrammarState, type SampledLogits } from "../native/sampler.ts";
+import { type NativeSampler, rawGrammarState, type SampledLogits } from "../native/contexts.ts";
 import type { TokenBytes } from "../tokenizer/vocabulary.ts";
 
 /** Number of seeds: one fewer than 32 bits hold, since llama.cpp takes the last for "random". */

@@ -1,5 +1,12 @@
-/** llama.cpp's contexts of chat and embedding models, below node-llama-cpp's own batching. */
-import type { LlamaContext, LlamaEmbeddingContext, LlamaModel, Token } from "node-llama-cpp";
+/** llama.cpp's contexts and samplers, below node-llama-cpp's own batching. */
+import type {
+  LlamaContext,
+  LlamaEmbeddingContext,
+  LlamaGrammarEvaluationState,
+  LlamaModel,
+  Token,
+} from "node-llama-cpp";
+import { NodeError } from "../../core/errors.ts";
 import type { StepThreads } from "../machine/steps.ts";
 import {
   type Checkpoint,
@@ -11,10 +18,11 @@ import {
   isThreadsSplitter,
   type RawBindings,
   type RawContext,
+  type RawSampler,
+  type SamplerConfig,
   type ThreadConsumer,
   type ThreadsSplitter,
 } from "./bindings.ts";
-import { NativeSampler } from "./sampler.ts";
 
 export interface BatchPart {
   sequence: number;
@@ -184,4 +192,79 @@ async function oneAtATime(needed: boolean, work: () => Promise<void>): Promise<v
   } finally {
     resolve();
   }
+}
+
+/** A token with its logit after the sampler's filters, and what turns logits into probabilities. */
+export interface SampledLogits {
+  token: Token;
+  logit: number;
+  /** The likeliest tokens and their logits, likeliest first; one at the least. */
+  top: readonly (readonly [Token, number])[];
+  /** Sum of exp(logit - greatest logit) over all candidates. */
+  weight: number;
+}
+
+/** One a sequence, configured again for each answer. It counts what it sampled, and advances its grammar. */
+export class NativeSampler {
+  readonly #context: RawContext;
+  readonly #raw: RawSampler;
+
+  constructor(context: RawContext, raw: RawSampler) {
+    this.#context = context;
+    this.#raw = raw;
+  }
+
+  configure(config: SamplerConfig): void {
+    this.#raw.applyConfig(config);
+  }
+
+  async sample(output: number): Promise<Token> {
+    return sampledToken(await this.#context.sampleToken(output, this.#raw));
+  }
+
+  /** The logits of a token, whether it would be sampled or not, and of the likeliest ones. */
+  async logitsOf(token: Token, output: number, top: number): Promise<SampledLogits> {
+    return { ...(await this.sampleWithLogits(output, top, token)), token };
+  }
+
+  /** Samples, and returns the logits of the sampled or the wanted token, and of the likeliest ones. */
+  async sampleWithLogits(output: number, top: number, wanted?: Token): Promise<SampledLogits> {
+    const [token, , , logits = [], weight] = await this.#context.sampleToken(
+      output,
+      this.#raw,
+      false,
+      false,
+      // At least the greatest logit is needed: probabilities are computed relative to it.
+      [wanted === undefined ? [] : [wanted], false, false, wanted === undefined, Math.max(1, top)],
+      true,
+    );
+    const pairs: [Token, number][] = [];
+    for (let at = 0; at + 1 < logits.length; at += 2) {
+      const [id, logit] = [logits[at], logits[at + 1]];
+      if (id !== undefined && logit !== undefined) pairs.push([toToken(id), logit]);
+    }
+    // The sampled or wanted one comes last, whether or not it is among the likeliest.
+    const own = pairs.pop();
+    return { token: sampledToken(token), logit: own?.[1] ?? Number.NaN, top: pairs, weight };
+  }
+
+  dispose(): void {
+    this.#raw.dispose();
+  }
+}
+
+export const rawGrammarState = (state: LlamaGrammarEvaluationState): object =>
+  internal(state, "_state", isObject);
+
+function sampledToken(token: number): Token {
+  if (token >= 0) return toToken(token);
+  throw new NodeError("internal", "llama.cpp left no token to choose from.");
+}
+
+/** The library brands numbers that are tokens. */
+const isToken = (value: number): value is Token => value >= 0;
+
+export function toToken(value: number): Token {
+  if (isToken(value)) return value;
+  throw new NodeError("internal", `${value} is no token.`);
 }

@@ -4,7 +4,7 @@ import { onAbort } from "../../core/abort.ts";
 import type { GenerationEvent } from "../../core/ports/chat-engine.ts";
 import type { Generation } from "../generation/generation.ts";
 import type { AnswerSampler } from "../generation/sampling.ts";
-import type { NativeSampler, SampledLogits } from "../native/sampler.ts";
+import type { NativeSampler, SampledLogits } from "../native/contexts.ts";
 import type { CachedSequence } from "./kv-cache.ts";
 import type { Scheduler } from "./scheduler.ts";
 import type { Slot, SlotRequest } from "./slots.ts";

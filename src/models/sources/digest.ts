@@ -61,6 +61,12 @@ export async function checkDigest(
   );
 }
 
+export const wrongDigest = (source: string, found: string, expected: string): NodeError =>
+  new NodeError(
+    "unavailable",
+    `The file of '${source}' is not the one it should be, and was removed: its sha256 is ${found}, expected ${expected}. Fetch it again, or check the digest.`,
+  );
+
 export function checkOneFile(files: readonly string[], source: string): void {
   if (files.length === 1) return;
   throw new NodeError(

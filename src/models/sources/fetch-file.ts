@@ -6,7 +6,7 @@ import { NodeError, reasonOf } from "../../core/errors.ts";
 import { given } from "../../core/given.ts";
 import type { Progress, ProgressStep } from "../../core/progress.ts";
 import { makePrivateFolder, sizeOf } from "../files.ts";
-import { hashOf } from "./digest.ts";
+import { hashOf, wrongDigest } from "./digest.ts";
 import {
   type IdleOptions,
   RetryableError,
@@ -182,12 +182,7 @@ async function complete(
 ): Promise<FetchedFile> {
   const sha256 = hash.digest("hex");
   if (digest !== undefined && sha256 !== digest) {
-    await partial.dropFor(
-      new NodeError(
-        "unavailable",
-        `The file of '${source}' is not the one it should be, and was removed: its sha256 is ${sha256}, expected ${digest}. Fetch it again, or check the digest.`,
-      ),
-    );
+    await partial.dropFor(wrongDigest(source, sha256, digest));
   }
   await partial.finish();
   return { bytes, sha256 };

@@ -15,8 +15,7 @@ import {
 import type { LoadOptions, ModelHost, ModelSpec } from "../../core/ports/model-host.ts";
 import type { Telemetry } from "../../core/ports/telemetry.ts";
 import { thisMachine } from "../../engine/accelerator/devices.ts";
-import { MachineAccelerators } from "../../engine/accelerator/machine-accelerators.ts";
-import { trialFile } from "../../engine/accelerator/trials.ts";
+import { MachineAccelerators, trialFile } from "../../engine/accelerator/machine-accelerators.ts";
 import type { LocalHost } from "../../engine/load-model.ts";
 import { chooseSettings } from "../../engine/machine/auto-settings.ts";
 import { readMachineMemory, threadBudget, withinLimit } from "../../engine/machine/machine.ts";

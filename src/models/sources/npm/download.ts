@@ -3,7 +3,7 @@ import { rename, rm } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { NodeError } from "../../../core/errors.ts";
 import { makePrivateFolder, sizeOf } from "../../files.ts";
-import { checkDigest, hashOf } from "../digest.ts";
+import { checkDigest, hashOf, wrongDigest } from "../digest.ts";
 import type { DownloadOptions } from "../download.ts";
 import { findFetched, noteOrigin } from "../origin.ts";
 import { headLength, headProblem, lockDownload } from "../partial-file.ts";
@@ -38,7 +38,10 @@ export async function downloadFromRegistry(
       const head = await Bun.file(aside).slice(0, headLength).bytes();
       const problem = headProblem(head, new URL(registry.endpoint).host);
       if (problem !== undefined) throw problem;
-      if (sha256 !== undefined) await checkAside(aside, sha256, source);
+      if (sha256 !== undefined) {
+        const found = (await hashOf(aside)).digest("hex");
+        if (found !== sha256) throw wrongDigest(source, found, sha256);
+      }
       await rename(aside, path);
     } catch (error) {
       // The download of an archive cannot be resumed.
@@ -56,15 +59,6 @@ export async function downloadFromRegistry(
 function nameOf(source: string, file: string): string {
   const mark = new Bun.CryptoHasher("sha256").update(source).digest("hex").slice(0, 8);
   return `npm_${mark}_${basename(file)}`.replaceAll(/[^\w.-]+/g, "_");
-}
-
-async function checkAside(path: string, sha256: string, source: string): Promise<void> {
-  const found = (await hashOf(path)).digest("hex");
-  if (found === sha256) return;
-  throw new NodeError(
-    "unavailable",
-    `The file of '${source}' is not the one it should be, and was removed: its sha256 is ${found}, expected ${sha256}. Check the digest.`,
-  );
 }
 
 export interface NpmReference {

@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { importBert } from "../../../../src/models/gguf/import-bert.ts";
-import { SafetensorsFile } from "../../../../src/models/gguf/safetensors.ts";
+import { SafetensorsFile } from "../../../../src/models/gguf/weights.ts";
 import type { Gguf } from "../../../../src/models/gguf/write.ts";
 import { tempDir } from "../../../support/temp-dir.ts";
 

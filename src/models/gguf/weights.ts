@@ -1,5 +1,72 @@
-/** Reads the weights of an ONNX file, one tensor at a time, under their PyTorch names. */
+/** Reads the weights of safetensors and ONNX files, one tensor at a time. */
+import { Type as T } from "@sinclair/typebox";
+import { Value } from "@sinclair/typebox/value";
 import type { Weights } from "./import-bert.ts";
+
+const StoredTensor = T.Object({
+  dtype: T.String(),
+  shape: T.Array(T.Integer()),
+  data_offsets: T.Tuple([T.Integer(), T.Integer()]),
+});
+const Header = T.Record(T.String(), T.Union([StoredTensor, T.Record(T.String(), T.String())]));
+
+interface SafetensorsEntry {
+  dtype: string;
+  shape: readonly number[];
+  start: number;
+  end: number;
+}
+
+export class SafetensorsFile implements Weights {
+  readonly #path: string;
+  readonly #entries: ReadonlyMap<string, SafetensorsEntry>;
+
+  private constructor(path: string, entries: ReadonlyMap<string, SafetensorsEntry>) {
+    this.#path = path;
+    this.#entries = entries;
+  }
+
+  static async open(path: string): Promise<SafetensorsFile> {
+    const length = Number(new DataView(await readBytes(path, 0, 8)).getBigUint64(0, true));
+    const base = 8 + length;
+    const text = new TextDecoder().decode(await readBytes(path, 8, base));
+    const entries = new Map<string, SafetensorsEntry>();
+    for (const [name, entry] of Object.entries(Value.Decode(Header, JSON.parse(text)))) {
+      if (!Value.Check(StoredTensor, entry)) continue; // __metadata__
+      const [start, end] = entry.data_offsets;
+      const { dtype, shape } = entry;
+      entries.set(name, { dtype, shape, start: base + start, end: base + end });
+    }
+    return new SafetensorsFile(path, entries);
+  }
+
+  entry(name: string): SafetensorsEntry {
+    return tensorOf(this.#entries, name);
+  }
+
+  async values(name: string): Promise<Float32Array> {
+    const { dtype, start, end } = this.entry(name);
+    const buffer = await readBytes(this.#path, start, end);
+    if (dtype === "F32") return new Float32Array(buffer);
+    if (dtype === "F16") return Float32Array.from(new Float16Array(buffer));
+    throw new Error(`Tensor '${name}' is stored as ${dtype}; F32 and F16 are read`);
+  }
+}
+
+async function readBytes(path: string, start: number, end: number): Promise<ArrayBuffer> {
+  const file = Bun.file(path);
+  // Checked before reading: the offsets come from an untrusted file.
+  const isThere = start <= end && end <= file.size;
+  const bytes = isThere ? await file.slice(start, end).arrayBuffer() : undefined;
+  if (bytes?.byteLength === end - start) return bytes;
+  throw new Error("The weights' file is shorter than its header says");
+}
+
+function tensorOf<Tensor>(tensors: ReadonlyMap<string, Tensor>, name: string): Tensor {
+  const tensor = tensors.get(name);
+  if (tensor === undefined) throw new Error(`The weights have no tensor '${name}'`);
+  return tensor;
+}
 
 const model = { graph: 7 } as const;
 const graph = { node: 1, initializer: 5 } as const;
@@ -11,18 +78,19 @@ const mostTensors = 10_000;
 const mostNodes = 200_000;
 const mostDims = 8;
 
-interface Entry {
+interface OnnxTensor {
   shape: readonly number[];
   data: ProtobufField;
   /** Whether it is stored column-major. */
   isTransposed: boolean;
 }
 
+/** An ONNX file, with the weights under their PyTorch names. */
 export class OnnxFile implements Weights {
   readonly #file: ProtobufFile;
-  readonly #entries: ReadonlyMap<string, Entry>;
+  readonly #entries: ReadonlyMap<string, OnnxTensor>;
 
-  private constructor(file: ProtobufFile, entries: ReadonlyMap<string, Entry>) {
+  private constructor(file: ProtobufFile, entries: ReadonlyMap<string, OnnxTensor>) {
     this.#file = file;
     this.#entries = entries;
   }
@@ -33,22 +101,16 @@ export class OnnxFile implements Weights {
   }
 
   entry(name: string): { shape: readonly number[] } {
-    const { shape, isTransposed } = this.#find(name);
+    const { shape, isTransposed } = tensorOf(this.#entries, name);
     return { shape: isTransposed ? shape.toReversed() : shape };
   }
 
   async values(name: string): Promise<Float32Array> {
-    const { shape, data, isTransposed } = this.#find(name);
+    const { shape, data, isTransposed } = tensorOf(this.#entries, name);
     const { buffer } = await this.#file.bytes(data.start, data.end);
     const values = new Float32Array(buffer);
     const [rows = 0, columns = 0] = shape;
     return isTransposed ? transposed(values, rows, columns) : values;
-  }
-
-  #find(name: string): Entry {
-    const entry = this.#entries.get(name);
-    if (entry === undefined) throw new Error(`The weights have no tensor '${name}'`);
-    return entry;
   }
 }
 
@@ -62,8 +124,8 @@ function transposed(values: Float32Array, rows: number, columns: number): Float3
 }
 
 /** Matrices of layers are stored transposed and without a name; the MatMul node identifies them. */
-async function readEntries(file: ProtobufFile): Promise<Map<string, Entry>> {
-  const found = new Map<string, Entry>();
+async function readEntries(file: ProtobufFile): Promise<Map<string, OnnxTensor>> {
+  const found = new Map<string, OnnxTensor>();
   const layers = new Map<string, string>();
   let nodes = 0;
   for await (const part of file.fields(0, file.size)) {
@@ -81,7 +143,7 @@ async function readEntries(file: ProtobufFile): Promise<Map<string, Entry>> {
       }
     }
   }
-  const named = [...found].map(([name, entry]): [string, Entry] => {
+  const named = [...found].map(([name, entry]): [string, OnnxTensor] => {
     const layer = layers.get(name);
     return layer === undefined ? [name, entry] : [layer, { ...entry, isTransposed: true }];
   });
@@ -112,7 +174,7 @@ async function readLayer(
 async function readTensor(
   file: ProtobufFile,
   { start, end }: ProtobufField,
-): Promise<[name: string, entry: Entry]> {
+): Promise<[name: string, entry: OnnxTensor]> {
   const shape: number[] = [];
   let [name, type] = ["", 0];
   let data: ProtobufField | undefined;
