@@ -1,6 +1,7 @@
 /** The page: its header, tabs, views and dialogs. */
 import { announcement } from "./browser.ts";
 import { ChatView } from "./chat/chat-view.tsx";
+import { Button } from "./components/controls.tsx";
 import { KeyDialog } from "./components/dialog.tsx";
 import { DocumentsView } from "./documents/documents-view.tsx";
 import { ReaderDialog } from "./documents/reader-dialog.tsx";
@@ -28,10 +29,10 @@ export function Page() {
           <a class="plain" href="/docs">
             API<span class="visually-hidden"> documentation</span>
           </a>
-          <button type="button" class="quiet" onClick={toggleTheme}>
+          <Button class="quiet" onClick={toggleTheme}>
             {theme.value === "dark" ? "Light" : "Dark"}
             <span class="visually-hidden"> colours</span>
-          </button>
+          </Button>
         </div>
       </header>
       <main>

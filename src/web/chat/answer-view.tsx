@@ -1,7 +1,7 @@
 /** Shows an answer: its text, its measures and its sources. */
 import { useMemo } from "preact/hooks";
 import type { Point, Retrieval } from "../../client/wire.ts";
-import { CopyButton, FailureNote } from "../components/controls.tsx";
+import { Button, CopyButton, FailureNote } from "../components/controls.tsx";
 import { PassageItem } from "../components/passage-item.tsx";
 import { collectionsOf } from "../documents/collections.ts";
 import { read, readingOf } from "../documents/reading.ts";
@@ -60,9 +60,12 @@ export function AnswerView({ turn, conversationId, isLast }: AnswerViewProps) {
             <div class="row">
               {content !== "" && <CopyButton text={content} label="Copy answer" />}
               {isLast && failure === undefined && (
-                <button type="button" class="quiet" aria-label="Retry this answer" onClick={again}>
-                  Retry
-                </button>
+                <Button
+                  label="Retry"
+                  class="quiet"
+                  aria-label="Retry this answer"
+                  onClick={again}
+                />
               )}
             </div>
           </footer>

@@ -1,5 +1,5 @@
 /** The chat tab: the list of conversations, the current one, and its settings. */
-import { FailureNote, Menu, toggles } from "../components/controls.tsx";
+import { Button, FailureNote, Menu, toggles } from "../components/controls.tsx";
 import { nodeFailure, readiness, refreshNode } from "../node/state.ts";
 import { Composer } from "./composer.tsx";
 import { type Conversation, exportFormats, fileNameOf, untitled } from "./conversation.ts";
@@ -54,22 +54,23 @@ function Toolbar() {
   const conversation = current.value;
   return (
     <div class="toolbar">
-      <button
-        type="button"
+      <Button
+        label="Conversations"
         class="quiet list-button"
         aria-controls="conversations"
         {...toggles(listOpen)}
-      >
-        Conversations
-      </button>
+      />
       <h2 id="conversation-title">{conversation?.title ?? untitled}</h2>
       <div class="row">
         {conversation !== undefined && conversation.turns.length > 0 && (
           <ExportMenu conversation={conversation} />
         )}
-        <button type="button" class="quiet" aria-controls="settings" {...toggles(settingsOpen)}>
-          Settings
-        </button>
+        <Button
+          label="Settings"
+          class="quiet"
+          aria-controls="settings"
+          {...toggles(settingsOpen)}
+        />
       </div>
     </div>
   );
@@ -86,9 +87,8 @@ function ExportMenu({ conversation }: { conversation: Conversation }) {
       {(close) => (
         <div>
           {Object.entries(exportFormats).map(([name, { extension, type, toText }]) => (
-            <button
+            <Button
               key={name}
-              type="button"
               class="quiet"
               onClick={() => {
                 download(fileNameOf(conversation, extension), type, toText(conversation));
@@ -96,7 +96,7 @@ function ExportMenu({ conversation }: { conversation: Conversation }) {
               }}
             >
               As {name}
-            </button>
+            </Button>
           ))}
         </div>
       )}

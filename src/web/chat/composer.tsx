@@ -1,6 +1,6 @@
 /** The question field: Enter sends, Shift+Enter inserts a new line, Escape stops the answer. */
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
-import { boundTo } from "../components/controls.tsx";
+import { Button, boundTo } from "../components/controls.tsx";
 import { CollectionChoice } from "../documents/collection-choice.tsx";
 import { chatModels } from "../node/state.ts";
 import { type Grounded, groundings } from "./conversation.ts";
@@ -95,9 +95,7 @@ export function Composer() {
         )}
         <span class="note model">{model}</span>
         {writing ? (
-          <button type="button" class="primary" onClick={stopAnswer}>
-            Stop
-          </button>
+          <Button label="Stop" class="primary" onClick={stopAnswer} />
         ) : (
           <button type="submit" class="primary" disabled={!ready || draft.value.trim() === ""}>
             Send

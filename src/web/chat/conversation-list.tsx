@@ -1,5 +1,6 @@
 /** The list of conversations: start, select, rename and delete them. */
 import { useState } from "preact/hooks";
+import { Button } from "../components/controls.tsx";
 import { Dialog } from "../components/dialog.tsx";
 import type { Conversation } from "./conversation.ts";
 import {
@@ -25,16 +26,14 @@ export function ConversationList({ open }: { open: boolean }) {
       class={`conversations${open ? " open" : ""}`}
       aria-label="Conversations"
     >
-      <button
-        type="button"
+      <Button
+        label="New conversation"
         class="new"
         onClick={() => {
           startConversation();
           leave();
         }}
-      >
-        New conversation
-      </button>
+      />
       <ul>
         {conversations.value.map((conversation) => (
           <Item
@@ -58,35 +57,25 @@ function Item({ conversation, onChoose }: { conversation: Conversation; onChoose
   if (mode === "renaming") return <Renaming {...conversation} onEnd={() => setMode("shown")} />;
   return (
     <li class={isCurrent ? "current" : ""}>
-      <button type="button" class="title" aria-current={isCurrent} onClick={onChoose}>
-        {title}
-      </button>
+      <Button label={title} class="title" aria-current={isCurrent} onClick={onChoose} />
       <span class="actions">
-        <button type="button" class="quiet" onClick={() => setMode("renaming")}>
-          Rename<span class="visually-hidden"> {title}</span>
-        </button>
-        <button type="button" class="quiet" onClick={() => setMode("deleting")}>
-          Delete<span class="visually-hidden"> {title}</span>
-        </button>
+        <Button label="Rename" class="quiet" onClick={() => setMode("renaming")} about={title} />
+        <Button label="Delete" class="quiet" onClick={() => setMode("deleting")} about={title} />
       </span>
       {mode === "deleting" && (
         <Dialog title="Delete this conversation?" onClose={() => setMode("shown")}>
           <p>“{title}” is stored in this browser only, and cannot be brought back.</p>
           <div class="row end">
-            <button type="button" onClick={() => setMode("shown")}>
-              Keep it
-            </button>
-            <button
-              type="button"
+            <Button label="Keep it" onClick={() => setMode("shown")} />
+            <Button
+              label="Delete it"
               class="primary"
               onClick={() => {
                 stop(id);
                 remove(id);
                 focusComposer();
               }}
-            >
-              Delete it
-            </button>
+            />
           </div>
         </Dialog>
       )}

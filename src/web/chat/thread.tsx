@@ -1,6 +1,6 @@
 /** The turns of a conversation, or example questions for an empty one. */
 import { useLayoutEffect, useRef } from "preact/hooks";
-import { scrolls } from "../components/controls.tsx";
+import { Button, scrolls } from "../components/controls.tsx";
 import { chatModels } from "../node/state.ts";
 import { AnswerView } from "./answer-view.tsx";
 import type { Settings } from "./conversation.ts";
@@ -97,14 +97,10 @@ function StarterQuestions() {
       <ul>
         {examples.map((example) => (
           <li key={example.question}>
-            <button
-              type="button"
-              disabled={chatModels.value.length === 0}
-              onClick={() => begin(example)}
-            >
+            <Button disabled={chatModels.value.length === 0} onClick={() => begin(example)}>
               <span>{example.question}</span>
               <span class="note">{example.about}</span>
-            </button>
+            </Button>
           </li>
         ))}
       </ul>

@@ -1,8 +1,24 @@
 /** Small shared controls: a failure with a retry, a menu, a copy button, bound inputs. */
 import type { Signal } from "@preact/signals";
-import type { ComponentChildren } from "preact";
+import type { ComponentChildren, ComponentProps } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { announce } from "../browser.ts";
+
+type ButtonProps = ComponentProps<"button"> & {
+  label?: ComponentChildren;
+  /** For screen readers, after the label. */
+  about?: string;
+};
+
+export function Button({ label, about, children, ...rest }: ButtonProps) {
+  return (
+    <button type="button" {...rest}>
+      {label}
+      {children}
+      {about !== undefined && <span class="visually-hidden"> {about}</span>}
+    </button>
+  );
+}
 
 interface FailureNoteProps {
   message: string;
@@ -13,11 +29,7 @@ export function FailureNote({ message, onRetry }: FailureNoteProps) {
   return (
     <div class="failure" role="alert">
       <p>{message}</p>
-      {onRetry !== undefined && (
-        <button type="button" onClick={onRetry}>
-          Retry
-        </button>
-      )}
+      {onRetry !== undefined && <Button label="Retry" onClick={onRetry} />}
     </div>
   );
 }
@@ -83,11 +95,7 @@ export function CopyButton({ text, label }: { text: string; label: string }) {
     setSaid(outcome);
     announce(outcome);
   };
-  return (
-    <button type="button" class="quiet" aria-label={label} onClick={copy}>
-      {said ?? "Copy"}
-    </button>
-  );
+  return <Button label={said ?? "Copy"} class="quiet" aria-label={label} onClick={copy} />;
 }
 
 /** For scrollable elements: they must be focusable, or the keyboard cannot scroll them. */

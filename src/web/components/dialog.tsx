@@ -2,6 +2,7 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useId, useRef, useState } from "preact/hooks";
 import { giveKey, giveNoKey, keyQuestion } from "../client.ts";
+import { Button } from "./controls.tsx";
 
 interface DialogProps {
   title: string;
@@ -63,9 +64,7 @@ function Question({ reason }: { reason: string }) {
           It is stored in this tab until you close it, and sent to this node only.
         </p>
         <div class="row end">
-          <button type="button" onClick={giveNoKey}>
-            Cancel
-          </button>
+          <Button label="Cancel" onClick={giveNoKey} />
           <button type="submit" class="primary">
             Use this key
           </button>

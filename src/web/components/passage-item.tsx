@@ -1,6 +1,7 @@
 /** A passage with its source and its score. */
 import type { Point } from "../../client/wire.ts";
 import { read, readingOf } from "../documents/reading.ts";
+import { Button } from "./controls.tsx";
 
 /** Without the heading at the start of a passage, which is shown above it. */
 function withoutHeading({ source, metadata }: Point): string {
@@ -45,11 +46,11 @@ export function PassageItem({ point, marker, folded = false }: PassageItemProps)
         <p class="as-written">{withoutHeading(point)}</p>
       )}
       {place !== undefined && (
-        <button type="button" class="quiet open" onClick={() => read(place)}>
+        <Button class="quiet open" onClick={() => read(place)}>
           Open
           <span class={folded ? "visually-hidden" : undefined}> in the document</span>
           <span class="visually-hidden">, passage {marker}</span>
-        </button>
+        </Button>
       )}
     </li>
   );

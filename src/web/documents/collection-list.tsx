@@ -2,7 +2,7 @@
 import { useId, useState } from "preact/hooks";
 import type { VectorStore } from "../../client/wire.ts";
 import { withKey } from "../client.ts";
-import { FailureNote } from "../components/controls.tsx";
+import { Button, FailureNote } from "../components/controls.tsx";
 import { Dialog } from "../components/dialog.tsx";
 import { failureOf } from "../failure.ts";
 import {
@@ -30,25 +30,20 @@ export function CollectionList() {
       <ul>
         {collections.value.map((store) => (
           <li key={store.id}>
-            <button
-              type="button"
+            <Button
               aria-current={store.id === shown.value?.id}
               onClick={() => showCollection(store.id)}
             >
               <bdi>{nameOf(store)}</bdi>
               <span class="note">{summaryOf(store)}</span>
-            </button>
+            </Button>
           </li>
         ))}
       </ul>
       {hasMoreCollections.value && (
-        <button type="button" class="quiet" onClick={() => void loadMoreCollections()}>
-          More collections
-        </button>
+        <Button label="More collections" class="quiet" onClick={() => void loadMoreCollections()} />
       )}
-      <button type="button" onClick={() => setNaming(true)}>
-        New collection
-      </button>
+      <Button label="New collection" onClick={() => setNaming(true)} />
       {isNaming && (
         <NameDialog
           title="A new collection"
@@ -114,9 +109,7 @@ export function NameDialog({ title, action, name = "", onName, onClose }: NameDi
         />
         {failure !== undefined && <FailureNote message={failure} />}
         <div class="row end">
-          <button type="button" onClick={onClose}>
-            Cancel
-          </button>
+          <Button label="Cancel" onClick={onClose} />
           <button type="submit" class="primary" disabled={isBusy}>
             {action}
           </button>

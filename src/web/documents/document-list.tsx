@@ -3,7 +3,7 @@
 import { useState } from "preact/hooks";
 import type { VectorStore, VectorStoreFile } from "../../client/wire.ts";
 import { byteSize } from "../../core/byte-size.ts";
-import { FailureNote } from "../components/controls.tsx";
+import { Button, FailureNote } from "../components/controls.tsx";
 import { nameOf } from "./collections.ts";
 import { counted } from "./file-check.ts";
 import {
@@ -88,13 +88,14 @@ function Document({ file, onRemove }: { file: VectorStoreFile; onRemove: () => v
       {reason !== undefined && <p class={status === "failed" ? "reason" : "note"}>{reason}</p>}
       <span class="actions">
         {status === "completed" && passages > 0 && (
-          <button type="button" class="quiet" onClick={() => read({ store, file: id, name })}>
-            Read<span class="visually-hidden"> {name}</span>
-          </button>
+          <Button
+            label="Read"
+            class="quiet"
+            onClick={() => read({ store, file: id, name })}
+            about={name}
+          />
         )}
-        <button type="button" class="quiet" onClick={onRemove}>
-          Remove<span class="visually-hidden"> {name}</span>
-        </button>
+        <Button label="Remove" class="quiet" onClick={onRemove} about={name} />
       </span>
     </li>
   );
@@ -110,16 +111,12 @@ function Pages({ shown, total }: { shown: Listing; total: number }) {
         {first} to {first + files.length - 1} of {total}
       </p>
       <div class="row">
-        <button
-          type="button"
+        <Button
+          label="Newer"
           disabled={cursors.length === 0}
           onClick={() => void pageBefore(shown)}
-        >
-          Newer
-        </button>
-        <button type="button" disabled={!hasMore} onClick={() => void nextPage(shown)}>
-          Older
-        </button>
+        />
+        <Button label="Older" disabled={!hasMore} onClick={() => void nextPage(shown)} />
       </div>
     </nav>
   );

@@ -3,7 +3,7 @@ import { useEffect, useState } from "preact/hooks";
 import type { VectorStore } from "../../client/wire.ts";
 import { changeSettings, focusComposer, startConversation } from "../chat/store.ts";
 import { askForKey, withKey } from "../client.ts";
-import { FailureNote } from "../components/controls.tsx";
+import { Button, FailureNote } from "../components/controls.tsx";
 import { openTab } from "../frame.ts";
 import { CollectionList, NameDialog } from "./collection-list.tsx";
 import {
@@ -45,9 +45,10 @@ function Room() {
           person who runs the node for a key that has it. You can still ask questions.
         </p>
         <p class="note">{state.reason}</p>
-        <button type="button" onClick={() => void askForKey("Enter a key that opens documents.")}>
-          Use another key
-        </button>
+        <Button
+          label="Use another key"
+          onClick={() => void askForKey("Enter a key that opens documents.")}
+        />
       </section>
     );
   }
@@ -103,22 +104,14 @@ function CollectionView({ store }: { store: VectorStore }) {
           <bdi>{name}</bdi>
         </h3>
         <span class="row actions">
-          <button type="button" class="quiet" onClick={() => setDoing("renaming")}>
-            Rename
-          </button>
+          <Button label="Rename" class="quiet" onClick={() => setDoing("renaming")} />
           {counts.total > 0 && (
-            <button type="button" class="quiet" onClick={() => setDoing("emptying")}>
-              Empty
-            </button>
+            <Button label="Empty" class="quiet" onClick={() => setDoing("emptying")} />
           )}
           {!isNodes(store) && (
-            <button type="button" class="quiet" onClick={() => setDoing("deleting")}>
-              Delete
-            </button>
+            <Button label="Delete" class="quiet" onClick={() => setDoing("deleting")} />
           )}
-          <button type="button" disabled={counts.completed === 0} onClick={ask}>
-            Ask about it
-          </button>
+          <Button label="Ask about it" disabled={counts.completed === 0} onClick={ask} />
         </span>
       </div>
       <DropArea />

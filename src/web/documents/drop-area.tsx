@@ -3,6 +3,7 @@
 import { signal } from "@preact/signals";
 import { useRef } from "preact/hooks";
 import { byteSize } from "../../core/byte-size.ts";
+import { Button } from "../components/controls.tsx";
 import { openTab } from "../frame.ts";
 import { access, loadCollections, maxFileBytes, nameOf, shown } from "./collections.ts";
 import { giveFiles } from "./uploads.ts";
@@ -17,9 +18,7 @@ export function DropArea() {
         Drop files or folders here to add them to “
         <bdi>{store === undefined ? "" : nameOf(store)}</bdi>”, or
       </p>
-      <button type="button" class="primary" onClick={() => field.current?.click()}>
-        Choose files
-      </button>
+      <Button label="Choose files" class="primary" onClick={() => field.current?.click()} />
       <input
         ref={field}
         type="file"

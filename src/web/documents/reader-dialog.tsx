@@ -1,6 +1,6 @@
 /** Shows a document's passages in order, and highlights the one that an answer's marker led to. */
 import { useEffect, useRef } from "preact/hooks";
-import { FailureNote, scrolls } from "../components/controls.tsx";
+import { Button, FailureNote, scrolls } from "../components/controls.tsx";
 import { Dialog } from "../components/dialog.tsx";
 import {
   closeReading,
@@ -22,9 +22,7 @@ export function ReaderDialog() {
     <Dialog title={shown.name} wide onClose={closeReading}>
       <Content {...shown} />
       <div class="row end">
-        <button type="button" onClick={closeReading}>
-          Close
-        </button>
+        <Button label="Close" onClick={closeReading} />
       </div>
     </Dialog>
   );
@@ -73,22 +71,18 @@ function Passages({ page, marked }: { page: PassagesShown; marked: MarkedPassage
         </p>
         {(from > 0 || hasMore) && (
           <div class="row">
-            <button
-              type="button"
+            <Button
+              label="Earlier passages"
               class="quiet"
               disabled={from === 0}
               onClick={() => void loadPassages(Math.max(0, from - pageSize))}
-            >
-              Earlier passages
-            </button>
-            <button
-              type="button"
+            />
+            <Button
+              label="Later passages"
               class="quiet"
               disabled={!hasMore}
               onClick={() => void loadPassages(from + pageSize)}
-            >
-              Later passages
-            </button>
+            />
           </div>
         )}
       </div>

@@ -5,7 +5,7 @@ import { ApiError } from "../../client/api-error.ts";
 import type { VectorStoreFile } from "../../client/wire.ts";
 import { announce } from "../browser.ts";
 import { withKey } from "../client.ts";
-import { FailureNote } from "../components/controls.tsx";
+import { Button, FailureNote } from "../components/controls.tsx";
 import { Dialog } from "../components/dialog.tsx";
 import { failureOf } from "../failure.ts";
 import { documents } from "./collections.ts";
@@ -82,12 +82,11 @@ export function RemovalDialog(props: RemovalDialogProps) {
         </p>
       )}
       <div class="row end">
-        <button type="button" onClick={isRunning ? () => running.current?.abort() : onClose}>
-          {isRunning ? "Stop" : "Keep it"}
-        </button>
-        <button type="button" class="primary" disabled={isRunning} onClick={() => void run()}>
-          {action}
-        </button>
+        <Button
+          label={isRunning ? "Stop" : "Keep it"}
+          onClick={isRunning ? () => running.current?.abort() : onClose}
+        />
+        <Button label={action} class="primary" disabled={isRunning} onClick={() => void run()} />
       </div>
     </Dialog>
   );

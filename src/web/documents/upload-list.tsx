@@ -1,5 +1,6 @@
 /** The uploads: progress of each, and failures. */
 import { byteSize } from "../../core/byte-size.ts";
+import { Button } from "../components/controls.tsx";
 import { counted } from "./file-check.ts";
 import type { Upload } from "./upload-queue.ts";
 import { queue } from "./uploads.ts";
@@ -23,13 +24,11 @@ export function UploadList() {
             {waiting > 0 && `, ${waiting} of them waiting`}
           </p>
           {active.length > 1 && (
-            <button
-              type="button"
+            <Button
+              label="Cancel all"
               class="quiet"
               onClick={() => queue.drop(...active.map(({ id }) => id))}
-            >
-              Cancel all
-            </button>
+            />
           )}
         </div>
       )}
@@ -47,17 +46,16 @@ export function UploadList() {
       {failed.length > 1 && (
         <div class="row">
           {retriable.length > 1 && (
-            <button type="button" onClick={() => queue.retry(...retriable.map(({ id }) => id))}>
-              Try all again
-            </button>
+            <Button
+              label="Try all again"
+              onClick={() => queue.retry(...retriable.map(({ id }) => id))}
+            />
           )}
-          <button
-            type="button"
+          <Button
+            label="Dismiss all"
             class="quiet"
             onClick={() => queue.drop(...failed.map(({ id }) => id))}
-          >
-            Dismiss all
-          </button>
+          />
         </div>
       )}
     </section>
@@ -77,9 +75,12 @@ function OnTheWay({ id, file, state, sentBytes, storeName }: Upload) {
           ? "Sent; the node is storing it"
           : `${percent} % of ${byteSize(file.size)}`}
       </p>
-      <button type="button" class="quiet" onClick={() => queue.drop(id)}>
-        Cancel<span class="visually-hidden"> the upload of {file.name}</span>
-      </button>
+      <Button
+        label="Cancel"
+        class="quiet"
+        onClick={() => queue.drop(id)}
+        about={`the upload of ${file.name}`}
+      />
     </li>
   );
 }
@@ -94,13 +95,13 @@ function Failed({ id, file, failure }: Upload) {
       </p>
       <span class="row">
         {failure?.canRetry === true && (
-          <button type="button" onClick={() => queue.retry(id)}>
-            Try again<span class="visually-hidden"> to upload {file.name}</span>
-          </button>
+          <Button
+            label="Try again"
+            onClick={() => queue.retry(id)}
+            about={`to upload ${file.name}`}
+          />
         )}
-        <button type="button" onClick={() => queue.drop(id)}>
-          Dismiss<span class="visually-hidden"> {file.name}</span>
-        </button>
+        <Button label="Dismiss" onClick={() => queue.drop(id)} about={file.name} />
       </span>
     </li>
   );

@@ -6,7 +6,7 @@ import { announce } from "../browser.ts";
 import { changeSettings, focusComposer, startConversation } from "../chat/store.ts";
 import { send } from "../chat/turn.ts";
 import { api, Questions, withKey } from "../client.ts";
-import { boundTo, FailureNote } from "../components/controls.tsx";
+import { Button, boundTo, FailureNote } from "../components/controls.tsx";
 import { PassageItem } from "../components/passage-item.tsx";
 import { CollectionChoice } from "../documents/collection-choice.tsx";
 import { collections } from "../documents/collections.ts";
@@ -181,8 +181,8 @@ function Found({ outcome }: { outcome: Outcome | undefined }) {
           {result.limit}, with a score of {result.score_threshold} or more.
         </p>
         {count > 0 && (
-          <button
-            type="button"
+          <Button
+            label="Have the model answer this"
             onClick={() => {
               startConversation();
               changeSettings({
@@ -193,9 +193,7 @@ function Found({ outcome }: { outcome: Outcome | undefined }) {
               void send(outcome.question);
               focusComposer();
             }}
-          >
-            Have the model answer this
-          </button>
+          />
         )}
       </div>
       {count === 0 ? (

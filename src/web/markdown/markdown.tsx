@@ -5,7 +5,7 @@
 import { lexer, type Token, type Tokens } from "marked";
 import { type ComponentChildren, createContext, type JSX } from "preact";
 import { useContext, useMemo } from "preact/hooks";
-import { CopyButton, scrolls } from "../components/controls.tsx";
+import { Button, CopyButton, scrolls } from "../components/controls.tsx";
 import { decodeEntities, piecesOf, safeLink } from "./inline-text.ts";
 
 /** Deepest nesting that is rendered; deeper content is shown as text. */
@@ -158,14 +158,12 @@ function MarkedText({ text }: { text: string }) {
         typeof piece === "string" ? (
           piece
         ) : (
-          <button
-            type="button"
+          <Button
+            label={piece.marker}
             class="marker-link"
             aria-label={`Open passage ${piece.marker}`}
             onClick={() => target.open(piece.marker)}
-          >
-            {piece.marker}
-          </button>
+          />
         ),
       )}
     </>

@@ -2,7 +2,7 @@
 import { useEffect } from "preact/hooks";
 import type { ModelInfo } from "../../client/wire.ts";
 import { forgetKey, key } from "../client.ts";
-import { FailureNote } from "../components/controls.tsx";
+import { Button, FailureNote } from "../components/controls.tsx";
 import { loadFailure, samples, watchLoad } from "./load.ts";
 import { info, modelList, nodeFailure, readiness, refreshNode } from "./state.ts";
 
@@ -44,9 +44,7 @@ export function NodeView() {
         <section aria-labelledby="key-title">
           <h3 id="key-title">API key</h3>
           <p>This tab has a key, and sends it with every request to this node.</p>
-          <button type="button" onClick={forgetKey}>
-            Forget the key
-          </button>
+          <Button label="Forget the key" onClick={forgetKey} />
         </section>
       )}
     </div>
