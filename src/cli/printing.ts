@@ -86,6 +86,13 @@ export function toTable(rows: readonly Readonly<Record<string, string | number>>
   return `${lines.join("\n")}\n`;
 }
 
+/** Whether --json is given; then prints the result so. */
+export function printedJson(shell: Pick<Shell, "print">, command: Command, result: unknown) {
+  const isJson = command.opts().json === true;
+  if (isJson) shell.print(`${printableJson(result, 2)}\n`);
+  return isJson;
+}
+
 /** Confirms a removal: by --yes, or by asking. `action` follows "This would": `remove x.gguf`. */
 export async function isConfirmed(
   shell: Pick<Shell, "input" | "print" | "say">,

@@ -22,8 +22,8 @@ import { dataDirOf } from "../node/node-settings.ts";
 import { engineVersion, findPackage, packagesOf, scope } from "../packaging/gpu-packages.ts";
 import { pulledFolder } from "../packaging/native-libraries.ts";
 import { addConfigOptions, addExamples, readConfig } from "./command-options.ts";
-import { configurationFor, describeModel, fits } from "./models/summary.ts";
-import { printableJson } from "./printing.ts";
+import { configurationFor, describeModel, fits } from "./models/rows.ts";
+import { printedJson } from "./printing.ts";
 import { createProgress } from "./progress.ts";
 import { CommandError, type Shell } from "./shell.ts";
 
@@ -57,16 +57,16 @@ export function pullCommand(shell: Shell): Command {
   return command.action(async (wanted: string) => {
     if (isGpuSource(wanted)) {
       const packages = await pullGpu(shell, wanted);
-      if (command.opts().json === true) shell.print(`${printableJson(packages, 2)}\n`);
-      else for (const { path } of packages) shell.print(`${path}\n`);
+      if (!printedJson(shell, command, packages)) {
+        for (const { path } of packages) shell.print(`${path}\n`);
+      }
       shell.say("The next start tries them; 'paddock doctor --gpu' does so now.\n");
       return;
     }
     const pulled: Pulled[] = [];
     for (const source of sourcesOf(wanted)) pulled.push(await pull(shell, command, source));
-    if (command.opts().json === true) {
-      shell.print(`${printableJson(pulled.map(toJson), 2)}\n`);
-    } else for (const each of pulled) await show(shell, each);
+    if (printedJson(shell, command, pulled.map(toJson))) return;
+    for (const each of pulled) await show(shell, each);
   });
 }
 

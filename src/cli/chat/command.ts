@@ -4,9 +4,8 @@ import type { Config } from "../../config/schema.ts";
 import { addConfigOptions, addExamples, readConfig } from "../command-options.ts";
 import { CommandError, type Shell } from "../shell.ts";
 import { ChatServer } from "./chat-server.ts";
-import { Conversation } from "./conversation.ts";
 import type { LocalNode } from "./local-node.ts";
-import { talk } from "./talk.ts";
+import { Conversation, talk } from "./talk.ts";
 
 interface ChatFlags {
   url?: string;

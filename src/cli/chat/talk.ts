@@ -1,15 +1,13 @@
-/** The interactive chat loop in the terminal. */
+/** The chat in the terminal: the loop, the conversation, and its slash commands. */
+
+import { writeFile } from "node:fs/promises";
+import { extname, resolve } from "node:path";
 import { createInterface } from "node:readline";
-import { NodeError, reasonOf } from "../../core/errors.ts";
-import { createStyle, printable, printableName } from "../printing.ts";
-import type { Shell } from "../shell.ts";
+import { closest, distance } from "fastest-levenshtein";
+import { hasCode, NodeError, reasonOf } from "../../core/errors.ts";
+import { createStyle, printable, printableName, type Style } from "../printing.ts";
+import { CommandError, type Shell } from "../shell.ts";
 import type { ChatServer } from "./chat-server.ts";
-import {
-  type ChatContext,
-  type Conversation,
-  isSlashCommand,
-  runSlashCommand,
-} from "./conversation.ts";
 
 const prompt = "> ";
 
@@ -45,7 +43,7 @@ export async function talk(
     const signal = AbortSignal.any([work.signal, shell.stopped]);
     const context: ChatContext = { shell, server, conversation, style, signal };
     try {
-      if (isSlashCommand(line)) {
+      if (line.startsWith("/")) {
         if (!(await runSlashCommand(line, context))) break;
       } else await answer(line, context);
     } catch (error) {
@@ -123,3 +121,176 @@ function typedLines({ input, stopped }: Shell) {
     [Symbol.dispose]: () => editor.close(),
   };
 }
+
+interface Message {
+  role: "system" | "user" | "assistant";
+  content: string;
+}
+
+export class Conversation {
+  model: string;
+  system: string | undefined;
+  readonly #turns: Message[] = [];
+
+  constructor(model: string, system: string | undefined) {
+    this.model = model;
+    this.system = system;
+  }
+
+  /** The messages with a question that is not yet part of the conversation. */
+  with(question: string): Message[] {
+    return [...this.messages(), { role: "user", content: question }];
+  }
+
+  messages(): Message[] {
+    const { system } = this;
+    return [
+      ...(system === undefined ? [] : [{ role: "system", content: system } as const]),
+      ...this.#turns,
+    ];
+  }
+
+  /** Adds a question with its answer; a question without one is dropped. */
+  keep(question: string, answer: string): void {
+    if (answer === "") return;
+    this.#turns.push({ role: "user", content: question }, { role: "assistant", content: answer });
+  }
+
+  clear(): void {
+    this.#turns.length = 0;
+  }
+}
+
+const titles = { system: "System", user: "You", assistant: "Answer" } as const;
+
+function toMarkdown(model: string, messages: readonly Message[]): string {
+  const parts = messages.map(({ role, content }) => `## ${titles[role]}\n\n${content.trim()}`);
+  return `${[`# Chat with ${model}`, ...parts].join("\n\n")}\n`;
+}
+
+interface ChatContext {
+  shell: Pick<Shell, "cwd" | "print" | "paint">;
+  server: ChatServer;
+  conversation: Conversation;
+  style: Style;
+  signal: AbortSignal;
+}
+
+interface SlashCommand {
+  usage: string;
+  help: string;
+  run(rest: string, context: ChatContext): Promise<void> | void;
+}
+
+const commands: Readonly<Record<string, SlashCommand>> = {
+  retrieve: {
+    usage: "/retrieve QUESTION",
+    help: "show the passages that fit a question",
+    run: retrieve,
+  },
+  model: {
+    usage: "/model [NAME]",
+    help: "list the models, or go on with another",
+    run: switchModel,
+  },
+  system: {
+    usage: "/system [TEXT]",
+    help: "show or set what the model is told first",
+    run: setSystem,
+  },
+  save: { usage: "/save FILE", help: "write the conversation as .md or .json", run: save },
+  clear: {
+    usage: "/clear",
+    help: "forget what was said",
+    run: (_, { conversation, shell }) => {
+      conversation.clear();
+      shell.print("Forgotten.\n");
+    },
+  },
+  help: { usage: "/help", help: "this list", run: help },
+};
+
+const exits = ["/exit", "/quit"];
+
+/** Returns whether the chat continues. */
+async function runSlashCommand(line: string, context: ChatContext): Promise<boolean> {
+  const [word = "", ...rest] = line.trim().split(/\s+/);
+  if (exits.includes(word)) return false;
+  const command = Object.hasOwn(commands, word.slice(1)) ? commands[word.slice(1)] : undefined;
+  if (command === undefined) {
+    const names = [...Object.keys(commands).map((name) => `/${name}`), ...exits];
+    const nearest = closest(word, names);
+    const guess = distance(word, nearest) <= 2 ? ` Did you mean ${nearest}?` : " /help lists them.";
+    throw new CommandError(`There is no command ${word}.${guess}`);
+  }
+  await command.run(rest.join(" "), context);
+  return true;
+}
+
+async function retrieve(question: string, { server, shell, style, signal }: ChatContext) {
+  if (question === "") throw missing("retrieve");
+  const passages = await server.retrieve(question, signal);
+  if (passages.length === 0) shell.print("No passage fits well enough.\n");
+  for (const { score, place, source } of passages) {
+    const where = style.faint(printableName(place));
+    shell.paint(`${style.strong(score.toFixed(3))} ${where}
+${printable(source)}
+
+`);
+  }
+}
+
+async function switchModel(name: string, { server, conversation, shell, signal }: ChatContext) {
+  const names = await server.chatModels(signal);
+  if (name === "") {
+    const mark = (known: string): string => (known === conversation.model ? "*" : " ");
+    shell.print(names.map((known) => `${mark(known)} ${printableName(known)}\n`).join(""));
+    return;
+  }
+  if (!names.includes(name)) {
+    throw new CommandError(`There is no model '${name}'. There are: ${names.join(", ")}.`);
+  }
+  conversation.model = name;
+  shell.print(`Going on with ${name}.\n`);
+}
+
+function setSystem(text: string, { conversation, shell }: ChatContext): void {
+  if (text === "") shell.print(`${conversation.system ?? "Nothing is said first."}\n`);
+  else {
+    conversation.system = text;
+    shell.print("The model is told so from now on.\n");
+  }
+}
+
+async function save(file: string, { conversation, shell }: ChatContext): Promise<void> {
+  if (file === "") throw missing("save");
+  const { model } = conversation;
+  const messages = conversation.messages();
+  const texts: Readonly<Record<string, string>> = {
+    ".md": toMarkdown(model, messages),
+    ".json": `${JSON.stringify({ model, messages }, null, 2)}\n`,
+  };
+  const text = texts[extname(file).toLowerCase()];
+  if (text === undefined) throw new CommandError(`${file} must end in .md or .json.`);
+  try {
+    await writeFile(resolve(shell.cwd, file), text, { flag: "wx" });
+  } catch (cause) {
+    const isThere = hasCode(cause, "EEXIST");
+    const why = isThere
+      ? "is there already; name another file"
+      : `was not written: ${reasonOf(cause)}`;
+    throw new CommandError(`${file} ${why}.`, { cause });
+  }
+  shell.print(`Saved as ${file}.\n`);
+}
+
+function help(_: string, { shell }: ChatContext): void {
+  const width = Math.max(...Object.values(commands).map(({ usage }) => usage.length));
+  for (const { usage, help: text } of Object.values(commands)) {
+    shell.print(`${usage.padEnd(width)}  ${text}\n`);
+  }
+  shell.print(`${"/exit".padEnd(width)}  leave; Ctrl-D does too. Ctrl-C stops an answer\n`);
+}
+
+const missing = (name: string): NodeError =>
+  new CommandError(`Something is missing: ${commands[name]?.usage}.`);

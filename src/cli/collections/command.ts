@@ -3,7 +3,7 @@ import { Command } from "commander";
 import { reasonOf } from "../../core/errors.ts";
 import type { CollectionStore } from "../../core/ports/passage-repository.ts";
 import { addConfigOptions, addExamples } from "../command-options.ts";
-import { isConfirmed, printableJson, toTable } from "../printing.ts";
+import { isConfirmed, printableJson, printedJson, toTable } from "../printing.ts";
 import type { Shell } from "../shell.ts";
 import { existing, withCollectionStore } from "./configured-store.ts";
 import { copy } from "./copy.ts";
@@ -41,10 +41,7 @@ function list(shell: Shell): Command {
         }
       }
       for (const problem of problems) shell.say(`${problem}\n`);
-      if (command.opts().json === true) {
-        shell.print(`${printableJson(rows, 2)}\n`);
-        return;
-      }
+      if (printedJson(shell, command, rows)) return;
       if (rows.length + problems.length === 0) {
         shell.say("There is no collection yet; 'paddock ingest PATH' makes one.\n");
       } else shell.print(toTable(rows.map((row) => ({ ...row, model: row.model ?? "not known" }))));

@@ -12,7 +12,7 @@ import {
 } from "../../core/limits/api-key.ts";
 import { toSharedServer } from "../../node/node-settings.ts";
 import { addConfigOptions, addExamples, readConfig } from "../command-options.ts";
-import { printableJson, toTable } from "../printing.ts";
+import { printedJson, toTable } from "../printing.ts";
 import { CommandError, type Shell } from "../shell.ts";
 import { openKeyStore, openOwnKeys, openSharedKeys, vectorStoreIds } from "./key-store.ts";
 
@@ -81,10 +81,7 @@ function create(shell: Shell): Command {
           passages: parseCount("--max-passages", options.maxPassages),
         }),
       });
-      if (options.json === true) {
-        shell.print(`${printableJson({ ...toJson(key), key: text }, 2)}\n`);
-        return;
-      }
+      if (printedJson(shell, command, { ...toJson(key), key: text })) return;
       shell.print(`${text}\n`);
       shell.say("Keep it: it is shown this once, and cannot be shown again.\n");
     }),
@@ -100,7 +97,6 @@ interface CreateOptions {
   vectorStore?: string[];
   maxBytes?: string;
   maxPassages?: string;
-  json?: boolean;
 }
 
 function parseCount(option: string, text: string | undefined): number | undefined {
@@ -117,10 +113,7 @@ function list(shell: Shell): Command {
   return command.action(() =>
     withKeys(shell, command, async (keys) => {
       const all = await keys.list();
-      if (command.opts().json === true) {
-        shell.print(`${printableJson(all.map(toJson), 2)}\n`);
-        return;
-      }
+      if (printedJson(shell, command, all.map(toJson))) return;
       if (all.length === 0) shell.say("No key was given out; 'paddock keys create NAME' does.\n");
       else shell.print(toTable(all.map(toRow)));
     }),

@@ -7,10 +7,16 @@ import { partsOf } from "../../core/models/model-files.ts";
 import { threadBudget } from "../../engine/machine/machine.ts";
 import { removeModel } from "../../models/models-folder.ts";
 import { addConfigOptions, addExamples, readConfig } from "../command-options.ts";
-import { isConfirmed, printableJson, toTable } from "../printing.ts";
+import { isConfirmed, printedJson, toTable } from "../printing.ts";
 import { CommandError, type Shell } from "../shell.ts";
-import { backendLines, findModels, isInFolder, type ModelRow, withBackends } from "./rows.ts";
-import { parameterCount } from "./summary.ts";
+import {
+  backendLines,
+  findModels,
+  isInFolder,
+  type ModelRow,
+  parameterCount,
+  withBackends,
+} from "./rows.ts";
 
 export function modelsCommand(shell: Shell): Command {
   const command = new Command("models").description(
@@ -39,12 +45,10 @@ function list(shell: Shell): Command {
   return command.action(async () => {
     const { rows: found, unfinished, unused, machine, config } = await read(shell, command);
     const rows = await withBackends(shell, config, found);
-    if (command.opts().json === true) {
-      const { memory, availableMemory } = machine;
-      const models = rows.map(toJson);
-      shell.print(`${printableJson({ models, unfinished, unused, memory, availableMemory }, 2)}\n`);
-      return;
-    }
+    const { memory, availableMemory } = machine;
+    const models = rows.map(toJson);
+    const result = { models, unfinished, unused, memory, availableMemory };
+    if (printedJson(shell, command, result)) return;
     shell.print(toTable(rows.map(toCells)));
     for (const file of unfinished) {
       shell.say(

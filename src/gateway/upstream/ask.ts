@@ -1,5 +1,4 @@
 /** Sends a request to a replica; separates faults of the request, the node and the server. */
-
 import { parseJson } from "../../client/json-fields.ts";
 import { NodeError } from "../../core/errors.ts";
 import { given } from "../../core/given.ts";
@@ -200,3 +199,42 @@ export const untilClosed = ({ closed }: Upstream, signal: AbortSignal): AbortSig
 
 /** The address without the API version: `http://host:8000/v1` has `/tokenize` at its root. */
 export const rootOf = (url: string): string => url.replace(/\/v1$/, "");
+
+interface BatchBounds {
+  /** Most items per request. */
+  most: number;
+  /** Most concurrent requests. */
+  atOnce: number;
+}
+
+/**
+ * Splits a long list into several concurrent requests; the results are in order. One failed request
+ * fails all. Those in progress end by their own signal.
+ */
+export async function inBatches<Item, Result>(
+  items: readonly Item[],
+  { most, atOnce }: BatchBounds,
+  ask: (batch: readonly Item[], start: number) => Promise<readonly Result[]>,
+): Promise<Result[]> {
+  const starts = Array.from({ length: Math.ceil(items.length / most) }, (_, at) => at * most);
+  const results = new Array<readonly Result[]>(starts.length);
+  const waiting = starts.entries();
+  let hasFailed = false;
+  const work = async (): Promise<void> => {
+    for (const [at, start] of waiting) {
+      if (hasFailed) return;
+      results[at] = await ask(items.slice(start, start + most), start);
+    }
+  };
+  const workers = Array.from({ length: Math.min(atOnce, starts.length) }, async () => {
+    try {
+      await work();
+    } catch (error) {
+      hasFailed = true;
+      throw error;
+    }
+  });
+  const outcomes = await Promise.allSettled(workers);
+  for (const outcome of outcomes) if (outcome.status === "rejected") throw outcome.reason;
+  return results.flat();
+}

@@ -10,8 +10,7 @@ import type {
   EmbedOptions,
 } from "../../core/ports/embedding-engine.ts";
 import type { Tokenizer } from "../../core/ports/tokenizer.ts";
-import { askJson, garbage, type Upstream } from "./ask.ts";
-import { inBatches } from "./batches.ts";
+import { askJson, garbage, inBatches, type Upstream } from "./ask.ts";
 import { mostBytesPerToken, TokenEstimate } from "./token-estimate.ts";
 import type { TextCounter } from "./tokenizer.ts";
 

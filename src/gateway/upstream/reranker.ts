@@ -4,8 +4,7 @@ import { countAt, listAt, numberAt, objectAt } from "../../client/json-fields.ts
 import { NodeError } from "../../core/errors.ts";
 import type { Ranking, RankOptions, Reranker } from "../../core/ports/reranker.ts";
 import { mostQuestionTokens, questionTooLong } from "../../core/reranking/rerank-service.ts";
-import { askJson, garbage, type Upstream } from "./ask.ts";
-import { inBatches } from "./batches.ts";
+import { askJson, garbage, inBatches, type Upstream } from "./ask.ts";
 import type { ServerFacts } from "./server-facts.ts";
 import { TokenEstimate } from "./token-estimate.ts";
 import { type TextCounter, textCounter } from "./tokenizer.ts";

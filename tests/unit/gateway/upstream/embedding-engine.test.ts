@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { inBatches } from "../../../../src/gateway/upstream/batches.ts";
+import { inBatches } from "../../../../src/gateway/upstream/ask.ts";
 import { readVectors } from "../../../../src/gateway/upstream/embedding-engine.ts";
 import { rejectionOf } from "../../../support/rejection.ts";
 
