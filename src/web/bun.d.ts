@@ -11,7 +11,7 @@ declare const Bun: {
 interface BunHasher {
   update(text: string): BunHasher;
   copy(): BunHasher;
-  digest(encoding: "hex"): string;
+  digest(encoding: "hex" | "base64"): string;
 }
 
 interface BunServer {
