@@ -33,7 +33,6 @@ interface CompletedCommand {
 }
 
 interface CompletedOption {
-  /** `--port`, `-h` */
   names: readonly string[];
   description: string;
   takesValue: boolean;

@@ -216,11 +216,9 @@ async function follow(
 }
 
 interface IngestOutcome extends Pick<FoundFiles, "skipped" | "leftOut"> {
-  /** Documents that were removed. */
   removed: readonly string[];
   seconds: number;
   collection: string;
-  /** Passages that the collection has now. */
   total: number;
   dryRun: boolean;
 }
@@ -269,7 +267,6 @@ function summaryLines(summary: IngestSummary, outcome: IngestOutcome): string {
   return `${lines.join("\n")}\n`;
 }
 
-/** Documents by outcome, and numbers of passages. */
 function summaryJson(summary: IngestSummary, outcome: IngestOutcome): string {
   const { added, changed, unchanged, empty, failed, embedded, reused, unreadable } = summary;
   const { removed, skipped, leftOut, seconds, collection, total, dryRun } = outcome;

@@ -8,7 +8,6 @@ import { printable } from "./printing.ts";
 const standardError = 2;
 
 export interface LevelledLog extends Log {
-  /** Changes the level from now on. */
   setLevel(level: string): void;
 }
 

@@ -69,7 +69,6 @@ export function createProgram(shell: Shell): Command {
   return program;
 }
 
-/** Prints what went wrong; returns the exit code. */
 function report(shell: Shell, error: unknown): number {
   if (error instanceof CommanderError) {
     if (error.exitCode === 0) return exitCodes.done;

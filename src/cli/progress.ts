@@ -12,6 +12,8 @@ interface Work {
   unit: Unit;
   /** The amount done before. */
   from: number;
+  startedAt: number;
+  rateAt: (done: number) => number;
 }
 
 const barWidth = 24;
@@ -23,77 +25,70 @@ const plainEveryMs = 60_000;
 const recentMs = 10_000;
 
 export function createProgress({ isTerminal, say, draw }: Shell): Progress {
+  const write = isTerminal ? (line: string) => draw(`\r\u001b[K${line}`) : say;
   return {
-    step: (label, total, unit, from = 0) => {
-      const work = { label: printableName(label), total, unit, from };
-      return isTerminal ? bar(draw, work) : lines(say, work);
+    step: (name, total, unit, from = 0) => {
+      const label = printableName(name);
+      const startedAt = performance.now();
+      const work = { label, total, unit, from, startedAt, rateAt: pace(from) };
+      return {
+        update: isTerminal ? bar(write, work) : lines(write, work),
+        finish: (note = "done") =>
+          write(`${label}: ${printableName(note)} (${elapsed(startedAt)})\n`),
+      };
     },
   };
 }
 
-function bar(write: Shell["draw"], work: Work): ProgressStep {
-  const { label, total, unit } = work;
-  const startedAt = performance.now();
-  const rateAt = pace(work.from);
+function bar(
+  write: (line: string) => void,
+  { label, total, unit, from, rateAt }: Work,
+): ProgressStep["update"] {
   let drawnAt = 0;
   const draw = (done: number, note?: string): void => {
     const rate = rateAt(done);
-    const speed =
-      unit === "percent"
-        ? ""
-        : note === undefined
-          ? `  ${amount(rate, unit)}/s`
-          : `  ${printableName(note)}`;
+    const told = note === undefined ? `${amount(rate, unit)}/s` : printableName(note);
+    const speed = unit === "percent" ? "" : `  ${told}`;
     if (total === 0) {
-      write(`\r\u001b[K${label} ${amount(done, unit)}${speed}`);
+      write(`${label} ${amount(done, unit)}${speed}`);
       return;
     }
     const share = Math.min(1, done / total);
     const filled = Math.round(share * barWidth);
     write(
-      `\r\u001b[K${label} [${"=".repeat(filled)}${" ".repeat(barWidth - filled)}] ${Math.floor(share * 100)} %${speed}${timeLeft(total - done, rate, "  ")}`,
+      `${label} [${"=".repeat(filled)}${" ".repeat(barWidth - filled)}] ${Math.floor(share * 100)} %${speed}${timeLeft(total - done, rate, "  ")}`,
     );
   };
-  draw(work.from);
-  return {
-    update(done, note) {
-      if (performance.now() - drawnAt < redrawMs) return;
-      drawnAt = performance.now();
-      draw(done, note);
-    },
-    finish(note) {
-      write(`\r\u001b[K${label}: ${printableName(note ?? "done")} (${elapsed(startedAt)})\n`);
-    },
+  draw(from);
+  return (done, note) => {
+    if (performance.now() - drawnAt < redrawMs) return;
+    drawnAt = performance.now();
+    draw(done, note);
   };
 }
 
-function lines(say: Shell["say"], work: Work): ProgressStep {
-  const { label, total, unit } = work;
-  const startedAt = performance.now();
-  const rateAt = pace(work.from);
+function lines(
+  say: (line: string) => void,
+  { label, total, unit, from, startedAt, rateAt }: Work,
+): ProgressStep["update"] {
   const quarterOf = (done: number): number =>
     total === 0 ? 0 : Math.floor((done / total) * plainSteps);
-  let said = quarterOf(work.from);
+  let said = quarterOf(from);
   let saidAt = startedAt;
   say(`${label} ...\n`);
-  return {
-    update(done, note) {
-      const now = performance.now();
-      const rate = unit === "bytes" ? rateAt(done) : 0;
-      const reached = quarterOf(done);
-      // Short work needs no lines between its first and its last.
-      if (total === 0 || reached === plainSteps || now - startedAt < 1000) return;
-      if (reached <= said && now - saidAt < plainEveryMs) return;
-      said = reached;
-      saidAt = now;
-      const speed = unit === "bytes" ? `, ${amount(rate, unit)}/s` : "";
-      const left = unit === "bytes" ? timeLeft(total - done, rate, ", ") : "";
-      const more = note === undefined ? `${speed}${left}` : `, ${note}`;
-      say(`${label}: ${Math.floor((done / total) * 100)} % of ${amount(total, unit)}${more}\n`);
-    },
-    finish(note) {
-      say(`${label}: ${note ?? "done"} (${elapsed(startedAt)})\n`);
-    },
+  return (done, note) => {
+    const now = performance.now();
+    const rate = unit === "bytes" ? rateAt(done) : 0;
+    const reached = quarterOf(done);
+    // Short work needs no lines between its first and its last.
+    if (total === 0 || reached === plainSteps || now - startedAt < 1000) return;
+    if (reached <= said && now - saidAt < plainEveryMs) return;
+    said = reached;
+    saidAt = now;
+    const speed = unit === "bytes" ? `, ${amount(rate, unit)}/s` : "";
+    const left = unit === "bytes" ? timeLeft(total - done, rate, ", ") : "";
+    const more = note === undefined ? `${speed}${left}` : `, ${note}`;
+    say(`${label}: ${Math.floor((done / total) * 100)} % of ${amount(total, unit)}${more}\n`);
   };
 }
 

@@ -23,7 +23,6 @@ export interface Shell {
   handbook: () => Promise<readonly HandbookPage[]>;
   /** Whether stderr is a terminal. */
   isTerminal: boolean;
-  /** Whether output may have colour. */
   hasColour: boolean;
   /** Writes results to standard output, without control characters. */
   print(text: string): void;
@@ -36,7 +35,6 @@ export interface Shell {
   /** The same to standard error, for progress that moves. */
   draw(text: string): void;
   input: ShellInput;
-  /** How much memory the process holds, in bytes. */
   residentMemory: () => number;
   /** This process, and how others are recognized and signalled. */
   processes: Processes;

@@ -8,9 +8,7 @@ type ApiErrorKind =
   | "status"
   /** The server sent an error during a stream. */
   | "stream_error"
-  /** The stream ended without `[DONE]`. */
   | "stream_interrupted"
-  /** The server did not send JSON. */
   | "not_json";
 
 interface ApiErrorDetails {

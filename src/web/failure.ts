@@ -11,7 +11,6 @@ export class Failure extends Error {
   }
 }
 
-/** Any thrown value as a failure. */
 export function failureOf(error: unknown): Failure {
   if (error instanceof Failure) return error;
   if (error instanceof ApiError) {
@@ -28,7 +27,6 @@ const unreachable =
 
 const interrupted = "The answer broke off before its end: the connection to the node was lost.";
 
-/** The failure for an error status. */
 function statusFailure({ status, code, headers, serverMessage }: ApiError): Failure {
   const message = serverMessage ?? `The node answered with status ${status}.`;
   const wait = waitOf(headers?.get("retry-after") ?? null);

@@ -52,7 +52,6 @@ export class ChatServer {
     else yield* answerPieces(response.body, signal);
   }
 
-  /** The passages that a node finds for a question. */
   async retrieve(question: string, signal: AbortSignal): Promise<FoundPassage[]> {
     const models = [...((await this.#modelTypes(signal)) ?? [])].filter(
       ([, type]) => type === "embedding",

@@ -129,7 +129,6 @@ function acceleratorFinding(
   return note(`${runs}, ${why}. Driver: ${driver}.`, adviceFor(first));
 }
 
-/** What usually helps. */
 function adviceFor({ backend, reason, remedy }: RejectedBackend): string {
   if (reason.startsWith("its libraries")) return `${remedy}.`;
   const again = "Then 'paddock doctor --gpu' tries it again.";

@@ -101,7 +101,6 @@ function absent(source: string, type: ModelConfig["type"]): Finding {
 
 const getAgain = "Get the file again, from where it came.";
 
-/** Expected digests of the starter models. */
 const starterDigests: Readonly<Record<string, string>> = {
   "starter:chat": starterChat.sha256,
   "starter:embedding": starterEmbedding.sha256,
@@ -203,7 +202,6 @@ export async function checkUpstream(
   return findings;
 }
 
-/** Describes the server and the model. */
 async function ask(upstream: Upstream, model: ModelConfig, signal: AbortSignal): Promise<string> {
   const { openUpstreamModel } = await import("../../gateway/upstream/open-model.ts");
   await using opened = await openUpstreamModel(toUpstreamSpec(model), upstream, signal);

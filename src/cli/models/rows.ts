@@ -22,7 +22,6 @@ import type { Shell } from "../shell.ts";
 
 export interface ModelRow {
   name: string;
-  /** Whether the configuration names it. */
   configured: boolean;
   source?: string;
   /** For an upstream model: its addresses, and its name there. */
@@ -123,7 +122,6 @@ export async function loadedFile(
   return (await Bun.file(quantized).exists()) ? quantized : path;
 }
 
-/** Settings for a model that is not configured. */
 const defaults = {
   ctx_size: 0,
   batch_size: 512,

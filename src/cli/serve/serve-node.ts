@@ -136,10 +136,8 @@ async function stopOf(signal: AbortSignal): Promise<void> {
 }
 
 interface RunningConfigOptions {
-  /** The initial configuration. */
   config: Config;
   read: () => Promise<Config>;
-  /** Applies a new configuration to the node. */
   apply: (config: Config) => void;
   log: Log;
 }

@@ -3,7 +3,6 @@
  * the breaker: every command then fails at once, and the connection is retried in the background.
  * Bun's client has its own reconnect turned off: it does not report why it failed.
  */
-import { createHash } from "node:crypto";
 import { RedisClient } from "bun";
 import { hasCode, NodeError, reasonOf } from "../../core/errors.ts";
 
@@ -12,16 +11,13 @@ export interface RedisOptions {
   url: string;
   /** Replaces the one in `url`. */
   password?: string;
-  /** Prefix of all key names. */
   prefix: string;
-  /** Time limit for a command. */
   timeoutMs: number;
 }
 
 interface RedisWatcher {
   /** The connection is usable, for the first time or again. */
   up?(): void;
-  /** The connection was lost. */
   down?(reason: string): void;
 }
 
@@ -106,7 +102,6 @@ export class RedisConnection implements Disposable {
     try {
       return await within(this.#options.timeoutMs, client.send(command, [...args]));
     } catch (error) {
-      if (isUnknownScript(error)) throw error;
       this.#lose(client, reasonFor(error));
       throw this.#away(error);
     }
@@ -124,10 +119,14 @@ export class RedisConnection implements Disposable {
     };
   }
 
-  /** Closes a connection whose answers cannot be trusted, and returns the error for the caller. */
-  drop(reason: string): NodeError {
-    if (this.#client !== undefined) this.#lose(this.#client, reason);
-    return this.#away();
+  /** Runs a Lua script, which is atomic and returns a list. */
+  async run(script: string, keys: readonly string[], args: readonly string[]): Promise<unknown[]> {
+    const client = this.#client;
+    const reply = await this.call("EVAL", script, String(keys.length), ...keys, ...args);
+    if (Array.isArray(reply)) return reply;
+    // It answers another command: no answer of this connection can be trusted.
+    if (client !== undefined) this.#lose(client, "it answered something else than was asked");
+    throw this.#away();
   }
 
   [Symbol.dispose](): void {
@@ -181,35 +180,6 @@ export class RedisConnection implements Disposable {
   }
 }
 
-/** A Lua script, run atomically. Its text is sent only if the server does not have it. */
-export class RedisScript {
-  readonly #text: string;
-  readonly #digest: string;
-
-  constructor(text: string) {
-    this.#text = text;
-    this.#digest = createHash("sha1").update(text).digest("hex");
-  }
-
-  /** Every script returns a list. Anything else answers another command, and is discarded. */
-  async run(
-    connection: RedisConnection,
-    keys: readonly string[],
-    args: readonly string[],
-  ): Promise<unknown[]> {
-    const rest = [String(keys.length), ...keys, ...args];
-    const reply = await connection.call("EVALSHA", this.#digest, ...rest).catch((error) => {
-      if (!isUnknownScript(error)) throw error;
-      return connection.call("EVAL", this.#text, ...rest);
-    });
-    if (!Array.isArray(reply)) throw connection.drop("it answered something else than was asked");
-    return reply;
-  }
-}
-
-/** Whether the server was restarted, or forgot its scripts. */
-const isUnknownScript = (error: unknown): boolean => reasonOf(error).startsWith("NOSCRIPT");
-
 /** One more turn of the event loop: an answer may have arrived that was not read yet. */
 const lateTurnMs = 5;
 
@@ -232,7 +202,6 @@ class NoAnswer extends Error {
   }
 }
 
-/** Plain-language reasons for Redis errors. */
 const meanings: readonly (readonly [word: RegExp, meaning: string])[] = [
   [
     /^(WRONGPASS|NOAUTH)\b|AUTH.* without any password/,

@@ -6,7 +6,7 @@ import { type Static, Type as T } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
 import { type ApiKey, type KeyStore, type NewKey, nameIsTaken } from "../../core/limits/api-key.ts";
 import { type KeyRecord, newKeyRecord, toKey } from "../../store/keys/key-record.ts";
-import { type RedisConnection, RedisScript } from "./connection.ts";
+import type { RedisConnection } from "./connection.ts";
 
 /** Summary of the stored keys, to detect changes. */
 export interface KeysState {
@@ -17,7 +17,6 @@ export interface KeysState {
 }
 
 export interface SharedKeys {
-  /** Number of keys added by this call. */
   added: number;
   /** Names that another key already has. */
   taken: string[];
@@ -99,11 +98,10 @@ export class RedisKeyStore implements KeyStore {
     return records;
   }
 
-  async #run(script: RedisScript, args: readonly string[]): Promise<unknown[]> {
-    const connection = this.#connection;
+  async #run(script: string, args: readonly string[]): Promise<unknown[]> {
     const names = ["keys", "key-names", "revoked-keys", "keys-version"];
-    const keys = names.map((name) => connection.name(name));
-    return await script.run(connection, keys, args);
+    const keys = names.map((name) => this.#connection.name(name));
+    return await this.#connection.run(script, keys, args);
   }
 
   async #scan(name: string): Promise<Map<string, string>> {
@@ -129,7 +127,7 @@ export class RedisKeyStore implements KeyStore {
 
 // Changes, each atomic.
 
-const addition = new RedisScript(`
+const addition = `
 local keys, names, revoked, version = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local restored = ARGV[1] == 'restored'
 local added, changed, taken = 0, false, {}
@@ -149,9 +147,9 @@ for at = 2, #ARGV, 4 do
 end
 if changed then redis.call('INCR', version) end
 return { added, taken }
-`);
+`;
 
-const revocation = new RedisScript(`
+const revocation = `
 local keys, names, revoked, version = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local wanted, at = ARGV[1], ARGV[2]
 local id = wanted
@@ -159,7 +157,7 @@ if redis.call('HEXISTS', keys, id) == 0 then id = redis.call('HGET', names, want
 if not id then return {} end
 if redis.call('HSETNX', revoked, id, at) == 1 then redis.call('INCR', version) end
 return { id, redis.call('HGET', keys, id), redis.call('HGET', revoked, id) }
-`);
+`;
 
 const Count = T.Union([T.Integer({ minimum: 0 }), T.Null()]);
 const base64 = (bytes: number) =>

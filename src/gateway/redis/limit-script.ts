@@ -10,12 +10,12 @@ import {
   type Standing,
   waitMsFor,
 } from "../../core/limits/rate-limiter.ts";
-import { type RedisConnection, RedisScript } from "./connection.ts";
+import type { RedisConnection } from "./connection.ts";
 
 /** How long a place lasts without being renewed. */
 export const placeMs = 15_000;
 
-const script = new RedisScript(`
+const script = `
 local buckets, places = KEYS[1], KEYS[2]
 local perMinute = { requests = tonumber(ARGV[1]), tokens = tonumber(ARGV[2]) }
 local concurrency, placeMs, check = tonumber(ARGV[3]), tonumber(ARGV[4]), ARGV[5]
@@ -79,7 +79,7 @@ if verdict == 'granted' then
   end
 end
 return { verdict, active, string.format('%.17g', used.requests), string.format('%.17g', used.tokens) }
-`);
+`;
 
 export interface Use {
   /** Which limits to enforce: all, the concurrency only, or none. */
@@ -96,7 +96,6 @@ export interface Counted {
   /** Places in use before this call. */
   active: number;
   status: RateLimitStatus;
-  /** For a refusal. */
   standing: Standing;
 }
 
@@ -112,8 +111,8 @@ export async function count(
   { check, requests = 0, tokens = 0, places = [] }: Use,
 ): Promise<Counted> {
   const { requestsPerMinute, tokensPerMinute, concurrency } = caller.limits;
-  const reply = await script.run(
-    connection,
+  const reply = await connection.run(
+    script,
     [bucketsOf(connection, caller), placesOf(connection, caller)],
     [
       ...[requestsPerMinute, tokensPerMinute, concurrency, placeMs].map(String),

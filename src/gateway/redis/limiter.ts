@@ -13,7 +13,6 @@ import type { Decision, Grant, Limiter } from "../../core/ports/limiter.ts";
 import type { RedisConnection } from "./connection.ts";
 import { type Counted, count, placeMs, placesOf, type Use } from "./limit-script.ts";
 
-/** What to do with requests while Redis is away. */
 type WhenAway = "serve" | "refuse";
 
 export interface RedisLimiterOptions {
@@ -104,12 +103,10 @@ const away = (): NodeError =>
 interface Granted {
   /** The lease in this node's own counts. */
   lease: Lease;
-  /** Names of the places held. */
   places: readonly string[];
   status: RateLimitStatus;
 }
 
-/** A request admitted by the shared limits. */
 class SharedGrant implements Grant {
   readonly #options: RedisLimiterOptions;
   readonly #held: HeldPlaces;

@@ -193,5 +193,4 @@ export class ReplicaSet implements Replicas, Disposable {
 /** Checks a replica, such as by its list of models; throws if the server does not work. */
 export type Probe = (url: string, signal: AbortSignal) => Promise<void>;
 
-/** Time limit for a probe. */
 const timeoutMs = 5000;

@@ -34,7 +34,6 @@ const leastBytes = 64 * 1024;
 /** Allows a token per byte sent, each as an object with its text and position. */
 const bytesPerByte = 128;
 
-/** The size limit of the answer. */
 function mostBytesOf({ body = "", mostBytes: asked }: Question): number {
   const parts = typeof body === "string" ? [body] : body;
   const sent = parts.reduce((sum, part) => sum + part.length, 0);
@@ -143,10 +142,8 @@ export function toNodeError({ named }: Upstream, failure: ConnectionFailure): No
   });
 }
 
-/** For an answer over its size limit. */
 export const tooMuch = "more than was asked for";
 
-/** The error for an invalid answer. */
 export const garbage = ({ named }: Upstream, what: string): NodeError =>
   new NodeError("upstream_failed", `The server of ${named} answered ${what}.`);
 
@@ -201,9 +198,7 @@ export const untilClosed = ({ closed }: Upstream, signal: AbortSignal): AbortSig
 export const rootOf = (url: string): string => url.replace(/\/v1$/, "");
 
 interface BatchBounds {
-  /** Most items per request. */
   most: number;
-  /** Most concurrent requests. */
   atOnce: number;
 }
 

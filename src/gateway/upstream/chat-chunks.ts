@@ -51,7 +51,6 @@ export class ChatChunks {
     this.#most = most;
   }
 
-  /** Whether the server sent a finish reason. */
   get hasFinished(): boolean {
     return this.#reason !== undefined;
   }

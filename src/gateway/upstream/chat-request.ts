@@ -41,7 +41,6 @@ export function toChatBody(
   return withMessages(rest, messages);
 }
 
-/** Fields of chats and of completions. */
 const commonFields = (
   { sampling, seed, stop, logitBias }: GenerationRequest | CompletionRequest,
   { model, kind, contextSize, prefixScope }: ChatRequestOptions,

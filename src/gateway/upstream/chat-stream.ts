@@ -23,7 +23,6 @@ export interface AskedAnswer {
   field: Refused["field"];
   /** Tokens that were asked for, or that fit. */
   tokens: number;
-  /** Upper bounds for the server's counts. */
   most: MostTokens;
   /** Alternatives per token; absent: no log probabilities were asked for. */
   topLogprobs?: number | undefined;
@@ -171,7 +170,6 @@ class SentInStream extends Error {
 /** Longest event: a whole answer with its log probabilities. */
 const mostBytes = 8 * 1024 * 1024;
 
-/** Limits for a whole answer. */
 interface AnswerBounds {
   events: number;
   bytes: number;

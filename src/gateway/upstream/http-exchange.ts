@@ -181,7 +181,6 @@ export class ConnectionFailure extends Error {
   constructor(
     reason: string,
     options?: ErrorOptions,
-    /** Whether it timed out. */
     readonly isSilence = false,
   ) {
     super(reason, options);

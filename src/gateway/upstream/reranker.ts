@@ -148,7 +148,6 @@ const share = 0.9;
 /** Attempts to cut a text; then it is used as it is. */
 const mostRounds = 6;
 
-/** Cuts each text to at most `most` tokens. */
 async function cutToTokens(
   texts: readonly string[],
   most: number,

@@ -145,7 +145,6 @@ function paddockNode(info: unknown): ServerFacts {
 /** `plain`: any other server. */
 export type ServerKind = "vllm" | "sglang" | "llama-server" | "tei" | "paddock" | "plain";
 
-/** Display names. */
 export const kindNames: Readonly<Record<ServerKind, string>> = {
   vllm: "vLLM",
   sglang: "SGLang",

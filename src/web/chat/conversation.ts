@@ -54,7 +54,6 @@ export interface AnswerTurn {
   content: string;
   model: string;
   state: "writing" | "done" | "stopped" | "failed";
-  /** A reasoning model's thoughts. */
   thoughts?: string;
   /** Whether `max_tokens` or the context cut it off. */
   cut?: boolean;
@@ -93,7 +92,6 @@ export function speedOf({ tokens, restMs }: Measures): number | undefined {
   return tokens > 1 && restMs > 0 ? ((tokens - 1) / restMs) * 1000 : undefined;
 }
 
-/** A conversation as a file to download: JSON or Markdown. */
 export const exportFormats = {
   JSON: { extension: "json", type: "application/json", toText: toJson },
   Markdown: { extension: "md", type: "text/markdown", toText: toMarkdown },

@@ -110,7 +110,6 @@ async function stream(
 
 const show = (id: string, turn: AnswerTurn): void => changeTurn(id, turn.id, () => turn);
 
-/** The announcement for screen readers when an answer has ended. */
 function spoken({ state, content, failure }: AnswerTurn): string {
   if (state === "failed") return failure?.message ?? "";
   return state === "stopped" ? "Stopped." : `Answer: ${content}`;

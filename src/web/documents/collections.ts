@@ -22,7 +22,6 @@ export const hasMoreCollections = signal(false);
 export const areAllKnown = computed(
   () => access.value.state === "open" && !hasMoreCollections.value,
 );
-/** The file size limit, if the node reports one. */
 export const maxFileBytes = signal<number | undefined>(undefined);
 
 /** Whether it is the node's own collection, which answers come from by default. */
@@ -48,7 +47,6 @@ export const nameOf = ({ name, id }: Pick<VectorStore, "name" | "id">): string =
 
 const shownId = signal<string | undefined>(undefined);
 
-/** The collection shown in the documents tab. */
 export const shown = computed(
   () => collections.value.find(({ id }) => id === shownId.value) ?? collections.value[0],
 );

@@ -39,7 +39,6 @@ export function DropArea() {
   );
 }
 
-/** Whether files are being dragged over the page. */
 const isDragging = signal(false);
 /** Which dropped files were not accepted, and why. */
 const dropNote = signal<string | undefined>(undefined);

@@ -29,7 +29,6 @@ export const isIngesting = computed(
 );
 
 const questions = new Questions();
-/** The last page requested. */
 let asked: Pick<Listing, "store" | "cursors"> | undefined;
 
 export function loadPage(store: string, cursors: readonly string[] = []): Promise<void> {

@@ -120,7 +120,6 @@ function Passages({ page, marked }: { page: PassagesShown; marked: MarkedPassage
   );
 }
 
-/** The passage as it came with the answer. */
 function AsGiven({ marked: { source, heading } }: { marked: MarkedPassage }) {
   return (
     <blockquote class="as-given">

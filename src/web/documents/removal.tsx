@@ -14,7 +14,6 @@ interface RemovalDialogProps {
   title: string;
   /** What is lost, in a sentence. */
   lost: ComponentChildren;
-  /** The button's label. */
   action: string;
   /** What can be deleted with it, by choice; undefined if there is nothing. */
   files: string | undefined;
@@ -100,7 +99,6 @@ interface RemovalOptions {
   /** Whether the uploaded files are deleted too, from every collection. */
   withFiles: boolean;
   signal: AbortSignal;
-  /** Called with the number of removed documents. */
   onProgress?: (done: number) => void;
 }
 

@@ -35,9 +35,7 @@ export interface UploadSteps {
   /** Deletes a file that was sent and is not wanted. */
   discard: (sent: FileObject) => void;
   failureOf: (error: unknown) => UploadFailure;
-  /** A file was added to its collection. */
   onAdded: (upload: Upload) => void;
-  /** All uploads have ended. */
   onRest: (added: number, failed: readonly Upload[]) => void;
 }
 

@@ -54,7 +54,6 @@ async function sendOrTellWhy(file: File, options: SendOptions): Promise<FileObje
 const brokenOff =
   "The connection to the node broke off during the upload, and nothing of the file was stored.";
 
-/** Adds files to the collection shown. */
 export function giveFiles(files: readonly File[]): void {
   const store = shown.value;
   if (store === undefined || files.length === 0) return;
@@ -69,7 +68,6 @@ addEventListener("beforeunload", (event) => {
 
 interface SendOptions {
   signal: AbortSignal;
-  /** Called with the number of bytes sent. */
   onProgress: (bytes: number) => void;
 }
 
