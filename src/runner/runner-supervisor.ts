@@ -85,7 +85,6 @@ export class Runner implements AsyncDisposable {
     return this.#calls.size > 0;
   }
 
-  /** When its last call came or went, by the monotonic clock. */
   get lastUsed(): number {
     return this.#lastUsed;
   }

@@ -46,7 +46,6 @@ export class Generation {
   readonly #generated: Token[] = [];
   #reasoningTokens = 0;
   readonly echo: PromptEcho;
-  /** Tokens of the prompt that were in the KV cache already. */
   cachedTokens = 0;
 
   constructor(options: GenerationOptions) {

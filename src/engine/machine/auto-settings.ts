@@ -21,10 +21,6 @@ export interface AutoSettingsInput {
   parallel: number;
 }
 
-export interface ChosenSettings extends FittedSettings {
-  why: string;
-}
-
 /** Longer ones cost memory and time for each answer, and few conversations are so long. */
 const contextSizes = [32_768, 16_384, 8192, 4096, 2048, 1024, 512];
 const usualContext = 4096;
@@ -34,7 +30,7 @@ const batchSizes = [usualBatch, 256, 128];
 const acceleratedBatch = 1024;
 
 /** Layers come first, then the batch, both for a usual context; what is free then goes to a longer context. */
-export function chooseSettings(input: AutoSettingsInput): ChosenSettings {
+export function chooseSettings(input: AutoSettingsInput): FittedSettings & { why: string } {
   const { facts, machine, parallel } = input;
   const useOf = (settings: FittedSettings) => memoryUseOf(facts, settings, parallel);
   const fits = (settings: FittedSettings): boolean => fitsMachine(useOf(settings), machine);

@@ -74,21 +74,11 @@ export function parseMemAvailable(meminfo: string): number | undefined {
   return kibibytes === undefined ? undefined : Number(kibibytes) * 1024;
 }
 
-export interface ThreadBudget {
-  threads: number;
-  reason: string;
-}
-
-export interface CoreSources {
-  cores?: number;
-  places?: ControlGroupPlaces;
-}
-
 /** How many threads the models may use. More busy threads than cores make llama.cpp several times slower. */
 export async function threadBudget(
   configured: number,
-  { cores = availableParallelism(), places }: CoreSources = {},
-): Promise<ThreadBudget> {
+  { cores = availableParallelism(), places }: { cores?: number; places?: ControlGroupPlaces } = {},
+): Promise<{ threads: number; reason: string }> {
   const quota = await cpuQuota(places);
   const most = Math.max(1, Math.min(cores, Math.floor(quota)));
   const why =

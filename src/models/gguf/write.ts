@@ -62,7 +62,6 @@ export async function writeGguf(
   }
 }
 
-/** Whether a tensor of this row length can be stored in blocks of the type. */
 export function fitsBlocks(type: TensorType, rowLength: number): boolean {
   return rowLength % blockSizes[type].values === 0;
 }
@@ -128,7 +127,6 @@ class ByteWriter {
     return this.#add(Buffer.from(text));
   }
 
-  /** The length, then the text in UTF-8. */
   string(text: string): this {
     return this.uint64(Buffer.byteLength(text)).#add(Buffer.from(text));
   }
@@ -141,7 +139,6 @@ class ByteWriter {
 
 export type TensorType = "f32" | "f16" | "q8_0";
 
-/** How many values make a block, and how many bytes it takes. */
 export const blockSizes: Record<TensorType, { values: number; bytes: number }> = {
   f32: { values: 1, bytes: 4 },
   f16: { values: 1, bytes: 2 },

@@ -244,13 +244,8 @@ function givenUp({ source }: Subject, { message }: RetryableError, bytes: number
   );
 }
 
-/** The state of a partial download. */
-export interface Known {
-  /** Bytes that were downloaded before; the range after them was requested. */
-  bytes: number;
-  total?: number;
-  etag?: string;
-}
+/** A partial download: `bytes` were downloaded before, and the range after them was requested. */
+export type Known = Pick<PartNote, "total" | "etag"> & { bytes: number };
 
 type Verdict =
   /** Write the bytes at `start`; 0: the download begins again. */

@@ -69,7 +69,6 @@ export const isOfHub = (hub: Hub, url: string): boolean =>
 export interface Place {
   url: string;
   file: string;
-  /** For a file of the hub: its path there, and its commit. */
   pin: Pin;
 }
 

@@ -3,12 +3,6 @@ import { lookup as lookUp } from "node:dns/promises";
 import { BlockList, isIP, isIPv6 } from "node:net";
 import { NodeError } from "../../core/errors.ts";
 
-export interface Redirect {
-  began: string;
-  from: string;
-  to: string;
-}
-
 /** Resolves a host name; empty if it is unknown. */
 export type Lookup = (hostname: string) => Promise<readonly string[]>;
 
@@ -24,7 +18,7 @@ const places = ["the internet", "a private network", "a link-local address", "th
 const [farthest, nearest] = [0, places.length - 1];
 
 export async function checkRedirect(
-  { began, from, to }: Redirect,
+  { began, from, to }: Record<"began" | "from" | "to", string>,
   lookup: Lookup = byDns,
 ): Promise<void> {
   const [start, source, target] = [new URL(began), new URL(from), new URL(to)];
