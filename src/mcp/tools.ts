@@ -227,7 +227,10 @@ export const listCollections = defineTool({
   }),
   async call({ limit, cursor: after }, { caller, documents }) {
     const { stores, storeAccess } = documents;
-    const page = toPageRequest({ ...given({ limit, after }), order: "asc" }, collectionLimits);
+    const page = toPageRequest(
+      { ...given({ limit, after }), order: "asc" },
+      collectionLimits.usual,
+    );
     const { items, hasMore } = await stores.list(caller, page);
     return {
       collections: items.map(({ store, counts, isExpired }) => ({
@@ -277,7 +280,7 @@ export const listDocuments = defineTool({
   async call({ collection, limit, cursor: after }, { caller, documents }) {
     const { storeAccess, storeFiles } = documents;
     const { id } = await storeAccess.find(caller, collection, "collection");
-    const page = toPageRequest({ ...given({ limit, after }), order: "asc" }, documentLimits);
+    const page = toPageRequest({ ...given({ limit, after }), order: "asc" }, documentLimits.usual);
     const { items, hasMore } = await storeFiles.list(caller, id, page);
     return {
       collection: id,

@@ -3,7 +3,8 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { NodeError } from "../../src/core/errors.ts";
 import { errorResponse } from "../../src/server/middleware/errors.ts";
-import { FileList } from "../../src/server/operations/files/schema.ts";
+import { FileObject } from "../../src/server/operations/files/schema.ts";
+import { pageSchema } from "../../src/server/wire/page-schema.ts";
 import { SqliteKeys } from "../../src/store/keys/sqlite-keys.ts";
 import { browserPath, visit } from "../support/browser.ts";
 import { chooseFiles, dropPath, failedUpload, readyDocument } from "../support/documents-page.ts";
@@ -50,7 +51,7 @@ describe.skipIf(browserPath === undefined)("an upload that fails is said in a se
     app.instead = () => undefined;
     await failed.getByRole("button", { name: "Try again" }).click();
     await readyDocument(page, "notes.md").waitFor();
-    expect((await app.client.ask(FileList)("GET", "/files")).data).toHaveLength(1);
+    expect((await app.client.ask(pageSchema(FileObject))("GET", "/files")).data).toHaveLength(1);
   });
 
   test("before it is sent, where it is larger than the node takes", async () => {
@@ -96,7 +97,7 @@ describe.skipIf(browserPath === undefined)("an upload that fails is said in a se
     await page.getByText(/^[1-9]\d? % of 1.0 MB$/).waitFor();
     await page.getByRole("button", { name: "Cancel the upload of slow.txt" }).click();
     expect(await page.getByRole("region", { name: "Uploads" }).count()).toBe(0);
-    expect((await app.client.ask(FileList)("GET", "/files")).data).toEqual([]);
+    expect((await app.client.ask(pageSchema(FileObject))("GET", "/files")).data).toEqual([]);
     await page.getByText("This collection holds nothing yet.").waitFor();
   });
 

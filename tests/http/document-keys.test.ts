@@ -2,9 +2,10 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import type { NewKey, Scope } from "../../src/core/limits/api-key.ts";
 import { ChatCompletion } from "../../src/server/operations/chat/schema.ts";
-import { FileList } from "../../src/server/operations/files/schema.ts";
+import { FileObject } from "../../src/server/operations/files/schema.ts";
 import { RetrieveResult } from "../../src/server/operations/retrieve/schema.ts";
-import { VectorStoreList } from "../../src/server/operations/vector-stores/schema.ts";
+import { VectorStore } from "../../src/server/operations/vector-stores/schema.ts";
+import { pageSchema } from "../../src/server/wire/page-schema.ts";
 import { SqliteKeys } from "../../src/store/keys/sqlite-keys.ts";
 import { decode, decodeError } from "../support/decode.ts";
 import { type DocumentsClient, documentsClient } from "../support/documents-client.ts";
@@ -88,9 +89,9 @@ describe("a key that is bound to a vector store", () => {
   });
 
   test("sees that one alone, and its files", async () => {
-    const stores = await decode(VectorStoreList, await bound.send("GET", "/vector_stores"));
+    const stores = await decode(pageSchema(VectorStore), await bound.send("GET", "/vector_stores"));
     expect(stores.data.map(({ id }) => id)).toEqual([mine]);
-    const files = await decode(FileList, await bound.send("GET", "/files"));
+    const files = await decode(pageSchema(FileObject), await bound.send("GET", "/files"));
     expect(files.data.map(({ id }) => id)).toEqual([sharedFile]);
     expect(
       await statuses(

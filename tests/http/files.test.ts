@@ -2,7 +2,8 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { createHash } from "node:crypto";
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
-import { FileList, FileObject } from "../../src/server/operations/files/schema.ts";
+import { FileObject } from "../../src/server/operations/files/schema.ts";
+import { pageSchema } from "../../src/server/wire/page-schema.ts";
 import { decode, decodeError } from "../support/decode.ts";
 import { type TempDir, tempDir } from "../support/temp-dir.ts";
 import { type TestApp, type TestAppOptions, testApp } from "../support/test-app.ts";
@@ -133,7 +134,7 @@ describe("uploaded files", () => {
     for (const text of ["a", "b", "c", "d", "e"]) ids.push((await upload(app, text)).id);
     const [a = "", b = "", c = "", d = "", e = ""] = ids;
     const page = async (query: string): Promise<[(string | null)[], boolean]> => {
-      const list = await decode(FileList, await app.get(`/v1/files?${query}`));
+      const list = await decode(pageSchema(FileObject), await app.get(`/v1/files?${query}`));
       expect([list.first_id, list.last_id]).toEqual([
         list.data.at(0)?.id ?? null,
         list.data.at(-1)?.id ?? null,
@@ -238,7 +239,7 @@ describe("an upload that is refused leaves nothing, and says what is wrong:", ()
     expect(response.status).toBe(status);
     expect(await decodeError(response)).toMatchObject({ param });
     expect(await kept(place)).toEqual([]);
-    expect((await decode(FileList, await app.get("/v1/files"))).data).toEqual([]);
+    expect((await decode(pageSchema(FileObject), await app.get("/v1/files"))).data).toEqual([]);
   });
 
   test.each([

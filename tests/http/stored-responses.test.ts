@@ -3,10 +3,9 @@ import { join } from "node:path";
 import type { ResponseChange } from "../../src/core/ports/response-store.ts";
 import { configuredKeyId } from "../../src/server/middleware/authentication.ts";
 import { ignoredHeader } from "../../src/server/middleware/ignored-fields.ts";
-import {
-  InputItemList,
-  StoredResponse,
-} from "../../src/server/operations/stored-responses/schema.ts";
+import { ListedItem } from "../../src/server/operations/responses/schema.ts";
+import { StoredResponse } from "../../src/server/operations/stored-responses/schema.ts";
+import { pageSchema } from "../../src/server/wire/page-schema.ts";
 import { decode, decodeError } from "../support/decode.ts";
 import { finish } from "../support/scripted-engines.ts";
 import { tempDir } from "../support/temp-dir.ts";
@@ -204,7 +203,7 @@ describe("the input items of a kept response", () => {
   const input = Array.from({ length: 25 }, (_, number) => ({ id: `msg_${number}` }));
   const idsOf = async (app: TestApp, query: string) => {
     const answer = await app.get(`/v1/responses/resp_1/input_items${query}`);
-    const page = await decode(InputItemList, answer);
+    const page = await decode(pageSchema(ListedItem), answer);
     return { ...page, data: page.data.map(({ id }) => Number(id.slice(4))) };
   };
   const numbers = (from: number, to: number) => {

@@ -1,7 +1,8 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
-import { VectorStoreList } from "../../src/server/operations/vector-stores/schema.ts";
+import { VectorStore } from "../../src/server/operations/vector-stores/schema.ts";
+import { pageSchema } from "../../src/server/wire/page-schema.ts";
 import { decode, decodeError } from "../support/decode.ts";
 import { documentsClient } from "../support/documents-client.ts";
 import { passage } from "../support/passages.ts";
@@ -81,7 +82,7 @@ describe("a vector store", () => {
       expires_at: null,
     });
     const list = await decode(
-      VectorStoreList,
+      pageSchema(VectorStore),
       await client.send("GET", "/vector_stores?order=asc"),
     );
     expect(list.data.map(({ id, name }) => [id, name])).toEqual([
@@ -111,7 +112,7 @@ describe("a vector store", () => {
     const response = await client.send("POST", "/vector_stores", body);
     expect([400, 404]).toContain(response.status);
     expect(await decodeError(response)).toMatchObject({ param });
-    const list = await decode(VectorStoreList, await client.send("GET", "/vector_stores"));
+    const list = await decode(pageSchema(VectorStore), await client.send("GET", "/vector_stores"));
     expect(list.data.map(({ id }) => id)).toEqual(["vs_default"]);
   });
 

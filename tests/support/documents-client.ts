@@ -5,9 +5,9 @@ import {
   FileBatch,
   VectorStore,
   VectorStoreFile,
-  VectorStoreFileList,
   VectorStoreSearchResult,
 } from "../../src/server/operations/vector-stores/schema.ts";
+import { pageSchema } from "../../src/server/wire/page-schema.ts";
 import { decode } from "./decode.ts";
 import { waitFor } from "./wait-for.ts";
 
@@ -69,7 +69,7 @@ export function documentsClient({ handle }: Handles, key?: string) {
       return await settled(store, file);
     },
     files: (store: string, query = "") =>
-      ask(VectorStoreFileList)("GET", `/vector_stores/${store}/files?${query}`),
+      ask(pageSchema(VectorStoreFile))("GET", `/vector_stores/${store}/files?${query}`),
     batch: (store: string, body: object) =>
       ask(FileBatch)("POST", `/vector_stores/${store}/file_batches`, body),
     getBatch: (store: string, id: string) =>

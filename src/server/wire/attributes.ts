@@ -3,13 +3,13 @@ import { Type as T } from "@sinclair/typebox";
 import type { AttributeFilter } from "../../core/documents/records.ts";
 import { NodeError } from "../../core/errors.ts";
 import { quoted, shortened } from "../../core/quoted.ts";
-import { openObject, refuse, unexamined } from "./fields.ts";
+import { nonEmpty, oneOf, openObject, refuse, unexamined } from "./fields.ts";
 
 const most = { pairs: 16, key: 64, text: 512, depth: 8, filters: 64, values: 256, stores: 16 };
 
 export const Metadata = T.Record(T.String(), T.String({ maxLength: most.text }), {
   maxProperties: most.pairs,
-  description: `At most ${most.pairs} pairs of a name, of at most ${most.key} characters, and a text, of at most ${most.text}.`,
+  description: `At most ${most.pairs} pairs: names of at most ${most.key} characters, texts of at most ${most.text}.`,
 });
 
 export const Attributes = T.Record(
@@ -19,7 +19,7 @@ export const Attributes = T.Record(
   }),
   {
     maxProperties: most.pairs,
-    description: `What filters ask about: at most ${most.pairs} pairs of a name, of at most ${most.key} characters, and a text, of at most ${most.text}, a number, or true or false.`,
+    description: `For filters. At most ${most.pairs} pairs: names of at most ${most.key} characters; texts of at most ${most.text}, numbers, or true or false.`,
   },
 );
 
@@ -46,13 +46,13 @@ const types: readonly string[] = [...comparisons, ...lists, ...compounds];
 export const Filter = unexamined(
   openObject(
     {
-      type: T.Union(types.map((type) => T.Literal(type))),
+      type: oneOf(types),
       key: T.Optional(T.String()),
       value: T.Optional(T.Unknown()),
       filters: T.Optional(T.Array(T.Unknown())),
     },
     {
-      description: `Which files count, by their attributes: \`{"type": "eq", "key": "language", "value": "de"}\`, with \`eq\`, \`ne\`, \`gt\`, \`gte\`, \`lt\`, \`lte\`, or \`in\` and \`nin\` with a list; or \`and\` and \`or\` with a list of \`filters\`. At most ${most.filters} of them, ${most.depth} levels deep. A file without the attribute matches \`ne\` and \`nin\` alone.`,
+      description: `Which files to search, by their attributes: \`{"type": "eq", "key": "language", "value": "de"}\`. Types: \`eq\`, \`ne\`, \`gt\`, \`gte\`, \`lt\`, \`lte\`; \`in\` and \`nin\` with a list; \`and\` and \`or\` with a list of \`filters\`. At most ${most.filters} filters, ${most.depth} levels deep. A file without the attribute matches only \`ne\` and \`nin\`.`,
     },
   ),
 );
@@ -123,7 +123,4 @@ function scalar(value: unknown, at: string): string | number | boolean {
 }
 
 /** Vector stores that are searched together; each one is a separate search. */
-export const StoreReferences = T.Array(T.String({ minLength: 1 }), {
-  minItems: 1,
-  maxItems: most.stores,
-});
+export const StoreReferences = T.Array(nonEmpty, { minItems: 1, maxItems: most.stores });

@@ -1,11 +1,11 @@
 /** Shared by chat and text completions: schemas of usage and logprobs, and the chunk writer. */
 import { type Static, Type as T } from "@sinclair/typebox";
 import type { TokenLogprob, TokenLogprobs, TokenUsage } from "../../core/ports/chat-engine.ts";
-import { accepted, count, nullable, openObject } from "./fields.ts";
+import { accepted, count, flag, nullable, openObject, UnixTime } from "./fields.ts";
 
 /** Each API adds its own `id` and `object`. */
 export const headFields = {
-  created: T.Integer({ description: "Unix time in seconds." }),
+  created: UnixTime,
   model: T.String(),
   system_fingerprint: T.String({
     pattern: "^fp_[0-9a-f]+$",
@@ -41,38 +41,43 @@ const fields = (more: object | undefined): string =>
         .map(([name, value]) => `,"${name}":${JSON.stringify(value)}`)
         .join("");
 
+export const CachedTokens = T.Object({ cached_tokens: count("Those that needed no evaluation.") });
+export const ReasoningTokens = T.Object({ reasoning_tokens: count("Those of thoughts.") });
+
 export const Usage = T.Object({
   prompt_tokens: count(),
   completion_tokens: count(),
   total_tokens: count(),
-  prompt_tokens_details: T.Object({
-    cached_tokens: count("Those that needed no evaluation."),
-  }),
-  completion_tokens_details: T.Object({
-    reasoning_tokens: count("Those that were thoughts."),
-  }),
+  prompt_tokens_details: CachedTokens,
+  completion_tokens_details: ReasoningTokens,
 });
 
 export type Usage = Static<typeof Usage>;
 
-/** Several answers to one prompt count it once. A token that one had to evaluate is not cached. */
-export function toUsage(usages: readonly TokenUsage[]): Usage {
-  const sum = (of: (usage: TokenUsage) => number): number =>
-    usages.reduce((total, usage) => total + of(usage), 0);
-  const prompt = usages[0]?.promptTokens ?? 0;
-  const completion = sum(({ completionTokens }) => completionTokens);
+/**
+ * The sum of all answers. `each`: answers per prompt, which counts once for them; a token of it that
+ * one of them had to evaluate is not cached.
+ */
+export function toUsage(usages: readonly TokenUsage[], each = usages.length): Usage {
+  const prompts = usages.filter((_, at) => at % each === 0);
+  const cached = prompts.map((_, at) =>
+    Math.min(...usages.slice(at * each, (at + 1) * each).map(({ cachedTokens }) => cachedTokens)),
+  );
+  const prompt = sum(prompts.map(({ promptTokens }) => promptTokens));
+  const completion = sum(usages.map(({ completionTokens }) => completionTokens));
   return {
     prompt_tokens: prompt,
     completion_tokens: completion,
     total_tokens: prompt + completion,
-    prompt_tokens_details: {
-      cached_tokens: Math.min(...usages.map(({ cachedTokens }) => cachedTokens)),
-    },
+    prompt_tokens_details: { cached_tokens: sum(cached) },
     completion_tokens_details: {
-      reasoning_tokens: sum(({ reasoningTokens }) => reasoningTokens),
+      reasoning_tokens: sum(usages.map(({ reasoningTokens }) => reasoningTokens)),
     },
   };
 }
+
+const sum = (counts: readonly number[]): number =>
+  counts.reduce((total, count) => total + count, 0);
 
 const Logprob = T.Object({
   token: T.String(),
@@ -95,11 +100,13 @@ const toLogprob = ({ token, logprob, bytes }: TokenLogprob): Static<typeof Logpr
   bytes: [...bytes],
 });
 
-/** The field `stream_options`. */
-export const streamOptions = nullable(
-  openObject({
-    include_usage: nullable(T.Boolean(), "Send a last chunk with the token counts.", false),
-    include_obfuscation: accepted("Chunks carry no padding."),
-  }),
-  "Options of a stream.",
-);
+export const streamFields = {
+  stream: flag("Send the answer in pieces as they are generated.", false),
+  stream_options: nullable(
+    openObject({
+      include_usage: flag("Send a last chunk with the token counts.", false),
+      include_obfuscation: accepted("Chunks have no padding."),
+    }),
+    "Options of a stream.",
+  ),
+};

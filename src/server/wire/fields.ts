@@ -47,7 +47,18 @@ export const oneOf = <const Name extends string>(
     options,
   );
 
+export const integer = (minimum: number, maximum?: number) =>
+  T.Integer({ minimum, ...given({ maximum }) });
+
+export const number = (minimum: number, maximum: number) => T.Number({ minimum, maximum });
+
 export const count = (description?: string) => T.Integer({ minimum: 0, ...given({ description }) });
+
+export const nonEmpty = T.String({ minLength: 1 });
+
+/** The field `model`; `what`: the models that it may name. */
+export const modelName = (what: string) =>
+  T.String({ minLength: 1, description: `Name of ${what} of this node.` });
 
 export const UnixTime = T.Integer({ description: "Unix time in seconds." });
 

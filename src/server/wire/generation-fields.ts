@@ -1,54 +1,57 @@
 /** Sampling and generation fields that the APIs share. */
-import { type Static, Type as T, type TObject, type TProperties } from "@sinclair/typebox";
+import {
+  type Static,
+  Type as T,
+  type TObject,
+  type TProperties,
+  type TSchema,
+} from "@sinclair/typebox";
 import type { GenerationSettings, Sampling } from "../../core/ports/chat-engine.ts";
-import { count, nullable, withoutNulls } from "./fields.ts";
+import {
+  accepted,
+  count,
+  flag,
+  integer,
+  nonEmpty,
+  nullable,
+  number,
+  optional,
+  withoutNulls,
+} from "./fields.ts";
 
 type StaticOf<Fields extends TProperties> = Static<TObject<Fields>>;
 
+const ofModel = "Default: the model's own";
+
 /** A number that defaults to the model's setting. */
 const tunable = (minimum: number, maximum: number, fallback: number, description: string) =>
-  nullable(
-    T.Number({ minimum, maximum }),
-    `${description} Where absent or null, the model's configured default, ${fallback} unless set.`,
-    fallback,
-  );
+  nullable(number(minimum, maximum), `${description} ${ofModel}, usually ${fallback}.`, fallback);
+
+/** `tunable` for a field that the API's specification lacks. */
+const extension = <Schema extends TSchema>(schema: Schema, description: string) =>
+  nullable(schema, `${description} ${ofModel}. An extension.`);
 
 export const samplingFields = {
   temperature: tunable(0, 2, 1, "Higher is more random; 0 always takes the likeliest token."),
-  top_p: tunable(0, 1, 1, "Only the likeliest tokens that make up this probability are drawn."),
-  top_k: nullable(
-    count(),
-    "Only so many of the likeliest tokens are drawn; 0: all. An extension.",
-    0,
-  ),
-  min_p: nullable(
-    T.Number({ minimum: 0, maximum: 1 }),
-    "Only tokens at least this likely, against the likeliest, are drawn; 0: all. Default: the model's own, which node information names. An extension.",
+  top_p: tunable(0, 1, 1, "Samples from the likeliest tokens that make up this probability."),
+  top_k: nullable(count(), "Samples from this many likeliest tokens; 0: all. An extension.", 0),
+  min_p: extension(
+    number(0, 1),
+    "Samples from tokens at least this likely, relative to the likeliest; 0: all.",
   ),
   presence_penalty: tunable(-2, 2, 0, "Positive: tokens that appeared are less likely."),
   frequency_penalty: tunable(-2, 2, 0, "Positive: the more a token appeared, the less likely."),
-  repeat_penalty: tunable(
-    0.1,
-    10,
-    1,
-    "Divides the logits of tokens that appeared; 1: off. An extension.",
+  repeat_penalty: tunable(0.1, 10, 1, "Divides the logits of repeats; 1: off. An extension."),
+  repeat_last_n: extension(
+    integer(-1),
+    "How many of the answer's last tokens penalties and DRY look at; -1: all; 0: none.",
   ),
-  repeat_last_n: nullable(
-    T.Integer({ minimum: -1 }),
-    "How many of the answer's last tokens penalties and DRY look at; -1: all; 0: none. Default: the model's own. An extension.",
+  dry_multiplier: extension(
+    number(0, 5),
+    "DRY: the penalty of a token that continues a repetition; 0: off. Not under a grammar.",
   ),
-  dry_multiplier: nullable(
-    T.Number({ minimum: 0, maximum: 5 }),
-    "DRY: what a token loses that would go on with a repetition; 0: off. Not under a grammar, as for JSON. Default: the model's own, which node information names. An extension.",
-  ),
-  dry_base: nullable(
-    T.Number({ minimum: 1, maximum: 4 }),
-    "DRY: how much more it loses with each token of the repetition. Default: the model's own. An extension.",
-  ),
-  dry_allowed_length: nullable(
-    count(),
-    "DRY: how many tokens may be repeated without a loss. Default: the model's own. An extension.",
-  ),
+  dry_base: extension(number(1, 4), "DRY: how the penalty grows with each repeated token."),
+  dry_allowed_length: extension(count(), "DRY: how many tokens may repeat without a penalty."),
 };
 
 type SamplingBody = StaticOf<typeof samplingFields>;
@@ -80,11 +83,8 @@ export function toSampling(body: SamplingBody): Partial<Sampling> {
 /** OpenAI's generation fields except sampling. `note`: appended to each description. */
 const fieldsWith = (note: string) => ({
   stop: nullable(
-    T.Union([
-      T.String({ minLength: 1 }),
-      T.Array(T.String({ minLength: 1 }), { minItems: 1, maxItems: 4 }),
-    ]),
-    `One to four texts that end the answer; they are not part of it.${note}`,
+    T.Union([nonEmpty, T.Array(nonEmpty, { minItems: 1, maxItems: 4 })]),
+    `One to four texts that end the answer and are not part of it.${note}`,
   ),
   seed: nullable(
     T.Integer({
@@ -92,10 +92,10 @@ const fieldsWith = (note: string) => ({
       maximum: Number.MAX_SAFE_INTEGER,
       "x-expected": "an integer of at most 53 bits",
     }),
-    `The same request with the same seed and \`system_fingerprint\` gets the same answer, while nothing else runs.${note}`,
+    `The same request with the same seed and \`system_fingerprint\` gets the same answer, if nothing else runs.${note}`,
   ),
   logit_bias: nullable(
-    T.Record(T.String({ pattern: "^[0-9]+$" }), T.Number({ minimum: -100, maximum: 100 }), {
+    T.Record(T.String({ pattern: "^[0-9]+$" }), number(-100, 100), {
       additionalProperties: false,
       "x-expected": "an object of token ids, each with a number from -100 to 100",
     }),
@@ -118,9 +118,29 @@ export function toGenerationSettings({
   return withoutNulls({
     seed,
     stop: typeof stop === "string" ? [stop] : stop,
-    logitBias: biases && toLogitBias(biases),
+    logitBias: biases && new Map(Object.entries(biases).map(([id, bias]) => [Number(id), bias])),
   });
 }
 
-const toLogitBias = (biases: Readonly<Record<string, number>>): Map<number, number> =>
-  new Map(Object.entries(biases).map(([id, bias]) => [Number(id), bias]));
+const cachesItself = "The node caches prompts by itself.";
+
+/** Fields of OpenAI's API that do not change the answer. */
+export const acceptedFields = {
+  user: accepted("The answer does not depend on the caller."),
+  safety_identifier: accepted("The answer does not depend on the caller."),
+  service_tier: accepted("There is one tier."),
+  prompt_cache_key: accepted(cachesItself),
+  prompt_cache_options: accepted(cachesItself),
+  prompt_cache_retention: accepted(cachesItself),
+};
+
+/** Descriptions and fields of several APIs. */
+export const noEffort = "A model decides by itself how long it thinks.";
+export const parallelCalls =
+  "Whether one answer may call several tools, if the model's template can.";
+export const formatFields = {
+  name: optional(T.String(), "The format's name."),
+  description: nullable(T.String(), "What the format is for."),
+  schema: T.Unknown({ description: "JSON Schema of the answer." }),
+  strict: flag("The answer always follows the schema."),
+};

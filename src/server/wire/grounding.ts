@@ -4,7 +4,17 @@ import { type RagRequest, ragPolicies } from "../../core/chat/grounding.ts";
 import type { Scope } from "../../core/limits/api-key.ts";
 import type { FoundPassage } from "../../core/retrieval/search.ts";
 import { Filter, StoreReferences, toFilter } from "./attributes.ts";
-import { count, nullable, openObject, optional, orNull, withoutNulls } from "./fields.ts";
+import {
+  count,
+  integer,
+  nullable,
+  number,
+  oneOf,
+  openObject,
+  optional,
+  orNull,
+  withoutNulls,
+} from "./fields.ts";
 
 export const ragField = nullable(
   T.Union(
@@ -13,25 +23,19 @@ export const ragField = nullable(
       T.Literal("auto"),
       openObject({
         auto: optional(T.Boolean(), 'As `rag: "auto"`.'),
-        policy: optional(
-          T.Union(ragPolicies.map((policy) => T.Literal(policy))),
-          "Where passages go. Default: the node's.",
-        ),
-        limit: optional(
-          T.Integer({ minimum: 1 }),
-          "Most passages; narrows the node's `rag.limit`.",
-        ),
+        policy: optional(oneOf(ragPolicies), "Where passages go. Default: the node's."),
+        limit: optional(integer(1), "Most passages, within the node's `rag.limit`."),
         score_threshold: optional(
-          T.Number({ minimum: -1, maximum: 1 }),
-          "Least score of a passage; narrows the node's `rag.score_threshold`.",
+          number(-1, 1),
+          "Least score of a passage, at least the node's `rag.score_threshold`.",
         ),
         context_window: optional(
-          T.Integer({ minimum: 1, maximum: 100 }),
+          integer(1, 100),
           "How many of the last user messages make the question; more than the node's is rejected.",
         ),
         vector_store_ids: nullable(
           StoreReferences,
-          "Ids or names of vector stores, searched as one in the place of the node's collection.",
+          "Ids or names of vector stores to search as one, instead of the node's collection.",
         ),
         filters: nullable(Filter),
       }),
@@ -41,7 +45,7 @@ export const ragField = nullable(
         'true, false, "auto" or {auto, policy, limit, score_threshold, context_window, vector_store_ids, filters}',
     },
   ),
-  "Whether the answer is grounded in the node's collection; the answer's `retrieval` says in what. `true`: as the node does it, or into the last user message where it does not. `auto`: only with passages that clearly match (the node's `rag.auto_threshold`, and at most 0.05 below the best); without any the answer is as without this field. An extension.",
+  "Whether to ground the answer in the node's collection; the answer's `retrieval` has the passages. `true`: by the node's policy, or in the last user message if it has none. `auto`: only with passages that clearly match (at least `rag.auto_threshold`, and at most 0.05 below the best). An extension.",
 );
 
 export type RagField = Static<typeof ragField> | undefined;
@@ -69,17 +73,12 @@ export function toRag(rag: RagField): RagRequest | undefined {
 
 export const PointMetadata = T.Object({
   id: T.String(),
-  document: orNull(T.String(), {
-    description: "What it was taken from; null where the collection does not say.",
-  }),
+  document: orNull(T.String(), { description: "Its document; null if unknown." }),
   heading: orNull(T.String(), { description: "The headings above it." }),
-  position: count("Its place in the document, from 0."),
+  position: count("Its index in the document, from 0."),
   // Missing in conversations that the page stored before this field existed.
   file_id: nullable(T.String(), "The document as a file of its vector store."),
-  vector_store_id: nullable(
-    T.String(),
-    "The vector store, which is the collection, that it is in.",
-  ),
+  vector_store_id: nullable(T.String(), "The vector store it is in, which is the collection."),
 });
 
 export const RetrievalReport = T.Object(
@@ -92,23 +91,18 @@ export const RetrievalReport = T.Object(
       }),
       {
         description:
-          "The passages in the prompt, in the order of their markers [1], [2], …: those of earlier turns, then this turn's in descending score.",
+          "The passages in the prompt, in the order of their markers [1], [2], …: those of earlier turns, then this turn's, best first.",
       },
     ),
-    dropped: count(
-      "Passages that matched and are not in the prompt: another one contains them, or they do not fit the context.",
-    ),
-    carried: optional(
-      T.Integer({ minimum: 1 }),
-      "How many of them, from the first, are of earlier turns.",
-    ),
-    error: optional(T.String(), "Why retrieval failed, where it did."),
+    dropped: count("Matching passages that another one contains, or that do not fit the context."),
+    carried: optional(integer(1), "How many, from the first, are of earlier turns."),
+    error: optional(T.String(), "Why retrieval failed, if it did."),
     notice: optional(
       T.String(),
-      "What was done to the question: its end was matched where it is too long, or the user message before was taken along; and that passages are still being stored.",
+      "How the question was changed (only the end of a long one is matched; a short one is joined with the user message before it), or that passages are still being stored.",
     ),
   },
-  { description: "What the answer is grounded in; absent where it is not." },
+  { description: "The passages that ground the answer; absent without grounding." },
 );
 
 export type RetrievalReport = Static<typeof RetrievalReport>;

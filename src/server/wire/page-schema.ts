@@ -3,26 +3,19 @@ import { Type as T, type TProperties, type TSchema } from "@sinclair/typebox";
 import { given } from "../../core/given.ts";
 import type { Page, PageRequest } from "../../core/page.ts";
 import { quoted } from "../../core/quoted.ts";
-import { oneOf, optional, orNull, refuse } from "./fields.ts";
-
-interface PageLimits {
-  most: number;
-  usual: number;
-}
+import { integer, oneOf, optional, orNull, refuse } from "./fields.ts";
 
 /** Query parameters of a list; `more`: those of one operation. */
-export const pageQuery = <More extends TProperties>({ most, usual }: PageLimits, more: More) =>
+export const pageQuery = <More extends TProperties>(more: More, most = 100, usual = usualLimit) =>
   T.Object({
-    limit: optional(T.Integer({ minimum: 1, maximum: most }), "Most items of the page.", usual),
-    order: optional(
-      oneOf(["asc", "desc"]),
-      "By when they were made; `desc`: the newest first.",
-      "desc",
-    ),
-    after: optional(T.String(), "The items behind the one with this id: the next page."),
-    before: optional(T.String(), "The items in front of the one with this id: the page before."),
+    limit: optional(integer(1, most), "Most items of the page.", usual),
+    order: optional(oneOf(["asc", "desc"]), "By creation time; `desc`: newest first.", "desc"),
+    after: optional(T.String(), "An item's id: the page after it."),
+    before: optional(T.String(), "An item's id: the page before it."),
     ...more,
   });
+
+const usualLimit = 20;
 
 interface AskedPage {
   limit?: number;
@@ -33,7 +26,7 @@ interface AskedPage {
 
 export function toPageRequest(
   { limit, order = "desc", after, before }: AskedPage,
-  { usual }: PageLimits,
+  usual = usualLimit,
 ): PageRequest {
   return { limit: limit ?? usual, order, ...given({ after, before }) };
 }
@@ -44,7 +37,7 @@ export const pageSchema = <Item extends TSchema>(item: Item) =>
     data: T.Array(item),
     first_id: orNull(T.String()),
     last_id: orNull(T.String()),
-    has_more: T.Boolean({ description: "Whether there are more in the direction asked for." }),
+    has_more: T.Boolean({ description: "Whether there is another page in this direction." }),
   });
 
 export function toPage<Item, Shown extends { id: string }>(
@@ -64,12 +57,12 @@ export function toPage<Item, Shown extends { id: string }>(
 /** The answer of a list operation in the OpenAPI document. */
 export const pageAnswer = <Item extends { id: string }>(
   name: string,
-  schema: TSchema,
+  item: TSchema,
   what: string,
   example: Item,
 ) => ({
   name,
-  schema,
+  schema: pageSchema(item),
   description: `A page of ${what}.`,
   example: toPage({ items: [example], hasMore: false }, (one: Item) => one),
 });
@@ -79,7 +72,7 @@ export const deletedAnswer = (
   name: string,
   object: string,
   id: string,
-  description = "It is gone.",
+  description = "It is deleted.",
 ) => ({
   name,
   schema: T.Object({ id: T.String(), object: T.Literal(object), deleted: T.Literal(true) }),
@@ -117,6 +110,6 @@ export function pageOfItems<Item extends { id: string }>(
 
 function placeOf(items: readonly { id: string }[], param: string, cursor: string): number {
   const place = items.findIndex(({ id }) => id === cursor);
-  if (place === -1) throw refuse(param, `names nothing of this list: ${quoted(cursor)}`);
+  if (place === -1) throw refuse(param, `is not the id of an item of this list: ${quoted(cursor)}`);
   return place;
 }

@@ -3,7 +3,8 @@ import { afterEach, beforeEach, expect, test } from "bun:test";
 import { copyFile, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { checkDocuments } from "../../../src/cli/doctor/files.ts";
-import { FileList, FileObject } from "../../../src/server/operations/files/schema.ts";
+import { FileObject } from "../../../src/server/operations/files/schema.ts";
+import { pageSchema } from "../../../src/server/wire/page-schema.ts";
 import { DataDirLock } from "../../../src/store/data-dir-lock.ts";
 import { decode } from "../../support/decode.ts";
 import { runPaddock } from "../../support/paddock-process.ts";
@@ -41,7 +42,9 @@ const upload = async ({ client }: RunningDocuments, text: string): Promise<strin
   (await decode(FileObject, await client.upload(text, "notes.md"))).id;
 
 const listed = async ({ client }: RunningDocuments): Promise<string[]> =>
-  (await decode(FileList, await client.send("GET", "/files"))).data.map(({ id }) => id).sort();
+  (await decode(pageSchema(FileObject), await client.send("GET", "/files"))).data
+    .map(({ id }) => id)
+    .sort();
 
 /** Two files, with a copy of the registry from between them. */
 async function twoFiles(): Promise<[string, string]> {

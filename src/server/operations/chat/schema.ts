@@ -1,10 +1,14 @@
 /** Schemas of chat completions. */
 import { type Static, Type as T } from "@sinclair/typebox";
-import { headFields, Logprobs, streamOptions, Usage } from "../../wire/completion.ts";
+import { headFields, Logprobs, streamFields, Usage } from "../../wire/completion.ts";
 import {
   accepted,
   count,
+  flag,
   ignored,
+  integer,
+  JsonSchema,
+  modelName,
   nullable,
   oneOf,
   openObject,
@@ -12,7 +16,14 @@ import {
   orNull,
   rejected,
 } from "../../wire/fields.ts";
-import { generationFields, samplingFields } from "../../wire/generation-fields.ts";
+import {
+  acceptedFields,
+  formatFields,
+  generationFields,
+  noEffort,
+  parallelCalls,
+  samplingFields,
+} from "../../wire/generation-fields.ts";
 import { RetrievalReport, ragField } from "../../wire/grounding.ts";
 import { FunctionTool, Messages } from "../../wire/messages.ts";
 
@@ -29,9 +40,7 @@ const ToolChoice = T.Union(
       ),
     }),
   ],
-  {
-    "x-expected": "'none', 'auto', 'required' or {type: 'function', function: {name}}",
-  },
+  { "x-expected": "'none', 'auto', 'required' or {type: 'function', function: {name}}" },
 );
 
 const ResponseFormat = T.Union(
@@ -39,114 +48,75 @@ const ResponseFormat = T.Union(
     openObject({ type: T.Literal("text") }),
     openObject({
       type: T.Literal("json_object"),
-      schema: nullable(
-        T.Record(T.String(), T.Unknown()),
-        "JSON Schema of the answer, as llama-server and others take it here. An extension.",
-      ),
+      schema: nullable(JsonSchema, "JSON Schema of the answer, as in llama-server. An extension."),
     }),
     openObject({
       type: T.Literal("json_schema"),
-      json_schema: openObject(
-        {
-          name: optional(T.String(), "What the format is called."),
-          description: nullable(T.String(), "What the format is for."),
-          schema: T.Unknown({ description: "JSON Schema of the answer." }),
-          strict: nullable(T.Boolean(), "The answer is always held to the schema."),
-        },
-        { description: "A grammar holds the answer to its `schema`." },
-      ),
+      json_schema: openObject(formatFields, { description: "The answer follows its `schema`." }),
     }),
   ],
-  {
-    "x-expected": "{type: 'text'}, {type: 'json_object'} or {type: 'json_schema', json_schema}",
-  },
+  { "x-expected": "{type: 'text'}, {type: 'json_object'} or {type: 'json_schema', json_schema}" },
 );
 
-const cachesItself = "The node finds what it has evaluated before by itself.";
+const FunctionChoice = T.Union(
+  [
+    T.Literal("none"),
+    T.Literal("auto"),
+    openObject({ name: T.String({ description: "The function." }) }),
+  ],
+  { "x-expected": "'none', 'auto' or {name}" },
+);
+
+const textOnly = "cannot be honoured: this node's models write text only";
 
 export const ChatCompletionRequest = openObject({
   messages: Messages,
-  model: T.String({ minLength: 1, description: "Name of a chat model of this node." }),
+  model: modelName("a chat model"),
   ...samplingFields,
-  max_tokens: nullable(
-    T.Integer({ minimum: 1 }),
-    "The older name of `max_completion_tokens`, which goes before it.",
-  ),
+  max_tokens: nullable(integer(1), "Older name of `max_completion_tokens`, which replaces it."),
   max_completion_tokens: nullable(
-    T.Integer({ minimum: 1 }),
-    "Most tokens of the answer, which then ends with the reason `length`.",
+    integer(1),
+    "Most tokens of the answer; it then ends with the reason `length`.",
   ),
-  stop: generationFields.stop,
-  seed: generationFields.seed,
-  n: nullable(
-    T.Integer({ minimum: 1, maximum: 8 }),
-    "How many answers to generate; each takes the seed after that of the one before.",
-    1,
-  ),
-  logprobs: nullable(
-    T.Boolean(),
-    "Report the log probability of each token of the answer's text.",
-    false,
-  ),
+  ...generationFields,
+  n: nullable(integer(1, 8), "How many answers to generate, each with the next seed.", 1),
+  logprobs: flag("Report the log probability of each token of the answer's text.", false),
   top_logprobs: nullable(
-    T.Integer({ minimum: 0, maximum: 20 }),
-    "How many of the likeliest tokens to report in each place; needs `logprobs`.",
+    integer(0, 20),
+    "How many of the likeliest tokens to report for each token; needs `logprobs`.",
   ),
-  logit_bias: generationFields.logit_bias,
   response_format: nullable(
     ResponseFormat,
-    "The answer's form, held by a grammar while it is generated: unless `length` cuts it short, it parses and validates.",
+    "The answer's format, enforced by a grammar: the answer is valid, unless it ends with `length`.",
     { type: "text" },
   ),
   tools: nullable(
     T.Array(FunctionTool, { maxItems: 128 }),
-    "Functions that the model may call; no other tools. The arguments always fit `parameters`.",
+    "Functions that the model may call. The arguments always follow `parameters`.",
   ),
   tool_choice: nullable(
     ToolChoice,
-    "Whether tools are called. Default: `auto` with tools, `none` without. In place of `allowed_tools`, send only those as `tools`.",
+    "Whether tools are called. Default: `auto` with tools, `none` without. Instead of `allowed_tools`, send only those as `tools`.",
   ),
-  parallel_tool_calls: nullable(
-    T.Boolean(),
-    "Whether one answer may call several tools, where the model's template can.",
-    true,
-  ),
+  parallel_tool_calls: flag(parallelCalls, true),
   functions: nullable(
     T.Array(FunctionTool.properties.function, { minItems: 1, maxItems: 128 }),
-    "The older form of `tools`; the answer has the older form, too.",
+    "Older form of `tools`; the answer uses the older form too.",
   ),
-  function_call: nullable(
-    T.Union(
-      [
-        T.Literal("none"),
-        T.Literal("auto"),
-        openObject({ name: T.String({ description: "The function." }) }),
-      ],
-      {
-        "x-expected": "'none', 'auto' or {name}",
-      },
-    ),
-    "The older form of `tool_choice`.",
-  ),
+  function_call: nullable(FunctionChoice, "Older form of `tool_choice`."),
   rag: ragField,
-  stream: nullable(T.Boolean(), "Send the answer in pieces as they are generated.", false),
-  stream_options: streamOptions,
-  user: accepted("The answer does not depend on the caller."),
-  safety_identifier: accepted("The answer does not depend on the caller."),
-  metadata: accepted("The node stores no chat completions that it could label."),
-  store: accepted("The node stores no chat completions."),
-  service_tier: accepted("There is one tier."),
-  prediction: accepted("It is about speed, never about the answer."),
-  prompt_cache_key: accepted(cachesItself),
-  prompt_cache_options: accepted(cachesItself),
-  prompt_cache_retention: accepted(cachesItself),
-  reasoning_effort: ignored("A model thinks as long as it does."),
+  ...streamFields,
+  ...acceptedFields,
+  metadata: accepted("The node does not store chat completions."),
+  store: accepted("The node does not store chat completions."),
+  prediction: accepted("It changes the speed, never the answer."),
+  reasoning_effort: ignored(noEffort),
   verbosity: ignored("Ask for a short answer in the messages."),
-  modalities: rejected("cannot be honoured: this node's models write text only", {
+  modalities: rejected(textOnly, {
     unless: (value) => Array.isArray(value) && value.every((modality) => modality === "text"),
     except: '`["text"]`',
   }),
-  audio: rejected("cannot be honoured: this node's models write text only"),
+  audio: rejected(textOnly),
   web_search_options: rejected("cannot be honoured: this node does not search the web"),
   moderation: rejected("cannot be honoured: this node has no moderation"),
 });
@@ -156,8 +126,7 @@ export type ChatCompletionRequest = Static<typeof ChatCompletionRequest>;
 const ChoiceLogprobs = orNull(T.Object({ content: Logprobs, refusal: T.Null() }));
 
 const FinishReason = oneOf(["stop", "length", "tool_calls", "function_call", "content_filter"], {
-  description:
-    "`function_call` is for requests with `functions`; `content_filter` comes from the remote server of an upstream model.",
+  description: "`function_call`: with `functions`. `content_filter`: from an upstream server.",
 });
 
 const ToolCall = T.Object({
@@ -166,10 +135,7 @@ const ToolCall = T.Object({
   function: T.Object({ name: T.String(), arguments: T.String({ description: "JSON." }) }),
 });
 
-const head = {
-  id: T.String({ pattern: "^chatcmpl-[0-9a-f-]{36}$" }),
-  ...headFields,
-};
+const head = { id: T.String({ pattern: "^chatcmpl-[0-9a-f-]{36}$" }), ...headFields };
 
 export const ChatCompletion = T.Object({
   ...head,
@@ -181,10 +147,7 @@ export const ChatCompletion = T.Object({
         role: T.Literal("assistant"),
         content: orNull(T.String()),
         refusal: T.Null(),
-        reasoning_content: optional(
-          T.String(),
-          "A reasoning model's thoughts, which are not its answer.",
-        ),
+        reasoning_content: optional(T.String(), "The thoughts of a reasoning model."),
         tool_calls: T.Optional(T.Array(ToolCall)),
         function_call: T.Optional(ToolCall.properties.function),
       }),
@@ -198,10 +161,7 @@ export const ChatCompletion = T.Object({
 
 export type ChatCompletion = Static<typeof ChatCompletion>;
 
-const CallDelta = T.Object({
-  name: T.Optional(T.String()),
-  arguments: T.Optional(T.String()),
-});
+const CallDelta = T.Partial(ToolCall.properties.function);
 
 export const ChatCompletionChunk = T.Object({
   ...head,

@@ -3,7 +3,7 @@ import { unfinished } from "../../../core/chat/answer-parts.ts";
 import type { ChatAnswer } from "../../../core/chat/chat-service.ts";
 import { NodeError } from "../../../core/errors.ts";
 import type { FinishReason, GenerationEvent, TokenUsage } from "../../../core/ports/chat-engine.ts";
-import { ChunkWriter, toUsage, type Usage } from "../../wire/completion.ts";
+import { ChunkWriter, toUsage } from "../../wire/completion.ts";
 import { refuse, secondsNow } from "../../wire/fields.ts";
 import { ChoiceLogprobs, WrittenLogprobs } from "./logprobs.ts";
 import type { Candidates } from "./request.ts";
@@ -51,7 +51,7 @@ export async function toCompletionJson(
     choices.push(`${JSON.stringify(choice).slice(0, -1)},"logprobs":${scores}}`);
     if (logprobs !== undefined) await letOthersRun();
   }
-  const usage = JSON.stringify(sumUsage(usages, candidates.generated));
+  const usage = JSON.stringify(toUsage(usages, candidates.generated));
   return `${JSON.stringify(head).slice(0, -1)},"choices":[${choices.join(",")}],"usage":${usage}}`;
 }
 
@@ -125,7 +125,7 @@ export async function* toChunks(
     if (event.type === "text" && event.echoed === true) await letOthersRun();
   }
   if (finished < choices) throw unfinished();
-  if (includeUsage) yield writer.usage(sumUsage(usages, generated));
+  if (includeUsage) yield writer.usage(toUsage(usages, generated));
 }
 
 function toChunk(
@@ -171,24 +171,4 @@ function scoreOf({ scores, isUnscored }: Draft): number {
     "'best_of' cannot be honoured: the server that this model runs on gives no log probabilities to choose by. Send 'n' and choose yourself.",
     { param: "best_of" },
   );
-}
-
-/** `each`: the number of answers per prompt; the prompt counts once for all of them. */
-export function sumUsage(usages: readonly TokenUsage[], each: number): Usage {
-  const ofPrompts = Array.from({ length: usages.length / each }, (_, at) =>
-    toUsage(usages.slice(at * each, (at + 1) * each)),
-  );
-  const sum = (of: (usage: Usage) => number): number =>
-    ofPrompts.reduce((total, usage) => total + of(usage), 0);
-  return {
-    prompt_tokens: sum((usage) => usage.prompt_tokens),
-    completion_tokens: sum((usage) => usage.completion_tokens),
-    total_tokens: sum((usage) => usage.total_tokens),
-    prompt_tokens_details: {
-      cached_tokens: sum((usage) => usage.prompt_tokens_details.cached_tokens),
-    },
-    completion_tokens_details: {
-      reasoning_tokens: sum((usage) => usage.completion_tokens_details.reasoning_tokens),
-    },
-  };
 }

@@ -1,10 +1,13 @@
 /** Schemas of text completions, the OpenAI API before chat. */
 import { type Static, Type as T } from "@sinclair/typebox";
-import { headFields, streamOptions, Usage } from "../../wire/completion.ts";
+import { headFields, streamFields, Usage } from "../../wire/completion.ts";
 import {
   acceptedAs,
   count,
+  flag,
   ignored,
+  integer,
+  modelName,
   nullable,
   oneOf,
   openObject,
@@ -18,8 +21,10 @@ const Tokens = T.Array(count(), { minItems: 1 });
 /** The API's own default, which is short. */
 export const defaultMaxTokens = 16;
 
+const useChat = "cannot be honoured: a prompt is continued as it is; use /v1/chat/completions";
+
 export const CompletionRequest = openObject({
-  model: T.String({ minLength: 1, description: "Name of a chat model of this node." }),
+  model: modelName("a chat model"),
   prompt: T.Union(
     [
       T.String(),
@@ -31,70 +36,60 @@ export const CompletionRequest = openObject({
     {
       "x-expected": "a string or a list of strings, or token ids in their place",
       description:
-        "What is continued, as it stands: no chat template is applied. One text, or several; or the token ids of one or of several. A text begins as the model's file says, and special tokens in it count. Null or empty: the beginning of a document.",
+        "One text or several, or the token ids of one or several; continued as they are, without a chat template. The model's file says how a text begins, and special tokens in it count. Null or empty: the beginning of a document.",
     },
   ),
   ...samplingFields,
   max_tokens: nullable(
     count(),
-    "Most tokens of each answer, which then ends with the reason `length`; 0: none, for `echo`.",
+    "Most tokens of each answer; it then ends with the reason `length`. 0: none, for `echo`.",
     defaultMaxTokens,
   ),
   n: nullable(
-    T.Integer({ minimum: 1, maximum: 20 }),
-    "How many answers each prompt gets; each takes the seed after that of the one before. All prompts of a request have at most 128 answers together, of which 8 are generated at a time.",
+    integer(1, 20),
+    "How many answers each prompt gets, each with the next seed. A request has at most 128 answers in all; 8 are generated at a time.",
     1,
   ),
   best_of: nullable(
-    T.Integer({ minimum: 1, maximum: 20 }),
-    "So many answers are generated for each prompt, and the `n` with the highest log probability per token are sent, best first. All of them count in `usage`. Not with `stream`.",
+    integer(1, 20),
+    "Generates this many answers for each prompt and sends the `n` with the highest log probability per token, best first. All count in `usage`. Not with `stream`.",
   ),
-  echo: nullable(
-    T.Boolean(),
-    "Whether each answer begins with its prompt. With `logprobs` the prompt's tokens have theirs too, the first one `null`: the whole prompt is evaluated for that, once for all of its answers. In a stream a long prompt comes in several chunks.",
+  echo: flag(
+    "Whether each answer begins with its prompt. With `logprobs`, the prompt's tokens have theirs too, the first one `null`; the whole prompt is evaluated for that, once for all its answers. A stream sends a long prompt in several chunks.",
     false,
   ),
   suffix: nullable(
     T.String(),
-    "What follows the answer: the model fills in the middle, where its vocabulary has the tokens for it, else it is rejected.",
+    "The text after the answer: the model fills in the middle. Rejected if its vocabulary has no tokens for that.",
   ),
   logprobs: nullable(
-    T.Integer({ minimum: 0, maximum: 5 }),
-    "Report the log probability of each token, and of so many of the likeliest in its place; with `echo` also of the prompt's. The prompts of all answers may have 262,144 tokens together then, unless the answer is streamed.",
+    integer(0, 5),
+    "Report the log probability of each token and of this many alternatives; with `echo`, of the prompt too. All prompts may then have 262,144 tokens in total, unless the answer is streamed.",
   ),
   ...generationFields,
-  stream: nullable(T.Boolean(), "Send the answers in pieces as they are generated.", false),
-  stream_options: streamOptions,
+  ...streamFields,
   user: nullable(acceptedAs(T.String(), "The answer does not depend on the caller.")),
   messages: rejected("is for /v1/chat/completions; send 'prompt'"),
-  max_completion_tokens: rejected("is of chat completions; send 'max_tokens'"),
-  tools: rejected(
-    "cannot be honoured: a prompt as it stands has no tools; ask /v1/chat/completions",
-  ),
-  response_format: rejected(
-    "cannot be honoured: a prompt as it stands has no format; ask /v1/chat/completions",
-  ),
+  max_completion_tokens: rejected("is for /v1/chat/completions; send 'max_tokens'"),
+  tools: rejected(useChat),
+  response_format: rejected(useChat),
   grammar: rejected("cannot be honoured; send a JSON schema to /v1/chat/completions"),
   json_schema: rejected("cannot be honoured; send 'response_format' to /v1/chat/completions"),
-  rag: rejected("cannot be honoured: a prompt is continued as it stands; ask /v1/chat/completions"),
-  cache_prompt: ignored("llama-server's; the node finds what it has evaluated before by itself."),
+  rag: rejected(useChat),
+  cache_prompt: ignored("The node caches prompts by itself."),
 });
 
 export type CompletionRequest = Static<typeof CompletionRequest>;
 
 const Logprobs = T.Object({
-  tokens: T.Array(T.String({ description: "`bytes:\\xf0` where it is no whole character." })),
-  token_logprobs: T.Array(orNull(T.Number()), {
-    description: "Null for the first token of a prompt.",
-  }),
+  tokens: T.Array(T.String({ description: "`bytes:\\xf0` if it is not a whole character." })),
+  token_logprobs: T.Array(orNull(T.Number()), { description: "Null for a prompt's first token." }),
   top_logprobs: T.Array(orNull(T.Record(T.String(), T.Number()))),
-  text_offset: T.Array(count(), {
-    description: "Where each token begins in `text`, in characters (Unicode code points).",
-  }),
+  text_offset: T.Array(count("Where the token begins in `text`, in Unicode code points.")),
 });
 
 const FinishReason = oneOf(["stop", "length", "content_filter"], {
-  description: "`content_filter` comes from the remote server of an upstream model.",
+  description: "`content_filter` comes from an upstream server.",
 });
 
 const head = {
@@ -104,7 +99,7 @@ const head = {
 };
 
 const choice = {
-  index: count("Those of the first prompt come first, then those of the second."),
+  index: count("In the order of the prompts."),
   text: T.String(),
   logprobs: orNull(Logprobs),
 };

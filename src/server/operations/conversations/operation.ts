@@ -20,16 +20,14 @@ import {
 import { toMessagesSoFar } from "../responses/conversation.ts";
 import { newResponseId, toListedItems } from "../responses/items.ts";
 import type { InputItem } from "../responses/request-schema.ts";
+import { ListedItem } from "../responses/schema.ts";
 import {
   ConversationChange,
-  ConversationItemList,
   type ConversationObject,
   ConversationRequest,
   ConversationObject as ConversationSchema,
   ItemQuery,
   ItemsRequest,
-  itemLimits,
-  ListedItem,
 } from "./schema.ts";
 
 interface Needs {
@@ -68,7 +66,7 @@ const conversationAnswer = {
   description: "The conversation.",
   example: conversationExample,
 };
-const listAnswer = pageAnswer("ConversationItemList", ConversationItemList, "items", itemExample);
+const listAnswer = pageAnswer("ConversationItemList", ListedItem, "items", itemExample);
 
 const createConversation = defineOperation({
   ...about,
@@ -172,7 +170,7 @@ const listConversationItems = defineOperation({
   handler: async ({ parameters, query }, { authenticated }, { conversations }: Needs) => {
     const id = parameters.conversation_id ?? "";
     const { items } = await conversations.get(id, authenticated);
-    const page = pageOfItems(items, toPageRequest(query, itemLimits));
+    const page = pageOfItems(items, toPageRequest(query));
     return { json: toPage(page, (item) => item) };
   },
 });

@@ -1,17 +1,25 @@
 /** Schemas of embeddings. */
 import { type Static, Type as T } from "@sinclair/typebox";
-import { acceptedAs, count, nullable, openObject, optional } from "../../wire/fields.ts";
+import {
+  acceptedAs,
+  count,
+  integer,
+  modelName,
+  nullable,
+  openObject,
+  optional,
+} from "../../wire/fields.ts";
 
 const Tokens = T.Array(count(), { minItems: 1 });
 
 export const EmbeddingRequest = openObject({
-  model: T.String({ minLength: 1, description: "Name of an embedding model of this node." }),
+  model: modelName("an embedding model"),
   input: T.Union(
     [T.String(), T.Array(T.String(), { minItems: 1 }), Tokens, T.Array(Tokens, { minItems: 1 })],
     {
       "x-expected": "a string or a list of strings, or token ids in their place",
       description:
-        "One text, or several; or the token ids of one or of several. None empty, none over the model's context, no more than the node takes: 2048 unless configured.",
+        "One text or several, or the token ids of one or several. None may be empty or longer than the model's context. At most `limits.max_inputs`, by default 2048.",
     },
   ),
   encoding_format: optional(
@@ -20,8 +28,8 @@ export const EmbeddingRequest = openObject({
     "float",
   ),
   dimensions: nullable(
-    T.Integer({ minimum: 1 }),
-    "Shorter vectors: cut, then of unit length again. At most the model's own.",
+    integer(1),
+    "Shorter vectors, scaled to unit length again. At most the model's own.",
   ),
   user: nullable(acceptedAs(T.String(), "The answer does not depend on the caller.")),
 });
@@ -35,7 +43,7 @@ export const EmbeddingList = T.Object({
       index: count(),
       object: T.Literal("embedding"),
       embedding: T.Union([T.Array(T.Number()), T.String()], {
-        description: "Unit length; a string where base64 was asked for.",
+        description: "Of unit length; a string with `base64`.",
       }),
     }),
   ),

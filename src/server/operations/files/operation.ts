@@ -11,7 +11,7 @@ import { documentErrors, uploadErrors } from "../../openapi.ts";
 import { defineOperation, namedSchema, tags } from "../../operation.ts";
 import { refuse, toSeconds } from "../../wire/fields.ts";
 import { deletedAnswer, pageAnswer, toPage, toPageRequest } from "../../wire/page-schema.ts";
-import { FileList, FileObject, FileQuery, FileUpload, fileLimits, UploadFields } from "./schema.ts";
+import { FileObject, FileQuery, FileUpload, UploadFields, usualFiles } from "./schema.ts";
 
 type Needs = { files: FileService };
 
@@ -43,7 +43,7 @@ const uploadFile = defineOperation({
   operationId: "uploadFile",
   summary: "Upload a file",
   description:
-    "Stores a file, so that it can be added to vector stores. It is written to the disk as it comes; one that breaks off leaves nothing.",
+    "Stores a file, so that it can be added to vector stores. An upload that breaks off leaves nothing.",
   form: namedSchema({ FileUpload }),
   answer: described,
   errors: uploadErrors,
@@ -68,17 +68,16 @@ const listFiles = defineOperation({
   path: "/v1/files",
   operationId: "listFiles",
   summary: "List the uploaded files",
-  description:
-    "The header `x-paddock-max-file-bytes` says how large a file may be, so that a larger one need not be sent to be refused.",
+  description: "The header `x-paddock-max-file-bytes` says how large an upload may be.",
   query: FileQuery,
-  answer: pageAnswer("FileList", FileList, "files", example),
+  answer: pageAnswer("FileList", FileObject, "files", example),
   handler: async (
     { query },
     context,
     { files, limits }: Needs & { limits: { maxFileBytes: number } },
   ) => {
     context.headers["x-paddock-max-file-bytes"] = limits.maxFileBytes;
-    const request = toPageRequest(query, fileLimits);
+    const request = toPageRequest(query, usualFiles);
     const page = await files.list(context.authenticated, request, query.purpose);
     return { json: toPage(page, toFileObject) };
   },
@@ -102,7 +101,7 @@ const getFileContent = defineOperation({
   path: "/v1/files/:file_id/content",
   operationId: "getFileContent",
   summary: "Download a file",
-  description: "Its bytes as they came. They are always sent as a download, never to be shown.",
+  description: "Its bytes, always as a download, so that browsers do not show them.",
   answer: {
     name: "FileContent",
     schema: FileUpload.properties.file,
@@ -121,8 +120,7 @@ const deleteFile = defineOperation({
   path: "/v1/files/:file_id",
   operationId: "deleteFile",
   summary: "Delete a file",
-  description:
-    "Deletes it, and removes it from every vector store: no answer comes from it any more.",
+  description: "Deletes it, and removes it from every vector store.",
   answer: deletedAnswer("FileDeleted", "file", example.id),
   handler: async ({ parameters }, context, { files }: Needs) => {
     const id = parameters.file_id ?? "";

@@ -7,7 +7,7 @@ const mostMessages = 8;
 
 const id = T.Union([T.String({ maxLength: 256 }), T.Integer()], {
   "x-expected": "a text of at most 256 characters, or an integer",
-  description: "Absent in a notification, which is answered with 202 and nothing else.",
+  description: "Absent in a notification, whose answer is an empty 202.",
 });
 
 const Message = openObject({

@@ -7,10 +7,8 @@ const ContentBlock = T.Union([
   T.Object({ type: T.Literal("text"), text: T.String() }),
   T.Object({
     type: T.Literal("thinking"),
-    thinking: T.String({ description: "A reasoning model's thoughts." }),
-    signature: T.String({
-      description: "A digest of the thoughts, which the node does not check.",
-    }),
+    thinking: T.String({ description: "The thoughts of a reasoning model." }),
+    signature: T.String({ description: "A digest of the thoughts; the node does not check it." }),
   }),
   T.Object({
     type: T.Literal("tool_use"),
@@ -32,36 +30,28 @@ const StopReason = oneOf(
     "refusal",
     "model_context_window_exceeded",
   ],
-  { description: "`refusal` comes from the remote server of an upstream model." },
+  { description: "`refusal` comes from an upstream server." },
 );
 
 export type StopReason = Static<typeof StopReason>;
 
-const StopDetails = T.Object({
-  type: T.Literal("refusal"),
-  category: T.Null(),
-  explanation: T.Null(),
-});
-
-const deltaUsage = {
+const DeltaUsage = T.Object({
   input_tokens: count("Those of the prompt that were evaluated for this answer."),
   cache_creation_input_tokens: T.Literal(0),
   cache_read_input_tokens: count("Those of the prompt that needed no evaluation."),
   output_tokens: count(),
-  output_tokens_details: T.Object({
-    thinking_tokens: count("Those that were thoughts."),
-  }),
+  output_tokens_details: T.Object({ thinking_tokens: count("Those of thoughts.") }),
   server_tool_use: T.Null(),
-};
-
-const DeltaUsage = T.Object(deltaUsage);
+});
 
 export type DeltaUsage = Static<typeof DeltaUsage>;
 
 const end = {
   stop_reason: orNull(StopReason),
-  stop_sequence: orNull(T.String({ description: "The one of `stop_sequences` that was met." })),
-  stop_details: orNull(StopDetails),
+  stop_sequence: orNull(T.String({ description: "The stop sequence that ended the answer." })),
+  stop_details: orNull(
+    T.Object({ type: T.Literal("refusal"), category: T.Null(), explanation: T.Null() }),
+  ),
   container: T.Null(),
 };
 
@@ -74,7 +64,7 @@ export const Message = T.Object({
   ...end,
   diagnostics: T.Null(),
   usage: T.Object({
-    ...deltaUsage,
+    ...DeltaUsage.properties,
     cache_creation: T.Null(),
     inference_geo: T.Null(),
     service_tier: T.Literal("standard"),
@@ -107,11 +97,7 @@ export const ErrorBody = T.Object({
 export const MessageEvent = T.Union([
   T.Object({ type: T.Literal("message_start"), message: Message }),
   T.Object({ type: T.Literal("ping") }),
-  T.Object({
-    type: T.Literal("content_block_start"),
-    index: count(),
-    content_block: ContentBlock,
-  }),
+  T.Object({ type: T.Literal("content_block_start"), index: count(), content_block: ContentBlock }),
   T.Object({ type: T.Literal("content_block_delta"), index: count(), delta: Delta }),
   T.Object({ type: T.Literal("content_block_stop"), index: count() }),
   T.Object({ type: T.Literal("message_delta"), delta: T.Object(end), usage: DeltaUsage }),
@@ -123,5 +109,5 @@ export const MessageEvent = T.Union([
 export type MessageEvent = Exclude<Static<typeof MessageEvent>, { type: "error" }>;
 
 export const TokenCount = T.Object({
-  input_tokens: count("Of the system prompt, messages and tools."),
+  input_tokens: count("Of system prompt, messages and tools."),
 });

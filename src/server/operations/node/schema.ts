@@ -1,21 +1,20 @@
 /** Schemas of node information, models, health and readiness. */
 import { type Static, Type as T } from "@sinclair/typebox";
-import { count, oneOf, optional } from "../../wire/fields.ts";
+import { count, oneOf, optional, UnixTime } from "../../wire/fields.ts";
+
+const withoutSecrets =
+  "without credentials; `hidden` for callers without a key, on a node with keys.";
 
 const Upstream = T.Object(
   {
-    model: T.String({ description: "What the model is called there." }),
-    server: T.String({ description: "What serves it, with its version where it says so." }),
+    model: T.String({ description: "The model's name there." }),
+    server: T.String({ description: "The server's software, with its version if known." }),
     tokens: oneOf(["counted", "estimated"], {
-      description:
-        "Whether the server counts the tokens of prompts, or they are estimated here, rather too many than too few.",
+      description: "Whether the server counts the tokens of prompts, or the node estimates them.",
     }),
-    urls: T.Array(T.String(), {
-      description:
-        "The addresses that serve it, without credentials; `hidden` to callers without a key where keys are wanted.",
-    }),
+    urls: T.Array(T.String(), { description: `Its addresses, ${withoutSecrets}` }),
   },
-  { description: "An extension: where a model runs that does not run on this node." },
+  { description: "An extension: the server that runs the model, if it is not this node." },
 );
 
 const ModelInfo = T.Object({
@@ -36,26 +35,19 @@ const ModelInfo = T.Object({
   dry_multiplier: T.Number(),
   dry_base: T.Number(),
   dry_allowed_length: T.Integer(),
-  advice: optional(
-    T.String(),
-    "An extension: of the starter chat model, what would be better on this machine, with the command.",
-  ),
+  advice: optional(T.String(), "An extension: a better starter model for this machine."),
   upstream: T.Optional(Upstream),
 });
 
 export const NodeInfo = T.Object({
   version: T.String({ pattern: "^\\d+\\.\\d+\\.\\d+$" }),
   plugin_version: T.String({
-    description:
-      "The llama.cpp release and build that is loaded, its backend, and why it is not a better one.",
+    description: "The loaded llama.cpp build, its backend, and why it is not a faster one.",
   }),
   port: T.String({ description: "A string, not a number." }),
   models: T.Array(ModelInfo),
   vectorstore_config: T.Object({
-    url: T.String({
-      description:
-        "Address of the vector store, without credentials; `hidden` to callers without a key where keys are wanted.",
-    }),
+    url: T.String({ description: `The vector store's address, ${withoutSecrets}` }),
     collection_name: T.String(),
     limit: T.Integer(),
     score_threshold: T.Number(),
@@ -66,11 +58,11 @@ export type NodeInfo = Static<typeof NodeInfo>;
 
 export const Model = T.Object({
   id: T.String({ description: "The name that requests use." }),
-  created: T.Integer({ description: "When the model's file was made, as Unix time in seconds." }),
+  created: UnixTime,
   object: T.Literal("model"),
   owned_by: T.String(),
-  max_model_len: count("Tokens of the model's context, as vLLM says it. An extension."),
-  context_length: count("The same, under the name that other clients look for. An extension."),
+  max_model_len: count("Tokens of the model's context, as in vLLM. An extension."),
+  context_length: count("The same, for other clients. An extension."),
 });
 
 export type Model = Static<typeof Model>;
@@ -87,7 +79,7 @@ export const Readiness = T.Object({
   status: oneOf(["ready", "not ready"]),
   reasons: T.Array(T.String(), {
     description:
-      "What is not ready. A node that is ready names here what is still coming (its handbook is being stored, and chat is open meanwhile) and what it goes without (the Redis server that it shares with others is away). Empty when all is there.",
+      "What is not ready. If the node is ready: what is still being prepared (its handbook), and what is missing (its Redis server).",
   }),
 });
 

@@ -1,13 +1,50 @@
-/** The tool `file_search`: converts it to a grounding request, and results to citations. */
+/** The tool `file_search`: its schema, the grounding request it becomes, and its citations. */
+import { type Static, Type as T } from "@sinclair/typebox";
 import { TypeCompiler } from "@sinclair/typebox/compiler";
 import type { Grounding, RagRequest } from "../../../core/chat/grounding.ts";
 import type { FoundInFile } from "../../../core/documents/store-search.ts";
 import { NodeError } from "../../../core/errors.ts";
 import { invalid } from "../../middleware/read-request.ts";
-import { toFilter } from "../../wire/attributes.ts";
-import { withoutNulls } from "../../wire/fields.ts";
+import { Filter, StoreReferences, toFilter } from "../../wire/attributes.ts";
+import {
+  integer,
+  nullable,
+  number,
+  oneOf,
+  openObject,
+  rejected,
+  withoutNulls,
+} from "../../wire/fields.ts";
 import type { Annotation, FileSearchCall } from "./schema.ts";
-import { FileSearchTool } from "./tool-schema.ts";
+
+export const FileSearchTool = openObject({
+  type: T.Literal("file_search"),
+  vector_store_ids: {
+    ...StoreReferences,
+    description:
+      "Ids or names of vector stores, searched as one with the user's last message, before the answer begins. A request may have one search.",
+  },
+  filters: nullable(Filter, "Which of their files to search."),
+  max_num_results: nullable(integer(1, 50), "Most passages, within the node's `rag.limit`."),
+  ranking_options: nullable(
+    openObject({
+      ranker: nullable(
+        oneOf(["auto", "default-2024-11-15"]),
+        "Both mean the node's reranking model, if it has one.",
+      ),
+      score_threshold: nullable(
+        number(0, 1),
+        "Least score of a passage, at least the node's `rag.score_threshold`.",
+      ),
+      hybrid_search: rejected(
+        "cannot be honoured: the node decides how vectors and words count together (retrieval.mode). Leave it out",
+      ),
+    }),
+    "How passages are ranked.",
+  ),
+});
+
+export type FileSearchTool = Static<typeof FileSearchTool>;
 
 const checker = TypeCompiler.Compile(FileSearchTool);
 

@@ -34,8 +34,7 @@ import {
 import { itemId, newResponseId } from "./items.ts";
 import { ResponseRun } from "./output.ts";
 import type { ResponseRequest } from "./request-schema.ts";
-import type { ResponseObject } from "./schema.ts";
-import { served } from "./tool-schema.ts";
+import { type ResponseObject, served } from "./schema.ts";
 import { type OfferedTools, responseNames, toOfferedTools } from "./tools.ts";
 
 export interface ResponseNeeds extends MakingNeeds {

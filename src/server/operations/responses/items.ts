@@ -5,7 +5,7 @@ import { quoted } from "../../../core/quoted.ts";
 import { excessText, JsonSize } from "../../middleware/read-request.ts";
 import { refuse } from "../../wire/fields.ts";
 import { type Input, InputItem } from "./request-schema.ts";
-import { type Includable, served } from "./tool-schema.ts";
+import { type Includable, served } from "./schema.ts";
 
 /** Undefined if the caller has no such response. */
 export type FindResponse = (id: string) => Promise<SavedResponse | undefined>;

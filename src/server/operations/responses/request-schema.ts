@@ -4,7 +4,11 @@ import { Metadata } from "../../wire/attributes.ts";
 import {
   accepted,
   acceptedAs,
+  flag,
   ignored,
+  integer,
+  modelName,
+  nonEmpty,
   nullable,
   oneOf,
   openObject,
@@ -12,17 +16,21 @@ import {
   readAs,
   rejected,
 } from "../../wire/fields.ts";
-import { generationExtensions, samplingFields } from "../../wire/generation-fields.ts";
+import {
+  acceptedFields,
+  generationExtensions,
+  noEffort,
+  parallelCalls,
+  samplingFields,
+} from "../../wire/generation-fields.ts";
 import { ragField } from "../../wire/grounding.ts";
-import { includeList, ResponseTool, TextFormat, ToolChoice } from "./tool-schema.ts";
+import { includeList, TextFormat } from "./schema.ts";
+import { ResponseTool, ToolChoice } from "./tools.ts";
 
-const ofEarlierOutput = "Clients send it back of earlier output.";
-const cachesItself = "The node finds what it has evaluated before by itself.";
+const ofOutput = accepted("Sent back from earlier output.");
 
 const partText = { text: optional(T.String(), "The text.") };
-const partRefusal = {
-  refusal: optional(T.String(), "Of another model's output; it counts as text."),
-};
+const partRefusal = { refusal: optional(T.String(), "A refusal of another model; read as text.") };
 
 /** A content part of any type; types other than text are rejected when it is read. */
 export const Part = readAs(
@@ -35,14 +43,14 @@ export const Part = readAs(
     openObject({
       type: T.Literal("input_text"),
       ...partText,
-      prompt_cache_breakpoint: accepted(cachesItself),
+      prompt_cache_breakpoint: acceptedFields.prompt_cache_key,
       detail: ignored("It is about images."),
     }),
     openObject({
       type: T.Literal("output_text"),
       ...partText,
-      annotations: accepted(ofEarlierOutput),
-      logprobs: accepted(ofEarlierOutput),
+      annotations: ofOutput,
+      logprobs: ofOutput,
     }),
     openObject({ type: T.Literal("text"), ...partText }),
     openObject({ type: T.Literal("refusal"), ...partRefusal }),
@@ -62,14 +70,14 @@ const content = optional(
   "Of a message: text, or a list of text parts that are joined. Images, audio and files are rejected; upload a file to a vector store and send the tool `file_search`.",
 );
 const callFields = {
-  call_id: nullable(T.String({ minLength: 1 }), "Of a function's call and its output."),
+  call_id: nullable(nonEmpty, "Of a function's call and its output."),
   name: optional(T.Unknown(), "Of a function's call: the function's name."),
-  namespace: nullable(T.String(), "Of a function's call: the namespace that it was offered in."),
+  namespace: nullable(T.String(), "Of a function's call: the function's namespace."),
   arguments: optional(T.Unknown(), "Of a function's call: JSON, as a text."),
 };
 const outputText = "Of a function's output: text, or a list of text parts that are joined.";
 
-const known = { id: accepted("It is listed with the item."), status: accepted(ofEarlierOutput) };
+const known = { id: accepted("It is listed with the item."), status: ofOutput };
 const caller = ignored("Only the model calls functions.");
 
 /** The supported item types. */
@@ -77,7 +85,7 @@ const itemTypes = [
   openObject({
     // An id alone is a reference too.
     type: T.Optional(T.Literal("item_reference")),
-    id: T.String({ description: "The item of a stored response that takes its place." }),
+    id: T.String({ description: "The item of a stored response to insert." }),
     role: T.Optional(T.Never()),
   }),
   openObject({
@@ -85,8 +93,8 @@ const itemTypes = [
     role,
     content,
     ...known,
-    phase: accepted(ofEarlierOutput),
-    name: ignored("The models' templates have no place for the writer's name."),
+    phase: ofOutput,
+    name: ignored("Models are not told the writer's name."),
   }),
   openObject({
     type: T.Literal("function_call"),
@@ -100,25 +108,22 @@ const itemTypes = [
     call_id: callFields.call_id,
     output: optional(T.Union([T.String(), T.Array(Part)]), outputText),
     ...known,
-    name: accepted("The call says it."),
-    namespace: accepted("The call says it."),
+    name: accepted("The call has it."),
+    namespace: accepted("The call has it."),
     caller,
   }),
   openObject({
     type: acceptedAs(T.Literal("reasoning"), "Models are not shown their earlier thoughts."),
     ...known,
-    summary: accepted(ofEarlierOutput),
-    content: accepted(ofEarlierOutput),
-    encrypted_content: accepted(ofEarlierOutput),
+    summary: ofOutput,
+    content: ofOutput,
+    encrypted_content: ofOutput,
   }),
   openObject({
-    type: acceptedAs(
-      T.Literal("file_search_call"),
-      "What a search found is remembered with its turn.",
-    ),
+    type: acceptedAs(T.Literal("file_search_call"), "The node remembers what a turn found."),
     ...known,
-    queries: accepted(ofEarlierOutput),
-    results: accepted(ofEarlierOutput),
+    queries: ofOutput,
+    results: ofOutput,
   }),
 ];
 
@@ -131,7 +136,7 @@ export const InputItem = readAs(
     ),
     role,
     content,
-    id: nullable(T.String(), "What an `item_reference` refers to; else it is not looked at."),
+    id: nullable(T.String(), "Of an `item_reference`: the item; otherwise without effect."),
     ...callFields,
     output: optional(T.Unknown(), outputText),
   }),
@@ -140,117 +145,101 @@ export const InputItem = readAs(
 
 export type InputItem = Static<typeof InputItem>;
 
-const thinksAsLong = "A model thinks as long as it does.";
+const wholeThoughts = ignored("Thoughts are sent in full, as `reasoning_text`.");
+const noDifference = accepted("The answer does not depend on it.");
+const useMaxOutput = rejected("is a field of chat; send 'max_output_tokens'");
 
 export const ResponseRequest = openObject({
-  model: T.String({ minLength: 1, description: "Name of a chat model of this node." }),
+  model: modelName("a chat model"),
   input: optional(
     T.Union([T.String(), T.Array(InputItem)], { "x-expected": "a text or a list of items" }),
-    "What is asked, and required: a text, which counts as a message of the user, or the items of a conversation. No more of them than the node takes: 2048 unless configured.",
+    "Required: a text, which counts as a message of the user, or the items of a conversation. At most `limits.max_messages`, by default 2048.",
   ),
   instructions: nullable(
     T.String(),
-    "What the model is told before the conversation. Those of earlier responses are not carried over.",
+    "What the model is told before the conversation. Later responses do not inherit it.",
   ),
   previous_response_id: nullable(
-    T.String({ minLength: 1 }),
-    "The response whose conversation this one continues. It must be stored, and made with the same key.",
+    nonEmpty,
+    "The response to continue. It must be stored, and made with the same key.",
   ),
   conversation: nullable(
-    T.Union(
-      [
-        T.String({ minLength: 1 }),
-        openObject({ id: T.String({ minLength: 1, description: "Its id." }) }),
-      ],
-      {
-        "x-expected": "a conversation's id or {id}",
-      },
-    ),
-    "The conversation that this response continues, and that its input and output are added to. Not beside `previous_response_id`.",
+    T.Union([nonEmpty, openObject({ id: { ...nonEmpty, description: "Its id." } })], {
+      "x-expected": "a conversation's id or {id}",
+    }),
+    "The conversation to continue; input and output are added to it. Not with `previous_response_id`.",
   ),
-  store: nullable(
-    T.Boolean(),
-    "Whether the response is stored, so that it can be read and continued. The answer says whether it is: not where the node stores none (`responses.keep_for = 0`), and not where it is too large.",
+  store: flag(
+    "Whether to store the response, so that it can be read and continued. The answer's `store` is false if the node stores none (`responses.keep_for = 0`) or it is too large.",
     true,
   ),
-  background: nullable(
-    T.Boolean(),
-    "Answer at once with the status `queued`, and make the response in the background; `GET /v1/responses/{id}` has it. Not with `stream`, nor with `store` false.",
+  background: flag(
+    "Answer at once with the status `queued`, and make the response in the background; poll `GET /v1/responses/{id}`. Not with `stream` or `store: false`.",
     false,
   ),
-  metadata: nullable(Metadata, "Given back as it is."),
+  metadata: nullable(Metadata, "Returned as it is."),
   max_output_tokens: nullable(
-    T.Integer({ minimum: 1 }),
-    "Most tokens of the answer, thoughts included; the status is `incomplete` then.",
+    integer(1),
+    "Most tokens of the answer, with thoughts; the status is then `incomplete`.",
   ),
-  max_tool_calls: nullable(
-    T.Integer({ minimum: 1 }),
-    "Most searches of one response; it never has more than one.",
-  ),
+  max_tool_calls: nullable(integer(1), "Most searches; a response never has more than one."),
   ...samplingFields,
   ...generationExtensions,
   top_logprobs: nullable(
-    T.Integer({ minimum: 0, maximum: 20 }),
-    "How many of the likeliest tokens to report in each place; needs `message.output_text.logprobs` in `include`.",
+    integer(0, 20),
+    "How many of the likeliest tokens to report for each token; needs `message.output_text.logprobs` in `include`.",
     0,
   ),
   include: nullable(
     includeList(),
-    "What else the response is to hold: the log probabilities of its tokens, the passages of a search.",
+    "What else to return: log probabilities of the tokens, passages of a search.",
   ),
   text: nullable(
     openObject({
-      format: nullable(TextFormat, "The text's form.", { type: "text" }),
+      format: nullable(TextFormat, "The text's format.", { type: "text" }),
       verbosity: ignored("Ask for a short answer in the instructions."),
     }),
-    "The text's form.",
+    "The text's format.",
   ),
   tools: nullable(T.Array(ResponseTool, { maxItems: 128 }), "What the model may call."),
   tool_choice: nullable(ToolChoice, "Whether tools are called. Default: `auto`."),
-  parallel_tool_calls: nullable(
-    T.Boolean(),
-    "Whether one answer may call several functions, where the model's template can.",
-    true,
-  ),
+  parallel_tool_calls: flag(parallelCalls, true),
   truncation: nullable(
     oneOf(["auto", "disabled"]),
-    "`auto`: the oldest messages are left out of a conversation that does not fit the model's context, and `truncated_messages` says how many. `disabled`: it is rejected with `context_length_exceeded`.",
+    "`auto`: leaves out the oldest messages of a conversation that is longer than the context; `truncated_messages` says how many. `disabled`: rejects it with `context_length_exceeded`.",
     "disabled",
   ),
   rag: ragField,
-  stream: nullable(T.Boolean(), "Send the answer in events as it is generated.", false),
+  stream: flag("Send the answer in events as it is generated.", false),
   stream_options: nullable(
-    openObject({ include_obfuscation: accepted("Events carry no padding.") }),
+    openObject({ include_obfuscation: accepted("Events have no padding.") }),
     "Options of a stream.",
   ),
   reasoning: nullable(
     openObject({
-      effort: ignored(thinksAsLong),
-      summary: ignored("Thoughts are given whole, as `reasoning_text`."),
-      generate_summary: ignored("Thoughts are given whole, as `reasoning_text`."),
+      effort: ignored(noEffort),
+      summary: wholeThoughts,
+      generate_summary: wholeThoughts,
       context: ignored("Models are not shown their earlier thoughts."),
       mode: ignored("There is one."),
     }),
-    thinksAsLong,
+    noEffort,
   ),
-  user: accepted("The answer does not depend on the caller."),
-  safety_identifier: accepted("The answer does not depend on the caller."),
-  service_tier: accepted("There is one tier."),
-  prompt_cache_key: accepted(cachesItself),
-  prompt_cache_options: accepted(cachesItself),
-  prompt_cache_retention: accepted(cachesItself),
-  access_programs: accepted("The answer does not depend on it."),
-  client_metadata: accepted("The answer does not depend on it."),
+  ...acceptedFields,
+  access_programs: noDifference,
+  client_metadata: noDifference,
   image: accepted("There are no images."),
-  prompt: rejected("is not done: this node stores no prompts; send 'instructions' and 'input'"),
+  prompt: rejected(
+    "cannot be honoured: this node stores no prompts; send 'instructions' and 'input'",
+  ),
   context_management: rejected(
     "cannot be honoured: this node does not compact conversations; send 'truncation': 'auto'",
   ),
   moderation: rejected("cannot be honoured: this node has no moderation"),
   n: rejected("is a field of chat; a response has one answer"),
   messages: rejected("is a field of chat; send 'input'"),
-  max_tokens: rejected("is a field of chat; send 'max_output_tokens'"),
-  max_completion_tokens: rejected("is a field of chat; send 'max_output_tokens'"),
+  max_tokens: useMaxOutput,
+  max_completion_tokens: useMaxOutput,
   response_format: rejected("is a field of chat; send 'text.format'"),
 });
 

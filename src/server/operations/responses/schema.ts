@@ -1,11 +1,59 @@
 /** Schemas of responses: items, the response object and stream events. */
-import { type Static, Type as T, type TProperties } from "@sinclair/typebox";
+import { type ArrayOptions, type Static, Type as T, type TProperties } from "@sinclair/typebox";
 import { responseStatuses } from "../../../core/ports/response-store.ts";
-import { Metadata } from "../../wire/attributes.ts";
-import { Logprobs } from "../../wire/completion.ts";
-import { count, oneOf, optional, orNull } from "../../wire/fields.ts";
+import { Attributes, Metadata } from "../../wire/attributes.ts";
+import { CachedTokens, Logprobs, ReasoningTokens } from "../../wire/completion.ts";
+import {
+  count,
+  ignoredAs,
+  integer,
+  oneOf,
+  openObject,
+  optional,
+  orNull,
+  UnixTime,
+} from "../../wire/fields.ts";
+import { formatFields } from "../../wire/generation-fields.ts";
 import { RetrievalReport } from "../../wire/grounding.ts";
-import { ResponseTool, TextFormat, ToolChoice } from "./tool-schema.ts";
+import { ResponseTool, ToolChoice } from "./tools.ts";
+
+/** Values of `include` that this node supports: details that are shown only on request. */
+export const served = {
+  searchResults: "file_search_call.results",
+  logprobs: "message.output_text.logprobs",
+} as const;
+
+const noTool = "The node does not have the tool.";
+
+/** All values of `include` in OpenAI's API. */
+const Includable = T.Union([
+  T.Literal(served.searchResults, { description: "The passages that a search found." }),
+  T.Literal(served.logprobs, { description: "The log probability of each token of the text." }),
+  ignoredAs(T.Literal("web_search_call.results"), noTool),
+  ignoredAs(T.Literal("web_search_call.action.sources"), noTool),
+  ignoredAs(T.Literal("message.input_image.image_url"), "The models read text only."),
+  ignoredAs(T.Literal("computer_call_output.output.image_url"), noTool),
+  ignoredAs(T.Literal("code_interpreter_call.outputs"), noTool),
+  ignoredAs(T.Literal("reasoning.encrypted_content"), "Thoughts are not encrypted."),
+]);
+
+export type Includable = Static<typeof Includable>;
+
+export const includeList = (options: ArrayOptions = {}) =>
+  T.Array(Includable, { maxItems: 32, ...options });
+
+export const TextFormat = T.Union(
+  [
+    openObject({ type: T.Literal("text") }),
+    openObject({ type: T.Literal("json_object") }),
+    openObject({ type: T.Literal("json_schema"), ...formatFields }),
+  ],
+  {
+    "x-expected": "{type: 'text'}, {type: 'json_object'} or {type: 'json_schema', name, schema}",
+    description:
+      "The text's format, enforced by a grammar: the text is valid, unless the response is `incomplete`.",
+  },
+);
 
 /** Being written, complete, or cut short. */
 const ItemStatus = oneOf(["in_progress", "completed", "incomplete"]);
@@ -15,7 +63,7 @@ export const Annotation = T.Object(
     type: T.Literal("file_citation"),
     file_id: T.String(),
     filename: T.String(),
-    index: count("Where in the text the marker stands."),
+    index: count("Where the marker is in the text."),
   },
   { description: "A passage that the text names by its marker." },
 );
@@ -45,9 +93,9 @@ const FunctionCall = T.Object({
   type: T.Literal("function_call"),
   id: T.String(),
   status: ItemStatus,
-  call_id: T.String({ description: "What its `function_call_output` names." }),
+  call_id: T.String({ description: "Its `function_call_output` names it." }),
   name: T.String(),
-  namespace: optional(T.String(), "The one that the function was offered in, if any."),
+  namespace: optional(T.String(), "The function's namespace, if any."),
   arguments: T.String({ description: "JSON." }),
 });
 
@@ -55,11 +103,9 @@ const Reasoning = T.Object({
   type: T.Literal("reasoning"),
   id: T.String(),
   status: ItemStatus,
-  summary: T.Array(T.Unknown(), { description: "Always empty: nothing sums thoughts up." }),
-  content: T.Array(ReasoningText, { description: "A reasoning model's thoughts." }),
+  summary: T.Array(T.Unknown(), { description: "Always empty." }),
+  content: T.Array(ReasoningText, { description: "The thoughts of a reasoning model." }),
 });
-
-const attribute = T.Union([T.String(), T.Number(), T.Boolean()]);
 
 export const FileSearchCall = T.Object({
   type: T.Literal("file_search_call"),
@@ -73,7 +119,7 @@ export const FileSearchCall = T.Object({
         filename: T.String(),
         score: T.Number(),
         text: T.String(),
-        attributes: T.Record(T.String(), attribute),
+        attributes: Attributes,
       }),
     ),
     { description: 'With `include: ["file_search_call.results"]`; else null.' },
@@ -86,68 +132,57 @@ export const OutputItem = T.Union([OutputMessage, FunctionCall, Reasoning, FileS
 
 export type OutputItem = Static<typeof OutputItem>;
 
+/** An item of a stored response's input, or of a conversation. */
+export const ListedItem = openObject(
+  { id: T.String(), type: T.Optional(T.String()) },
+  { description: "A message, a call, its output, thoughts or a search." },
+);
+
 const ResponseUsage = T.Object({
   input_tokens: count(),
-  input_tokens_details: T.Object({
-    cached_tokens: count("Those that needed no evaluation."),
-  }),
+  input_tokens_details: CachedTokens,
   output_tokens: count(),
-  output_tokens_details: T.Object({
-    reasoning_tokens: count("Those that were thoughts."),
-  }),
+  output_tokens_details: ReasoningTokens,
   total_tokens: count(),
 });
 
 export const ResponseObject = T.Object({
   id: T.String({ pattern: "^resp_[0-9a-f]{32}$" }),
   object: T.Literal("response"),
-  created_at: T.Integer({ description: "Unix time in seconds." }),
-  completed_at: orNull(T.Integer({ description: "Unix time in seconds." })),
-  status: T.Union(
-    responseStatuses.map((status) => T.Literal(status)),
-    { description: "`queued` and `cancelled` are of responses that are made in the background." },
-  ),
-  error: orNull(
-    T.Object(
-      { code: T.String(), message: T.String() },
-      { description: "Why there is no answer, where the status is `failed`." },
-    ),
-  ),
-  incomplete_details: orNull(
-    T.Object(
-      { reason: oneOf(["max_output_tokens", "content_filter"]) },
-      { description: "Why the answer was cut short, where the status is `incomplete`." },
-    ),
-  ),
+  created_at: UnixTime,
+  completed_at: orNull(UnixTime),
+  status: oneOf(responseStatuses, {
+    description: "`queued` and `cancelled` are for responses in the background.",
+  }),
+  error: orNull(T.Object({ code: T.String(), message: T.String() }), {
+    description: "Why the status is `failed`.",
+  }),
+  incomplete_details: orNull(T.Object({ reason: oneOf(["max_output_tokens", "content_filter"]) }), {
+    description: "Why the status is `incomplete`.",
+  }),
   model: T.String(),
   instructions: orNull(T.String()),
   output: T.Array(OutputItem),
   usage: orNull(ResponseUsage),
   previous_response_id: orNull(T.String()),
-  conversation: optional(
-    T.Object({ id: T.String() }),
-    "The conversation that it was made in, if it was made in one.",
-  ),
+  conversation: optional(T.Object({ id: T.String() }), "The conversation it belongs to, if any."),
   background: T.Boolean(),
-  store: T.Boolean({ description: "Whether the response is stored, and can be read later." }),
+  store: T.Boolean({ description: "Whether the response can be read later." }),
   metadata: Metadata,
   max_output_tokens: orNull(T.Integer()),
   max_tool_calls: orNull(T.Integer()),
-  temperature: orNull(T.Number({ description: "As asked for; null: the model's own." })),
-  top_p: orNull(T.Number({ description: "As asked for; null: the model's own." })),
+  temperature: orNull(T.Number({ description: "As requested; null: the model's own." })),
+  top_p: orNull(T.Number({ description: "As requested; null: the model's own." })),
   top_logprobs: T.Integer(),
   parallel_tool_calls: T.Boolean(),
   tool_choice: ToolChoice,
   tools: T.Array(ResponseTool),
   text: T.Object({ format: TextFormat }),
-  reasoning: T.Object(
-    { effort: T.Null(), summary: T.Null() },
-    { description: "A model thinks as long as it does, and nothing sums its thoughts up." },
-  ),
+  reasoning: T.Object({ effort: T.Null(), summary: T.Null() }),
   truncation: oneOf(["auto", "disabled"]),
   truncated_messages: optional(
-    T.Integer({ minimum: 1 }),
-    "How many of the oldest messages of the conversation were left out so that it fits, with `truncation: auto`. An extension.",
+    integer(1),
+    "How many of the oldest messages `truncation: auto` left out. An extension.",
   ),
   service_tier: T.Literal("default"),
   system_fingerprint: optional(
@@ -165,12 +200,7 @@ const at = count();
 const events = <Name extends string, Fields extends TProperties>(
   types: readonly Name[],
   fields: Fields,
-) =>
-  T.Object({
-    type: T.Union(types.map((type) => T.Literal(type))),
-    sequence_number: at,
-    ...fields,
-  });
+) => T.Object({ type: oneOf(types), sequence_number: at, ...fields });
 
 const inItem = { item_id: T.String(), output_index: at };
 const inPart = { ...inItem, content_index: at };

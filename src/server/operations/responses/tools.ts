@@ -1,13 +1,121 @@
-/** Converts a request's tools and `tool_choice` from the wire to the domain. */
+/** A request's tools and `tool_choice`: their schemas, and what they become in the domain. */
+import { type Static, Type as T } from "@sinclair/typebox";
 import { checkedToolUse } from "../../../core/chat/conversation.ts";
 import type { NodeError } from "../../../core/errors.ts";
 import type { Tool, ToolUse } from "../../../core/ports/chat-engine.ts";
 import { quoted } from "../../../core/quoted.ts";
 import { chatNames, type FieldNames, inList, withNames } from "../../wire/field-names.ts";
-import { refuse, withoutNulls } from "../../wire/fields.ts";
-import { checkedFileSearch } from "./file-search.ts";
+import {
+  flag,
+  ignored,
+  oneOf,
+  openObject,
+  optional,
+  readAs,
+  refuse,
+  toolName,
+  withoutNulls,
+} from "../../wire/fields.ts";
+import { FunctionTool } from "../../wire/messages.ts";
+import { checkedFileSearch, FileSearchTool } from "./file-search.ts";
 import type { ResponseRequest } from "./request-schema.ts";
-import type { FileSearchTool, ResponseTool, ToolChoice } from "./tool-schema.ts";
+
+const fields = FunctionTool.properties.function.properties;
+
+const functionFields = {
+  name: T.Optional(toolName(64, "Of a function or a namespace.")),
+  description: fields.description,
+  parameters: fields.parameters,
+  strict: flag(
+    "Arguments follow the schema. `false`: parts that a grammar cannot enforce are dropped; otherwise they are rejected.",
+  ),
+};
+
+const OfferedFunctionTool = openObject({
+  type: T.Literal("function"),
+  ...functionFields,
+  output_schema: ignored("A function returns text."),
+  allowed_callers: ignored("Only the model calls functions."),
+  async: ignored("Calls are answered in the next turn."),
+  defer_loading: ignored("The model is told of it at once."),
+});
+
+const namespaceTools = optional(
+  T.Array(
+    readAs(
+      openObject({ type: T.String({ description: "`function`." }), ...functionFields }),
+      [OfferedFunctionTool],
+      "ignored",
+    ),
+    { maxItems: 128 },
+  ),
+  "Of a namespace: its functions. Other tools in it are left out.",
+);
+
+const Namespace = openObject({
+  type: T.Literal("namespace"),
+  name: optional(T.String(), "The names of its functions begin with it, for the model."),
+  tools: namespaceTools,
+  description: ignored("The model reads the descriptions of the functions."),
+});
+
+/** A tool of any type: functions and searches are used, others are left out or rejected. */
+export const ResponseTool = readAs(
+  openObject({
+    type: T.String({ description: "`function`, `namespace` or `file_search`." }),
+    ...functionFields,
+    tools: namespaceTools,
+  }),
+  [OfferedFunctionTool, Namespace, FileSearchTool],
+  "ignored",
+);
+
+export type ResponseTool = Static<typeof ResponseTool>;
+
+const functionName = {
+  name: optional(T.String(), "The function to call."),
+  namespace: optional(T.String(), "The function's namespace."),
+};
+
+const chosen = [
+  openObject({ type: T.Literal("function"), ...functionName }),
+  openObject({ type: T.Literal("file_search") }),
+];
+
+const allowedFields = {
+  mode: optional(oneOf(["auto", "required"]), "Of `allowed_tools`: whether one must be called."),
+  tools: optional(
+    T.Array(readAs(openObject({ type: T.String(), ...functionName }), chosen), {
+      minItems: 1,
+      maxItems: 128,
+    }),
+    "Of `allowed_tools`: the only tools that the model is told of, by type and name.",
+  ),
+};
+
+/** Required fields depend on the type, and are checked when the choice is read. */
+export const ToolChoice = T.Union(
+  [
+    T.Literal("none"),
+    T.Literal("auto"),
+    T.Literal("required"),
+    readAs(
+      openObject({
+        type: T.String({ description: "`function`, `file_search` or `allowed_tools`." }),
+        ...functionName,
+        ...allowedFields,
+      }),
+      [...chosen, openObject({ type: T.Literal("allowed_tools"), ...allowedFields })],
+    ),
+  ],
+  {
+    "x-expected":
+      "'none', 'auto', 'required', {type: 'function', name}, {type: 'file_search'} or {type: 'allowed_tools', mode, tools}",
+    description: "Whether tools are called, and which.",
+  },
+);
+
+export type ToolChoice = Static<typeof ToolChoice>;
 
 /** The `file_search` tool, and its index in the request's tools. */
 interface OfferedSearch {

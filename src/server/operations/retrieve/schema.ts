@@ -1,26 +1,31 @@
 /** Schemas of retrieval. */
 import { type Static, Type as T } from "@sinclair/typebox";
 import { Filter, StoreReferences } from "../../wire/attributes.ts";
-import { nullable, openObject, optional, unexamined } from "../../wire/fields.ts";
+import {
+  integer,
+  nonEmpty,
+  nullable,
+  number,
+  openObject,
+  optional,
+  unexamined,
+} from "../../wire/fields.ts";
 import { PointMetadata } from "../../wire/grounding.ts";
 import { Messages } from "../../wire/messages.ts";
 
 export const RetrieveRequest = openObject({
   model: T.String({ minLength: 1, description: "Name of the collection's embedding model." }),
   messages: unexamined(Messages),
-  limit: optional(T.Integer({ minimum: 1 }), "Fewer points than the node's own limit."),
-  score_threshold: optional(
-    T.Number({ minimum: -1, maximum: 1 }),
-    "A higher least score than the node's own.",
-  ),
+  limit: optional(integer(1), "Fewer points than the node's limit."),
+  score_threshold: optional(number(-1, 1), "A higher score threshold than the node's."),
   collection: optional(
-    T.Union([T.String({ minLength: 1 }), StoreReferences, T.Null()], {
+    T.Union([nonEmpty, StoreReferences, T.Null()], {
       "x-expected": "the name or id of a vector store, or a list of 1 to 16",
     }),
-    "Where to search: the name or id of a vector store, or of several that are searched as one; default: the node's collection, or those that the key is bound to.",
+    "The name or id of a vector store, or a list of them that is searched as one. Default: the node's collection, or the stores that the key is bound to.",
   ),
   filters: nullable(Filter),
-  include_metadata: optional(T.Boolean(), "Say where each passage comes from.", false),
+  include_metadata: optional(T.Boolean(), "Return where each passage comes from.", false),
 });
 
 export type RetrieveRequest = Static<typeof RetrieveRequest>;
@@ -31,7 +36,7 @@ export const RetrieveResult = T.Object({
       source: T.String({ description: "The passage's text." }),
       score: T.Number({
         description:
-          "Similarity to the query, -1 to 1: the cosine of the vectors; in hybrid search raised towards 1 by shared words; with a reranking model, the mean of that and the model's judgement.",
+          "Similarity to the query, -1 to 1: the cosine of the vectors. Shared words raise it in hybrid search; a reranking model's score is averaged with it.",
       }),
       metadata: T.Optional(PointMetadata),
     }),

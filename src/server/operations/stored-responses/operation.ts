@@ -13,14 +13,8 @@ import {
 } from "../../wire/page-schema.ts";
 import { inputItemId, itemWith, shownWith } from "../responses/items.ts";
 import { responseExample as storedExample } from "../responses/operation.ts";
-import type { Includable } from "../responses/tool-schema.ts";
-import {
-  InputItemList,
-  InputItemQuery,
-  itemLimits,
-  ResponseQuery,
-  StoredResponse,
-} from "./schema.ts";
+import { type Includable, ListedItem } from "../responses/schema.ts";
+import { InputItemQuery, ResponseQuery, StoredResponse } from "./schema.ts";
 
 const cancelledExample = {
   ...storedExample,
@@ -100,11 +94,11 @@ const listInputItems = defineOperation({
   operationId: "listResponseInputItems",
   summary: "List what a response was asked with",
   query: InputItemQuery,
-  answer: pageAnswer("ResponseInputItemList", InputItemList, "items", inputExample),
+  answer: pageAnswer("ResponseInputItemList", ListedItem, "items", inputExample),
   handler: async ({ parameters, query }, context, services: Needs) => {
     const id = parameters.response_id ?? "";
     const { input } = await services.responses.get(id, context.authenticated);
-    const page = pageOfItems(input, toPageRequest(query, itemLimits));
+    const page = pageOfItems(input, toPageRequest(query));
     return { json: toPage(page, (item) => itemWith(item, query.include)) };
   },
 });

@@ -1,57 +1,49 @@
 /** Schemas of tokenization, compatible with vLLM and with llama-server's names. */
 import { type Static, Type as T } from "@sinclair/typebox";
-import { count, ignored, nullable, openObject, orNull, rejected } from "../../wire/fields.ts";
+import {
+  count,
+  flag,
+  ignored,
+  modelName,
+  nullable,
+  openObject,
+  orNull,
+  rejected,
+} from "../../wire/fields.ts";
 import { FunctionTool, Message } from "../../wire/messages.ts";
 
-const model = T.String({
-  minLength: 1,
-  description: "Name of a chat or an embedding model of this node.",
-});
+const model = modelName("a chat or embedding model");
 
 /** For fields that are rejected unless false, since they would change the tokens. */
 const unlessFalse = { unless: (value: unknown) => value === false, except: "`false`" };
 const ownTemplate = rejected(
-  "cannot be honoured: a model's template is the one of its configuration",
+  "cannot be honoured: a model's template is part of its configuration",
   unlessFalse,
 );
 
 export const TokenizeRequest = openObject({
   model,
   prompt: nullable(T.String(), "The text."),
-  content: nullable(T.String(), "The text, as llama-server calls it; in place of `prompt`."),
+  content: nullable(T.String(), "llama-server's name for `prompt`."),
   messages: nullable(
     T.Array(Message, { minItems: 1 }),
-    "A conversation in place of a text: its tokens are those of the chat model's template.",
+    "A conversation instead of a text, tokenized with the chat model's template.",
   ),
-  tools: nullable(
-    T.Array(FunctionTool, { maxItems: 128 }),
-    "Functions that the conversation offers.",
+  tools: nullable(T.Array(FunctionTool, { maxItems: 128 }), "Functions of the conversation."),
+  add_special_tokens: flag(
+    "Whether to add the model's special tokens around a text. Default: true with `prompt`, false with `content`. A conversation's template has its own.",
   ),
-  add_special_tokens: nullable(
-    T.Boolean(),
-    "Whether the tokens are added that the model wants around a text. Default: true with `prompt`, false with `content`. A conversation has them by its template.",
-  ),
-  add_special: nullable(T.Boolean(), "The same, as llama-server calls it."),
-  parse_special: nullable(
-    T.Boolean(),
-    "Whether special tokens that the text writes out count as such.",
-    true,
-  ),
-  return_token_strs: nullable(
-    T.Boolean(),
-    "Whether `token_strs` has each token as the vocabulary writes it.",
+  add_special: flag("llama-server's name for `add_special_tokens`."),
+  parse_special: flag("Whether special tokens in the text count as such.", true),
+  return_token_strs: flag(
+    "Whether to return `token_strs`, each token as in the vocabulary.",
     false,
   ),
-  with_pieces: nullable(
-    T.Boolean(),
-    "As llama-server has it: `tokens` are objects `{id, piece}`, where a piece is text, or bytes where it is no whole character.",
+  with_pieces: flag(
+    "As in llama-server: `tokens` are objects `{id, piece}`. A piece is text, or bytes if it is not a whole character.",
     false,
   ),
-  add_generation_prompt: nullable(
-    T.Boolean(),
-    "Whether a conversation ends where the answer begins, which it always does.",
-    true,
-  ),
+  add_generation_prompt: flag("A conversation always ends where the answer begins.", true),
   continue_final_message: rejected(
     "cannot be honoured: a conversation ends where the answer begins",
     unlessFalse,
@@ -88,7 +80,7 @@ export type DetokenizeRequest = Static<typeof DetokenizeRequest>;
 
 export const DetokenizeResult = T.Object({
   prompt: T.String({ description: "The text; special tokens are written out." }),
-  content: T.String({ description: "The same, as llama-server calls it." }),
+  content: T.String({ description: "The same, under llama-server's name." }),
 });
 
 export type DetokenizeResult = Static<typeof DetokenizeResult>;

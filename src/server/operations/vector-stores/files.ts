@@ -14,13 +14,11 @@ import {
 } from "../../wire/page-schema.ts";
 import {
   ContentQuery,
-  contentLimits,
   FileBatch,
   FileBatchRequest,
-  storeFileLimits,
+  mostTexts,
   VectorStoreFile,
   VectorStoreFileContent,
-  VectorStoreFileList,
   VectorStoreFileQuery,
   VectorStoreFileRequest,
   VectorStoreFileUpdate,
@@ -104,13 +102,13 @@ const listVectorStoreFiles = defineOperation({
   summary: "List a vector store's files",
   description: "Documents that the command line ingested are among them.",
   query: VectorStoreFileQuery,
-  answer: pageAnswer("VectorStoreFileList", VectorStoreFileList, "files", fileExample),
+  answer: pageAnswer("VectorStoreFileList", VectorStoreFile, "files", fileExample),
   handler: async ({ query, parameters }, { authenticated: caller }, { storeFiles }: Needs) => {
     const { filter: status, ...page } = query;
     const listed = await storeFiles.list(
       caller,
       parameters.vector_store_id ?? "",
-      toPageRequest(page, storeFileLimits),
+      toPageRequest(page),
       given({ status }),
     );
     return { json: toPage(listed, toVectorStoreFile) };
@@ -170,7 +168,7 @@ const getVectorStoreFileContent = defineOperation({
   },
   handler: async ({ query, parameters }, { authenticated: caller }, { storeFiles }: Needs) => {
     const { vector_store_id: id = "", file_id: file = "" } = parameters;
-    const { page: from = 0, limit = contentLimits.usual } = query;
+    const { page: from = 0, limit = mostTexts } = query;
     return { json: toContentPage(await storeFiles.content(caller, id, file, { from, limit })) };
   },
 });
@@ -267,11 +265,11 @@ const listFileBatchFiles = defineOperation({
   operationId: "listFileBatchFiles",
   summary: "List a batch's files",
   query: VectorStoreFileQuery,
-  answer: pageAnswer("VectorStoreFileList", VectorStoreFileList, "files", fileExample),
+  answer: pageAnswer("VectorStoreFileList", VectorStoreFile, "files", fileExample),
   handler: async ({ query, parameters }, { authenticated: caller }, { storeFiles }: Needs) => {
     const { vector_store_id: store = "", batch_id: id = "" } = parameters;
     const { filter: status, ...rest } = query;
-    const page = toPageRequest(rest, storeFileLimits);
+    const page = toPageRequest(rest);
     return {
       json: toPage(await storeFiles.batchFiles(caller, store, id, page, status), toVectorStoreFile),
     };

@@ -5,14 +5,18 @@ import { Attributes, Filter, Metadata } from "../../wire/attributes.ts";
 import {
   count,
   ignored,
+  integer,
+  nonEmpty,
   nullable,
+  number,
   oneOf,
   openObject,
   optional,
   orNull,
   rejectedAs,
+  UnixTime,
 } from "../../wire/fields.ts";
-import { pageQuery, pageSchema } from "../../wire/page-schema.ts";
+import { pageQuery } from "../../wire/page-schema.ts";
 
 const ChunkingStrategy = T.Union(
   [
@@ -24,9 +28,9 @@ const ChunkingStrategy = T.Union(
           max_chunk_size_tokens: T.Integer({
             minimum: chunkBounds.least,
             maximum: chunkBounds.most,
-            description: "Most tokens of a passage, and no more than the embedding model takes.",
+            description: "Most tokens of a passage, within the embedding model's context.",
           }),
-          chunk_overlap_tokens: count("Tokens that two passages share; at most half of a passage."),
+          chunk_overlap_tokens: count("Tokens that two passages share; at most half of one."),
         },
         { description: "How long passages are." },
       ),
@@ -35,33 +39,27 @@ const ChunkingStrategy = T.Union(
   {
     "x-expected": '{ "type": "auto" }, or { "type": "static", "static": { … } }',
     description:
-      "How files are cut. `auto`: as the node does, into passages of at most 256 tokens along headings and sentences.",
+      "How files are split. `auto`: into passages of at most 256 tokens, at headings and sentences.",
   },
 );
 
 const ChunkingUsed = T.Union([
   T.Object({
     type: T.Literal("static"),
-    static: T.Object({
-      max_chunk_size_tokens: T.Integer(),
-      chunk_overlap_tokens: T.Integer(),
-    }),
+    static: T.Object({ max_chunk_size_tokens: T.Integer(), chunk_overlap_tokens: T.Integer() }),
   }),
   T.Object({ type: T.Literal("other") }),
 ]);
 
-const ExpiresAfter = openObject(
-  {
-    anchor: T.Literal("last_active_at"),
-    days: T.Integer({ minimum: 1, maximum: 365, description: "Days without a use." }),
-  },
-  {
-    description:
-      "After how many days without a use it expires: its files leave it, and it is not searched any more.",
-  },
-);
+const ExpiresAfter = openObject({
+  anchor: T.Literal("last_active_at"),
+  days: { ...integer(1, 365), description: "Days without use." },
+});
 
-const expiry = "{ anchor: 'last_active_at', days: 1 to 365 }, or null";
+const expiresAfter = optional(
+  orNull(ExpiresAfter, { "x-expected": "{ anchor: 'last_active_at', days: 1 to 365 }, or null" }),
+  "When it expires, by days without use: its files are removed and it is no longer searched. Null: never.",
+);
 
 const FileCounts = T.Object({
   in_progress: T.Integer(),
@@ -74,7 +72,7 @@ const FileCounts = T.Object({
 export const VectorStore = T.Object({
   id: T.String(),
   object: T.Literal("vector_store"),
-  created_at: T.Integer({ description: "Unix time in seconds." }),
+  created_at: UnixTime,
   name: T.String(),
   description: orNull(T.String()),
   usage_bytes: T.Integer({ description: "Bytes of its files' passages, with their vectors." }),
@@ -84,7 +82,7 @@ export const VectorStore = T.Object({
   expires_at: orNull(T.Integer()),
   last_active_at: T.Integer({ description: "To the minute." }),
   metadata: Metadata,
-  collection: T.String({ description: "The name of its collection, as commands know it." }),
+  collection: T.String({ description: "The name of its collection." }),
 });
 
 export type VectorStore = Static<typeof VectorStore>;
@@ -96,12 +94,9 @@ const name = orNull(T.String({ maxLength: 256 }), { description: "For people." }
 export const VectorStoreRequest = openObject({
   name: T.Optional(name),
   description: nullable(T.String({ maxLength: 2048 }), "What it holds, for people."),
-  file_ids: nullable(
-    T.Array(T.String(), { maxItems: mostFilesAtOnce }),
-    "Uploaded files to begin with.",
-  ),
+  file_ids: nullable(T.Array(T.String(), { maxItems: mostFilesAtOnce }), "Uploaded files to add."),
   chunking_strategy: nullable(ChunkingStrategy),
-  expires_after: T.Optional(orNull(ExpiresAfter, { "x-expected": expiry })),
+  expires_after: expiresAfter,
   metadata: nullable(Metadata),
 });
 
@@ -109,27 +104,21 @@ export type VectorStoreRequest = Static<typeof VectorStoreRequest>;
 
 export const VectorStoreUpdate = openObject({
   name: T.Optional(name),
-  expires_after: T.Optional(
-    orNull(ExpiresAfter, {
-      "x-expected": expiry,
-      description: "null: it does not expire.",
-    }),
-  ),
-  metadata: nullable(Metadata, "In the place of all."),
+  expires_after: expiresAfter,
+  metadata: nullable(Metadata, "Replaces all pairs."),
   file_ids: ignored("Files are added under `/files`."),
 });
 
 export type VectorStoreUpdate = Static<typeof VectorStoreUpdate>;
 
-export const storeLimits = { most: 100, usual: 20 };
-export const VectorStoreQuery = pageQuery(storeLimits, {});
-export const VectorStoreList = pageSchema(VectorStore);
+export const VectorStoreQuery = pageQuery({});
+
 const FileStatus = oneOf(fileStatuses);
 
 export const VectorStoreFile = T.Object({
   id: T.String({ description: "The file's id." }),
   object: T.Literal("vector_store.file"),
-  created_at: T.Integer({ description: "When it was added, as Unix time in seconds." }),
+  created_at: UnixTime,
   vector_store_id: T.String(),
   filename: T.String(),
   status: FileStatus,
@@ -138,11 +127,11 @@ export const VectorStoreFile = T.Object({
       code: oneOf(["server_error", "unsupported_file", "invalid_file"]),
       message: T.String(),
     }),
-    { description: "Why it failed; or, while it is in progress, what it waits for." },
+    { description: "Why it failed, or what it waits for." },
   ),
   usage_bytes: T.Integer({ description: "Bytes of its passages, with their vectors." }),
-  bytes: optional(T.Integer(), "Bytes of the uploaded file; absent where it was not uploaded."),
-  passages: T.Integer({ description: "How many passages were made of it." }),
+  bytes: optional(T.Integer(), "Bytes of the file; absent if it was not uploaded."),
+  passages: T.Integer({ description: "How many passages it has." }),
   attributes: Attributes,
   chunking_strategy: ChunkingUsed,
 });
@@ -158,22 +147,17 @@ export const VectorStoreFileRequest = openObject({
 export type VectorStoreFileRequest = Static<typeof VectorStoreFileRequest>;
 
 export const VectorStoreFileUpdate = openObject({
-  attributes: orNull(Attributes, { description: "In the place of all." }),
+  attributes: orNull(Attributes, { description: "Replaces all attributes." }),
 });
 
-export const storeFileLimits = { most: 100, usual: 20 };
-
-export const VectorStoreFileQuery = pageQuery(storeFileLimits, {
-  filter: optional(oneOf(fileStatuses), "Only files with this status."),
+export const VectorStoreFileQuery = pageQuery({
+  filter: optional(FileStatus, "Only files with this status."),
 });
 
-export const VectorStoreFileList = pageSchema(VectorStoreFile);
-export const contentLimits = { most: 10_000, usual: 10_000 };
+export const mostTexts = 10_000;
 
 export const ContentQuery = T.Object({
-  limit: T.Optional(
-    T.Integer({ minimum: 1, maximum: contentLimits.most, default: contentLimits.usual }),
-  ),
+  limit: optional(integer(1, mostTexts), "Most passages of the page.", mostTexts),
   page: T.Optional(count("The `next_page` of the page before.")),
 });
 
@@ -189,7 +173,7 @@ export const VectorStoreFileContent = T.Object({
 export const FileBatch = T.Object({
   id: T.String(),
   object: T.Literal("vector_store.files_batch"),
-  created_at: T.Integer({ description: "Unix time in seconds." }),
+  created_at: UnixTime,
   vector_store_id: T.String(),
   status: FileStatus,
   file_counts: FileCounts,
@@ -200,11 +184,11 @@ export type FileBatch = Static<typeof FileBatch>;
 export const FileBatchRequest = openObject({
   file_ids: nullable(
     T.Array(T.String(), { minItems: 1, maxItems: mostFilesAtOnce }),
-    "Uploaded files; what is said of attributes and cutting holds for all.",
+    "Uploaded files, with the same attributes and chunking.",
   ),
   files: nullable(
     T.Array(VectorStoreFileRequest, { minItems: 1, maxItems: mostFilesAtOnce }),
-    "Uploaded files, each with its own attributes and cutting; instead of `file_ids`.",
+    "Uploaded files with their own attributes and chunking; instead of `file_ids`.",
   ),
   attributes: nullable(Attributes),
   chunking_strategy: nullable(ChunkingStrategy),
@@ -215,21 +199,15 @@ export type FileBatchRequest = Static<typeof FileBatchRequest>;
 const mostQueries = 16;
 
 const searchesAsAsked =
-  "cannot be honoured: this node searches for what was asked. Leave it out, or send false";
+  "cannot be honoured: this node does not rewrite queries. Leave it out, or send false";
 
 export const VectorStoreSearchRequest = openObject({
-  query: T.Union(
-    [
-      T.String({ minLength: 1 }),
-      T.Array(T.String({ minLength: 1 }), { minItems: 1, maxItems: mostQueries }),
-    ],
-    {
-      "x-expected": `a text, or a list of 1 to ${mostQueries} texts`,
-      description: "The question, or several: what is found for any of them counts.",
-    },
-  ),
+  query: T.Union([nonEmpty, T.Array(nonEmpty, { minItems: 1, maxItems: mostQueries })], {
+    "x-expected": `a text, or a list of 1 to ${mostQueries} texts`,
+    description: "One question or several; matches of any of them count.",
+  }),
   filters: nullable(Filter),
-  max_num_results: nullable(T.Integer({ minimum: 1, maximum: 50 }), "Most passages.", 10),
+  max_num_results: nullable(integer(1, 50), "Most passages.", 10),
   ranking_options: nullable(
     openObject(
       {
@@ -240,16 +218,12 @@ export const VectorStoreSearchRequest = openObject({
             T.Literal("default-2024-11-15"),
             T.Null(),
           ]),
-          "`none` asks no reranking model; the others ask the node's, where it has one.",
+          "`none`: no reranking; others: the node's reranking model, if it has one.",
         ),
         hybrid_search: ignored(
-          "How vectors and words are weighed is the node's setting (`[retrieval]`).",
+          "The node decides how vectors and words count together (`retrieval.mode`).",
         ),
-        score_threshold: nullable(
-          T.Number({ minimum: 0, maximum: 1 }),
-          "Least score of a passage.",
-          0,
-        ),
+        score_threshold: nullable(number(0, 1), "Least score of a passage.", 0),
       },
       { description: "How passages are ranked." },
     ),
@@ -258,7 +232,7 @@ export const VectorStoreSearchRequest = openObject({
     T.Union([rejectedAs(T.Literal(true), searchesAsAsked), T.Literal(false)], {
       "x-expected": "true or false",
     }),
-    "Whether the query is rewritten first, which it never is.",
+    "Queries are never rewritten.",
     false,
   ),
 });
@@ -272,7 +246,7 @@ export const VectorStoreSearchResult = T.Object({
     T.Object({
       file_id: T.String(),
       filename: T.String(),
-      score: T.Number({ description: "As retrieval scores." }),
+      score: T.Number({ description: "As in `/v1/retrieve`." }),
       attributes: Attributes,
       content: T.Array(T.Object({ type: T.Literal("text"), text: T.String() })),
     }),

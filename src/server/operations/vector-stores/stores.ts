@@ -6,9 +6,7 @@ import { documentErrors } from "../../openapi.ts";
 import { defineOperation, namedSchema, tags } from "../../operation.ts";
 import { deletedAnswer, pageAnswer, toPage, toPageRequest } from "../../wire/page-schema.ts";
 import {
-  storeLimits,
   VectorStore,
-  VectorStoreList,
   VectorStoreQuery,
   VectorStoreRequest,
   VectorStoreSearchRequest,
@@ -96,9 +94,9 @@ const listVectorStores = defineOperation({
   description:
     "Those that were made over HTTP, and every collection of the command line, the node's own among them.",
   query: VectorStoreQuery,
-  answer: pageAnswer("VectorStoreList", VectorStoreList, "vector stores", example),
+  answer: pageAnswer("VectorStoreList", VectorStore, "vector stores", example),
   handler: async ({ query }, { authenticated: caller }, { stores }: Needs) => {
-    const page = await stores.list(caller, toPageRequest(query, storeLimits));
+    const page = await stores.list(caller, toPageRequest(query));
     return { json: toPage(page, toVectorStore) };
   },
 });

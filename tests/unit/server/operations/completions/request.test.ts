@@ -1,9 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import {
-  bestOf,
-  type Draft,
-  sumUsage,
-} from "../../../../../src/server/operations/completions/completion.ts";
+import { bestOf, type Draft } from "../../../../../src/server/operations/completions/completion.ts";
 import {
   ChoiceLogprobs,
   WrittenLogprobs,
@@ -14,6 +10,7 @@ import {
   toCompletionsRequest,
 } from "../../../../../src/server/operations/completions/request.ts";
 import type { CompletionRequest } from "../../../../../src/server/operations/completions/schema.ts";
+import { toUsage } from "../../../../../src/server/wire/completion.ts";
 
 const body = (rest: Partial<CompletionRequest> = {}): CompletionRequest => ({
   model: "chatty",
@@ -237,7 +234,7 @@ test("the usage of several prompts counts each once, and every answer", () => {
     completionTokens,
     reasoningTokens: 0,
   });
-  expect(sumUsage([usage(3, 2, 5), usage(3, 0, 6), usage(4, 1, 7), usage(4, 4, 8)], 2)).toEqual({
+  expect(toUsage([usage(3, 2, 5), usage(3, 0, 6), usage(4, 1, 7), usage(4, 4, 8)], 2)).toEqual({
     prompt_tokens: 7,
     completion_tokens: 26,
     total_tokens: 33,

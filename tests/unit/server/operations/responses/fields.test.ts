@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { fieldExaminer } from "../../../../../src/server/middleware/ignored-fields.ts";
 import { ResponseRequest } from "../../../../../src/server/operations/responses/request-schema.ts";
-import type { ToolChoice } from "../../../../../src/server/operations/responses/tool-schema.ts";
+import type { ToolChoice } from "../../../../../src/server/operations/responses/tools.ts";
 
 const ignoredFields = fieldExaminer(ResponseRequest);
 
