@@ -1,7 +1,7 @@
 /** MCP's streamable HTTP, each request by itself: there are no sessions for strangers to fill. */
 import { WebStandardStreamableHTTPServerTransport } from "@modelcontextprotocol/sdk/server/webStandardStreamableHttp.js";
 import { untilAborted } from "../core/abort.ts";
-import type { McpRequest } from "../server/operations/mcp/operation.ts";
+import type { McpRequest } from "../server/operations/mcp.ts";
 import { createMcpServer, type McpServerOptions } from "./server.ts";
 
 interface Answer {

@@ -12,7 +12,7 @@ import type { ErrorKind } from "../core/errors.ts";
 import type { Scope } from "../core/limits/api-key.ts";
 import { quoted } from "../core/quoted.ts";
 import { errorBody, toNodeError } from "../server/middleware/errors.ts";
-import type { McpSession } from "../server/operations/mcp/operation.ts";
+import type { McpSession } from "../server/operations/mcp.ts";
 import { listResources, type McpDocuments, readResource, resourceTemplate } from "./resources.ts";
 import {
   listCollections,

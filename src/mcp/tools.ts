@@ -7,7 +7,7 @@ import type { Scope } from "../core/limits/api-key.ts";
 import type { FoundPassage } from "../core/retrieval/search.ts";
 import { redactPaths } from "../server/middleware/errors.ts";
 import { invalid } from "../server/middleware/read-request.ts";
-import type { McpSession } from "../server/operations/mcp/operation.ts";
+import type { McpSession } from "../server/operations/mcp.ts";
 import { Attributes, Filter, StoreReferences, toFilter } from "../server/wire/attributes.ts";
 import { optional } from "../server/wire/fields.ts";
 import { toPageRequest } from "../server/wire/page-schema.ts";

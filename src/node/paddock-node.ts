@@ -20,7 +20,7 @@ import type { Services } from "../server/app.ts";
 import { Connections } from "../server/listen.ts";
 import { keyAccess, withoutGuessing } from "../server/middleware/authentication.ts";
 import { PromptLog } from "../server/middleware/request-log.ts";
-import type { McpEndpoint } from "../server/operations/mcp/operation.ts";
+import type { McpEndpoint } from "../server/operations/mcp.ts";
 import { metrics as metricsOperation } from "../server/operations/node/health-and-metrics.ts";
 import { keysFile, SqliteKeys } from "../store/keys/sqlite-keys.ts";
 import { createMetrics } from "../telemetry/metrics.ts";

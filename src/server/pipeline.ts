@@ -105,8 +105,7 @@ export class Pipeline {
 
     authenticate(context, operation.facts, this.#isOpen(operation.facts.name));
     if (operation.facts.scope !== undefined) {
-      const lease = acquireLease(request, context, rateLimit, operation.facts);
-      context.lease = ending.use(lease instanceof Promise ? await lease : lease);
+      context.lease = ending.use(await acquireLease(request, context, rateLimit, operation.facts));
       ending.defer(() => void meter(context));
     }
 
@@ -117,8 +116,7 @@ export class Pipeline {
     const asked = await readRequest(operation, bytes, { parameters: params, query, form }, limits);
     context.model = asked.model;
     authorize(context, operation.facts, asked.scopes);
-    const reserved = asked.answers > 1 ? context.lease.reserve(asked.answers) : undefined;
-    if (reserved !== undefined) await reserved;
+    if (asked.answers > 1) await context.lease.reserve(asked.answers);
     if (asked.requests > 1) await context.lease.countAs(asked.requests);
     const prompt = asked.logged();
     if (prompt !== undefined) promptLog.asked(context.id, prompt);
@@ -142,8 +140,7 @@ export class Pipeline {
       return answer.json;
     }
     // Metered before the headers are sent: they report the rest of the caller's limits.
-    const metered = operation.facts.scope === undefined ? undefined : meter(context);
-    if (metered !== undefined) await metered;
+    if (operation.facts.scope !== undefined) await meter(context);
     if (answer.status !== undefined) set.status = answer.status;
     if ("json" in answer) return answer.json;
     if ("download" in answer) return downloadResponse(answer.download);

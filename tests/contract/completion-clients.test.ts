@@ -4,7 +4,7 @@ import { createOpenAI } from "@ai-sdk/openai";
 import { OpenAI as LangChainOpenAI } from "@langchain/openai";
 import { generateText, streamText } from "ai";
 import OpenAI, { BadRequestError } from "openai";
-import { DetokenizeResult, TokenizeResult } from "../../src/server/operations/tokenize/schema.ts";
+import { DetokenizeResult, TokenizeResult } from "../../src/server/operations/tokenize.ts";
 import { decode } from "../support/decode.ts";
 import { nodesForClients } from "../support/front-node.ts";
 import { rejectionOf } from "../support/rejection.ts";

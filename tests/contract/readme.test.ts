@@ -6,9 +6,9 @@ import { Config } from "../../src/config/schema.ts";
 import { settings } from "../../src/config/settings.ts";
 import { promptTemplateNames } from "../../src/core/models/model.ts";
 import { ChatCompletion } from "../../src/server/operations/chat/schema.ts";
-import { EmbeddingList } from "../../src/server/operations/embeddings/schema.ts";
+import { EmbeddingList } from "../../src/server/operations/embeddings.ts";
 import { ModelList, NodeInfo } from "../../src/server/operations/node/schema.ts";
-import { RetrieveResult } from "../../src/server/operations/retrieve/schema.ts";
+import { RetrieveResult } from "../../src/server/operations/retrieve.ts";
 
 const read = (path: string): Promise<string> =>
   Bun.file(join(import.meta.dir, "..", "..", path)).text();

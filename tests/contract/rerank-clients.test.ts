@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { createCohere } from "@ai-sdk/cohere";
 import { rerank } from "ai";
 import { CohereClient, CohereClientV2, CohereError } from "cohere-ai";
-import { RerankResult } from "../../src/server/operations/rerank/schema.ts";
+import { RerankResult } from "../../src/server/operations/rerank.ts";
 import { decode, decodeError } from "../support/decode.ts";
 import { rejectionOf } from "../support/rejection.ts";
 import { tinyEmbeddingContext, tinyModels } from "../support/tiny-models.ts";

@@ -6,16 +6,16 @@ import { Type as T, type TSchema } from "@sinclair/typebox";
 import fc, { type Arbitrary } from "fast-check";
 import { ChatCompletionRequest } from "../../src/server/operations/chat/schema.ts";
 import { CompletionRequest } from "../../src/server/operations/completions/schema.ts";
-import { EmbeddingRequest } from "../../src/server/operations/embeddings/schema.ts";
+import { EmbeddingRequest } from "../../src/server/operations/embeddings.ts";
 import { ErrorBody } from "../../src/server/operations/messages/answer-schema.ts";
 import { CountTokensRequest, MessageRequest } from "../../src/server/operations/messages/schema.ts";
-import { RerankRequest } from "../../src/server/operations/rerank/schema.ts";
+import { RerankRequest } from "../../src/server/operations/rerank.ts";
 import {
   InputItem,
   ResponseRequest,
 } from "../../src/server/operations/responses/request-schema.ts";
-import { RetrieveRequest } from "../../src/server/operations/retrieve/schema.ts";
-import { DetokenizeRequest, TokenizeRequest } from "../../src/server/operations/tokenize/schema.ts";
+import { RetrieveRequest } from "../../src/server/operations/retrieve.ts";
+import { DetokenizeRequest, TokenizeRequest } from "../../src/server/operations/tokenize.ts";
 import {
   FileBatchRequest,
   VectorStoreFileRequest,

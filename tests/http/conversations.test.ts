@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import OpenAI from "openai";
-import { ConversationObject } from "../../src/server/operations/conversations/schema.ts";
+import { ConversationObject } from "../../src/server/operations/conversations.ts";
 import { ResponseObject } from "../../src/server/operations/responses/schema.ts";
 import { decode, decodeError } from "../support/decode.ts";
 import { listeningApp } from "../support/listening-app.ts";

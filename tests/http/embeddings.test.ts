@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { Value } from "@sinclair/typebox/value";
-import { EmbeddingList } from "../../src/server/operations/embeddings/schema.ts";
+import { EmbeddingList } from "../../src/server/operations/embeddings.ts";
 import { decodeError } from "../support/decode.ts";
 import { testApp } from "../support/test-app.ts";
 

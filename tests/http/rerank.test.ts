@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { RerankResult } from "../../src/server/operations/rerank/schema.ts";
+import { RerankResult } from "../../src/server/operations/rerank.ts";
 import { decode, decodeError } from "../support/decode.ts";
 import { parsePrometheus, sampleValue } from "../support/prometheus-text.ts";
 import { type TestAppOptions, testApp } from "../support/test-app.ts";

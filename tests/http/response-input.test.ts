@@ -51,7 +51,7 @@ test.each([path, counting])(
     expect(response.status).toBe(400);
     expect(await decodeError(response)).toMatchObject({
       param: "prompt",
-      message: expect.stringContaining("'prompt' is not done"),
+      message: expect.stringContaining("'prompt' cannot be honoured"),
     });
   },
 );

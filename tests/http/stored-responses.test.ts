@@ -4,7 +4,7 @@ import type { ResponseChange } from "../../src/core/ports/response-store.ts";
 import { configuredKeyId } from "../../src/server/middleware/authentication.ts";
 import { ignoredHeader } from "../../src/server/middleware/ignored-fields.ts";
 import { ListedItem } from "../../src/server/operations/responses/schema.ts";
-import { StoredResponse } from "../../src/server/operations/stored-responses/schema.ts";
+import { StoredResponse } from "../../src/server/operations/stored-responses.ts";
 import { pageSchema } from "../../src/server/wire/page-schema.ts";
 import { decode, decodeError } from "../support/decode.ts";
 import { finish } from "../support/scripted-engines.ts";

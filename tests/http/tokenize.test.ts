@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { DetokenizeResult, TokenizeResult } from "../../src/server/operations/tokenize/schema.ts";
+import { DetokenizeResult, TokenizeResult } from "../../src/server/operations/tokenize.ts";
 import { decode, decodeError } from "../support/decode.ts";
 import { testApp } from "../support/test-app.ts";
 

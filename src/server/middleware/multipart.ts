@@ -172,24 +172,20 @@ async function inTime<Value>(
   failure: AbortSignal,
   ms: number,
 ): Promise<Value> {
-  const { promise: late, reject } = Promise.withResolvers<never>();
-  const timer = setTimeout(
-    () =>
-      reject(
-        new NodeError(
-          "body_timeout",
-          `Nothing of the upload came for ${ms / 1000} s, which is as long as this node waits (limits.body_timeout).`,
-        ),
-      ),
-    ms,
-  );
+  const late = new AbortController();
+  const timer = setTimeout(() => late.abort(paused(ms / 1000)), ms);
   try {
-    return await untilAborted(Promise.race([next, late]), failure);
+    return await untilAborted(untilAborted(next, late.signal), failure);
   } finally {
     clearTimeout(timer);
-    late.catch(() => {});
   }
 }
+
+const paused = (seconds: number): NodeError =>
+  new NodeError(
+    "body_timeout",
+    `Nothing of the upload came for ${seconds} s, which is as long as this node waits (limits.body_timeout).`,
+  );
 
 const toError = (reason: unknown): Error =>
   reason instanceof Error ? reason : new Error(String(reason));

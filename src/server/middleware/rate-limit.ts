@@ -7,7 +7,7 @@ import {
   type RateLimiter,
   type RateLimitStatus,
 } from "../../core/limits/rate-limiter.ts";
-import type { Decision, Limiter } from "../../core/ports/limiter.ts";
+import type { Grant, Limiter } from "../../core/ports/limiter.ts";
 import type { FinishedWork } from "../../core/ports/telemetry.ts";
 import type { Connections } from "../listen.ts";
 import type { OperationFacts } from "../operation.ts";
@@ -21,10 +21,10 @@ export interface RateLimitLease extends Disposable {
   /** Requests with the same scope share evaluated prompts, as do all those without one. */
   readonly prefixScope: string | undefined;
   /** Reserves a place for each answer that the request asks for, or rejects it. */
-  reserve(answers: number): void | Promise<void>;
+  reserve(answers: number): Promise<void>;
   /** Counts it as several requests, or rejects it. */
   countAs(requests: number): Promise<void>;
-  charge(tokens: number): void | Promise<void>;
+  charge(tokens: number): Promise<void>;
 }
 
 export interface RateLimitSettings {
@@ -40,35 +40,48 @@ export interface RateLimitSettings {
   sharePrefixes: boolean;
 }
 
-/**
- * Grants the request a lease or rejects it, and sets headers with the caller's remaining limits.
- * Asynchronous only if limits are shared with other nodes.
- */
-export function acquireLease(
+/** Grants the request a lease or rejects it; sets headers with the caller's remaining limits. */
+export async function acquireLease(
   request: Request,
   context: RequestContext,
   settings: RateLimitSettings,
   { takesPlace = true }: Pick<OperationFacts, "takesPlace"> = {},
-): RateLimitLease | Promise<RateLimitLease> {
-  const { limiter, addresses, connections } = settings;
+): Promise<RateLimitLease> {
+  const { limiter, addresses, connections, sharePrefixes } = settings;
   const caller = { ...limitedCaller(context.authenticated, request, settings), takesPlace };
   using leases = new DisposableStack();
   const client = limitedClient(request, settings);
   if (client !== undefined) leases.use(addresses.lease(client));
   if (!takesPlace) leases.use(addresses.lease(beside(caller)));
-  const decision = limiter.acquire(caller);
+  const tell = (status: RateLimitStatus): void => {
+    const more = context.headerFormat?.rateLimit(status);
+    Object.assign(context.headers, rateLimitHeaders(status), more);
+  };
+  const granted = async (asking: LimitedCaller): Promise<Grant> => {
+    const decision = await limiter.acquire(asking);
+    tell("refused" in decision ? decision.status : decision.status());
+    if ("refused" in decision) throw decision.refused;
+    return decision;
+  };
+  const grant = leases.use(await granted(caller));
+  leases.defer(() => connections.ended(request));
   // Held until the model has finished, even if the client left before.
   const held = leases.move();
-  const settle = (decided: Decision): RateLimitLease => {
-    const lease = toLease(decided, { caller, context, held, settings });
-    held.defer(() => connections.ended(request));
-    return lease;
+  return {
+    caller: caller.id,
+    prefixScope: context.authenticated.id !== undefined && !sharePrefixes ? caller.id : undefined,
+    reserve: async (answers) => await grant.reserve(answers),
+    countAs: async (requests) => {
+      for (let more = 1; more < requests; more++) {
+        (await granted({ ...caller, takesPlace: false }))[Symbol.dispose]();
+      }
+    },
+    charge: async (tokens) => {
+      await grant.charge(tokens);
+      tell(grant.status());
+    },
+    [Symbol.dispose]: () => held.dispose(),
   };
-  if (!(decision instanceof Promise)) return settle(decision);
-  return decision.then(settle, (error) => {
-    held.dispose();
-    throw error;
-  });
 }
 
 /** Most requests in progress without a place, for a caller without a limit. */
@@ -80,54 +93,6 @@ const beside = ({ id, called, limits: { concurrency } }: LimitedCaller): Limited
   called,
   limits: { ...noLimits, concurrency: concurrency || mostBeside },
 });
-
-interface LeaseParts {
-  caller: LimitedCaller;
-  context: RequestContext;
-  /** Resources that end with the request. */
-  held: DisposableStack;
-  settings: RateLimitSettings;
-}
-
-function toLease(
-  decision: Decision,
-  { caller, context, held, settings }: LeaseParts,
-): RateLimitLease {
-  const tell = (status: RateLimitStatus): void => {
-    const more = context.headerFormat?.rateLimit(status);
-    Object.assign(context.headers, rateLimitHeaders(status), more);
-  };
-  if ("refused" in decision) {
-    tell(decision.status);
-    held.dispose();
-    throw decision.refused;
-  }
-  held.use(decision);
-  tell(decision.status());
-  const { id } = context.authenticated;
-  return {
-    caller: caller.id,
-    prefixScope: id !== undefined && !settings.sharePrefixes ? caller.id : undefined,
-    reserve: (answers) => decision.reserve(answers),
-    countAs: async (requests) => {
-      for (let more = 1; more < requests; more++) {
-        const counted = await settings.limiter.acquire({ ...caller, takesPlace: false });
-        if ("refused" in counted) {
-          tell(counted.status);
-          throw counted.refused;
-        }
-        tell(counted.status());
-        counted[Symbol.dispose]();
-      }
-    },
-    charge: (tokens) => {
-      const charged = decision.charge(tokens);
-      if (charged instanceof Promise) return charged.then(() => tell(decision.status()));
-      tell(decision.status());
-    },
-    [Symbol.dispose]: () => held.dispose(),
-  };
-}
 
 function limitedCaller(
   { id, called, limits }: Caller,
@@ -175,14 +140,14 @@ export function formatReset(ms: number): string {
 }
 
 /** Charges a request's tokens to its caller, once, even if the answer broke off. */
-export function meter(context: RequestContext): void | Promise<void> {
+export async function meter(context: RequestContext): Promise<void> {
   if (context.isMetered) return;
   context.isMetered = true;
   const { work, signal, isAnswered } = context;
   const answers = work.filter((done) => done.type === "answered");
   const isOwed = answers.length === 0 ? isAnswered : answers.some(owes(signal.aborted));
   const used = isOwed ? usedTokens(work) : undefined;
-  if (used !== undefined) return context.lease.charge((used.prompt ?? 0) + used.completion);
+  if (used !== undefined) await context.lease.charge((used.prompt ?? 0) + used.completion);
 }
 
 /** Charged if it has tokens, is complete, or had begun when the caller left; not if it failed. */

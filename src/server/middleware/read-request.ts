@@ -1,6 +1,7 @@
 /** Reads and validates a request's body and query; an oversized one is rejected before parsing. */
 import type { Static, TObject, TSchema } from "@sinclair/typebox";
 import { TypeCompiler } from "@sinclair/typebox/compiler";
+import { untilAborted } from "../../core/abort.ts";
 import { NodeError } from "../../core/errors.ts";
 import { quoted } from "../../core/quoted.ts";
 import { findViolation, formatPath, type Violation } from "../../validation/violation.ts";
@@ -113,13 +114,11 @@ async function* inTime(
 ): AsyncGenerator<Uint8Array> {
   if (body === null) return;
   const reader = body.getReader();
-  const { promise: late, reject } = Promise.withResolvers<never>();
-  const timer = setTimeout(() => reject(overdue(ms / 1000)), ms);
-  // Nothing awaits it if the body arrived in time.
-  late.catch(() => {});
+  const late = new AbortController();
+  const timer = setTimeout(() => late.abort(overdue(ms / 1000)), ms);
   try {
     for (;;) {
-      const { done, value } = await Promise.race([reader.read(), late]);
+      const { done, value } = await untilAborted(reader.read(), late.signal);
       if (done) return;
       yield value;
     }

@@ -48,7 +48,7 @@ export const ragField = nullable(
   "Whether to ground the answer in the node's collection; the answer's `retrieval` has the passages. `true`: by the node's policy, or in the last user message if it has none. `auto`: only with passages that clearly match (at least `rag.auto_threshold`, and at most 0.05 below the best). An extension.",
 );
 
-export type RagField = Static<typeof ragField> | undefined;
+type RagField = Static<typeof ragField> | undefined;
 
 /** A caller that asks for passages needs the scope for them. */
 export const scopesOfRag = (rag: RagField): readonly Scope[] =>

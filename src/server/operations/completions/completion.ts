@@ -3,6 +3,7 @@ import { unfinished } from "../../../core/chat/answer-parts.ts";
 import type { ChatAnswer } from "../../../core/chat/chat-service.ts";
 import { NodeError } from "../../../core/errors.ts";
 import type { FinishReason, GenerationEvent, TokenUsage } from "../../../core/ports/chat-engine.ts";
+import { nextTurn } from "../../middleware/answer.ts";
 import { ChunkWriter, toUsage } from "../../wire/completion.ts";
 import { refuse, secondsNow } from "../../wire/fields.ts";
 import { ChoiceLogprobs, WrittenLogprobs } from "./logprobs.ts";
@@ -49,15 +50,13 @@ export async function toCompletionJson(
     const choice = { index, text, finish_reason: toReason(finish?.reason) } satisfies Unscored;
     const scores = asksLogprobs ? (logprobs ?? new WrittenLogprobs()).json : "null";
     choices.push(`${JSON.stringify(choice).slice(0, -1)},"logprobs":${scores}}`);
-    if (logprobs !== undefined) await letOthersRun();
+    if (logprobs !== undefined) await nextTurn();
   }
   const usage = JSON.stringify(toUsage(usages, candidates.generated));
   return `${JSON.stringify(head).slice(0, -1)},"choices":[${choices.join(",")}],"usage":${usage}}`;
 }
 
 type Unscored = Omit<Completion["choices"][number], "logprobs">;
-
-const letOthersRun = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 async function readDrafts(
   { choices, events }: ChatAnswer,
@@ -86,7 +85,7 @@ async function readDrafts(
     if (event.echoed === true) {
       scored += more?.tokens.length ?? 0;
       if (scored > mostScored) throw tooManyScored();
-      await letOthersRun();
+      await nextTurn();
       continue;
     }
     if (event.logprobs === undefined) draft.isUnscored = true;
@@ -122,7 +121,7 @@ export async function* toChunks(
     }
     const choice = toChunk(index, event, places[index]);
     if (choice !== undefined) yield writer.choice(choice);
-    if (event.type === "text" && event.echoed === true) await letOthersRun();
+    if (event.type === "text" && event.echoed === true) await nextTurn();
   }
   if (finished < choices) throw unfinished();
   if (includeUsage) yield writer.usage(toUsage(usages, generated));

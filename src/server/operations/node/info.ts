@@ -1,6 +1,6 @@
 /** POST and GET /v1/info */
 import { given } from "../../../core/given.ts";
-import type { ModelCard, UpstreamCard } from "../../../core/models/model.ts";
+import type { ModelCard } from "../../../core/models/model.ts";
 import type { ModelRegistry } from "../../../core/models/model-registry.ts";
 import type { Collection, RetrievalService } from "../../../core/retrieval/retrieval-service.ts";
 import {
@@ -72,22 +72,29 @@ interface Needs {
   identity: () => NodeIdentity;
 }
 
-/** Replaces addresses for callers without a key, on a node with keys. */
-const hiddenUrl = "hidden";
+const hidden = "hidden";
 
-/** Hides from strangers where the store and the models are, and what the machine is. */
+/** Strangers do not learn where the store and the models are, or what the machine is. */
 const handler: Handler<unknown, Needs> = (
   _request,
   { isStranger },
   { models, retrieval, identity },
 ) => {
-  const { collection } = retrieval;
-  if (!isStranger) return { json: toNodeInfo(identity(), models.cards(), collection) };
-  const shown = { ...collection, url: hiddenUrl };
-  // The advice reveals how much memory the machine has.
-  const cards = models.cards().map(({ advice: _, ...card }) => card);
-  return { json: toNodeInfo(identity(), cards, shown, () => [hiddenUrl]) };
+  const info = toNodeInfo(identity(), models.cards(), retrieval.collection);
+  return { json: isStranger ? forStrangers(info) : info };
 };
+
+function forStrangers(info: NodeInfo): NodeInfo {
+  return {
+    ...info,
+    // The advice reveals how much memory the machine has.
+    models: info.models.map(({ advice: _, upstream, ...model }) => ({
+      ...model,
+      ...given({ upstream: upstream && { ...upstream, urls: [hidden] } }),
+    })),
+    vectorstore_config: { ...info.vectorstore_config, url: hidden },
+  };
+}
 
 const describeNode = defineOperation({
   ...facts,
@@ -111,13 +118,12 @@ function toNodeInfo(
   { version, engineVersion, port }: NodeIdentity,
   cards: readonly ModelCard[],
   { url, name, bounds }: Collection,
-  urlsOf: (upstream: UpstreamCard) => readonly string[] = ({ urls }) => urls(),
 ): NodeInfo {
   return {
     version,
     plugin_version: engineVersion,
     port: String(port),
-    models: cards.map((card) => toModelInfo(card, urlsOf)),
+    models: cards.map(toModelInfo),
     vectorstore_config: {
       url,
       collection_name: name,
@@ -127,10 +133,7 @@ function toNodeInfo(
   };
 }
 
-function toModelInfo(
-  { name, type, settings, advice, upstream }: ModelCard,
-  urlsOf: (upstream: UpstreamCard) => readonly string[],
-): NodeInfo["models"][number] {
+function toModelInfo({ name, type, settings, advice, upstream }: ModelCard): ModelInfo {
   return {
     name,
     type,
@@ -149,13 +152,8 @@ function toModelInfo(
     dry_multiplier: settings.dryMultiplier,
     dry_base: settings.dryBase,
     dry_allowed_length: settings.dryAllowedLength,
-    ...given({ advice, upstream: upstream && toUpstream(upstream, urlsOf(upstream)) }),
+    ...given({ advice, upstream: upstream && { ...upstream, urls: [...upstream.urls()] } }),
   };
 }
 
-const toUpstream = ({ model, server, tokens }: UpstreamCard, urls: readonly string[]) => ({
-  model,
-  server,
-  tokens,
-  urls: [...urls],
-});
+type ModelInfo = NodeInfo["models"][number];

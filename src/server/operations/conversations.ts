@@ -1,34 +1,51 @@
 /** /v1/conversations and /v1/conversations/{conversation_id}/items */
-import { NodeError } from "../../../core/errors.ts";
-import { quoted } from "../../../core/quoted.ts";
+import { type Static, Type as T } from "@sinclair/typebox";
+import { NodeError } from "../../core/errors.ts";
+import { quoted } from "../../core/quoted.ts";
 import type {
   Conversation,
   ConversationItem,
   ConversationService,
-} from "../../../core/responses/conversation-service.ts";
-import { documentErrors } from "../../openapi.ts";
-import { defineOperation, namedSchema, tags } from "../../operation.ts";
-import { checkedPairs } from "../../wire/attributes.ts";
-import { refuse } from "../../wire/fields.ts";
+} from "../../core/responses/conversation-service.ts";
+import { documentErrors } from "../openapi.ts";
+import { defineOperation, namedSchema, tags } from "../operation.ts";
+import { checkedPairs, Metadata } from "../wire/attributes.ts";
+import { nullable, openObject, refuse, UnixTime, unexamined } from "../wire/fields.ts";
 import {
   deletedAnswer,
   pageAnswer,
   pageOfItems,
+  pageQuery,
   toPage,
   toPageRequest,
-} from "../../wire/page-schema.ts";
-import { toMessagesSoFar } from "../responses/conversation.ts";
-import { newResponseId, toListedItems } from "../responses/items.ts";
-import type { InputItem } from "../responses/request-schema.ts";
-import { ListedItem } from "../responses/schema.ts";
-import {
-  ConversationChange,
-  type ConversationObject,
-  ConversationRequest,
-  ConversationObject as ConversationSchema,
-  ItemQuery,
-  ItemsRequest,
-} from "./schema.ts";
+} from "../wire/page-schema.ts";
+import { toMessagesSoFar } from "./responses/conversation.ts";
+import { newResponseId, toListedItems } from "./responses/items.ts";
+import { InputItem } from "./responses/request-schema.ts";
+import { ListedItem } from "./responses/schema.ts";
+
+/** Stored as they are. */
+const Items = unexamined(
+  T.Array(InputItem, { maxItems: 20, description: "Items, as in `input`." }),
+);
+
+const ConversationRequest = openObject({
+  items: nullable(Items, "The first items."),
+  metadata: nullable(Metadata, "Returned as it is."),
+});
+
+const ConversationChange = openObject({ metadata: Metadata });
+
+const ItemsRequest = openObject({ items: Items });
+
+export const ConversationObject = T.Object({
+  id: T.String({ pattern: "^conv_[0-9a-f]{32}$" }),
+  object: T.Literal("conversation"),
+  created_at: UnixTime,
+  metadata: Metadata,
+});
+
+export type ConversationObject = Static<typeof ConversationObject>;
 
 interface Needs {
   conversations: ConversationService;
@@ -62,7 +79,7 @@ const ofItem = {
 } as const;
 
 const conversationAnswer = {
-  ...namedSchema({ Conversation: ConversationSchema }),
+  ...namedSchema({ Conversation: ConversationObject }),
   description: "The conversation.",
   example: conversationExample,
 };
@@ -165,7 +182,7 @@ const listConversationItems = defineOperation({
   path: "/v1/conversations/:conversation_id/items",
   operationId: "listConversationItems",
   summary: "List the items of a conversation",
-  query: ItemQuery,
+  query: pageQuery({}),
   answer: listAnswer,
   handler: async ({ parameters, query }, { authenticated }, { conversations }: Needs) => {
     const id = parameters.conversation_id ?? "";

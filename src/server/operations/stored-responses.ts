@@ -1,20 +1,56 @@
-/** GET and DELETE /v1/responses/{response_id}, its input items, and cancel */
-import type { SavedResponse } from "../../../core/ports/response-store.ts";
-import type { ResponseService } from "../../../core/responses/response-service.ts";
-import { redactPaths } from "../../middleware/errors.ts";
-import { documentErrors } from "../../openapi.ts";
-import { defineOperation, namedSchema, tags } from "../../operation.ts";
+/** GET and DELETE /v1/responses/{response_id}, its input items, and cancel. */
+import { Type as T } from "@sinclair/typebox";
+import { responseStatuses, type SavedResponse } from "../../core/ports/response-store.ts";
+import type { ResponseService } from "../../core/responses/response-service.ts";
+import { redactPaths } from "../middleware/errors.ts";
+import { documentErrors } from "../openapi.ts";
+import { defineOperation, namedSchema, tags } from "../operation.ts";
+import { ignored, oneOf, openObject, optional, orNull, rejectedAs } from "../wire/fields.ts";
 import {
   deletedAnswer,
   pageAnswer,
   pageOfItems,
+  pageQuery,
   toPage,
   toPageRequest,
-} from "../../wire/page-schema.ts";
-import { inputItemId, itemWith, shownWith } from "../responses/items.ts";
-import { responseExample as storedExample } from "../responses/operation.ts";
-import { type Includable, ListedItem } from "../responses/schema.ts";
-import { InputItemQuery, ResponseQuery, StoredResponse } from "./schema.ts";
+} from "../wire/page-schema.ts";
+import { inputItemId, itemWith, shownWith } from "./responses/items.ts";
+import { responseExample as storedExample } from "./responses/operation.ts";
+import { type Includable, includeList, ListedItem } from "./responses/schema.ts";
+
+const include = T.Optional(
+  includeList({
+    description:
+      "What else to return: `file_search_call.results` and `message.output_text.logprobs`, if the response was made with them.",
+  }),
+);
+
+const notStreamed =
+  "is 'true', and a stored response is not streamed; retry until its status is neither 'queued' nor 'in_progress'";
+
+const ResponseQuery = T.Object({
+  include,
+  stream: optional(
+    T.Union([rejectedAs(T.Literal("true"), notStreamed), T.Literal("false")]),
+    "`true` is rejected: a stored response is not streamed.",
+  ),
+  starting_after: ignored("It is about streams."),
+  include_obfuscation: ignored("It is about streams."),
+});
+
+const InputItemQuery = pageQuery({ include });
+
+export const StoredResponse = openObject(
+  {
+    id: T.String(),
+    object: T.Literal("response"),
+    status: oneOf(responseStatuses),
+    error: orNull(T.Object({ code: T.String(), message: T.String() }), {
+      description: "Why the status is `failed`.",
+    }),
+  },
+  { description: "The response as `POST /v1/responses` answers it." },
+);
 
 const cancelledExample = {
   ...storedExample,

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { toEmbeddingListJson } from "../../../../../src/server/operations/embeddings/operation.ts";
+import { toEmbeddingListJson } from "../../../../src/server/operations/embeddings.ts";
 
 test("an answer of many vectors is written in slices, and others get their turn between", async () => {
   const vector = Float32Array.from({ length: 1024 }, (_, at) => at / 7);

@@ -1,9 +1,9 @@
 import { describe, expect, test } from "bun:test";
 import {
+  type TokenizeRequest,
   toTokenizeResult,
   toTokenizerInput,
-} from "../../../../../src/server/operations/tokenize/operation.ts";
-import type { TokenizeRequest } from "../../../../../src/server/operations/tokenize/schema.ts";
+} from "../../../../src/server/operations/tokenize.ts";
 
 const model = "chatty";
 const messages = [{ role: "user", content: "Hello" }] satisfies TokenizeRequest["messages"];

@@ -1,0 +1,229 @@
+/** POST /v1/rerank and POST /v2/rerank, compatible with Jina, vLLM and Cohere. */
+import { type Static, Type as T } from "@sinclair/typebox";
+import { given } from "../../core/given.ts";
+import type { ModelRegistry } from "../../core/models/model-registry.ts";
+import {
+  type RerankRequest as DomainRequest,
+  type RankedDocument,
+  rankDocuments,
+} from "../../core/reranking/rerank-service.ts";
+import { toJsonList } from "../middleware/answer.ts";
+import { type ErrorFormat, errorBody } from "../middleware/errors.ts";
+import { modelErrors } from "../openapi.ts";
+import { defineOperation, type Handler, namedSchema, tags } from "../operation.ts";
+import {
+  accepted,
+  count,
+  ErrorAnswer,
+  flag,
+  ignored,
+  integer,
+  modelName,
+  nonEmpty,
+  nullable,
+  openObject,
+  rejected,
+} from "../wire/fields.ts";
+
+const Document = T.Union(
+  [T.String(), openObject({ text: T.String({ description: "The text." }) })],
+  { "x-expected": "a string, or an object with a 'text'" },
+);
+
+/** vLLM's options that decide whether scores are probabilities. */
+const activation = rejected("cannot be false: scores are probabilities here", {
+  unless: (value) => value !== false,
+  except: "`true`",
+});
+
+export const RerankRequest = openObject({
+  model: modelName("a reranking model"),
+  query: { ...nonEmpty, description: "At most half of the model's context." },
+  documents: T.Array(Document, {
+    minItems: 1,
+    description:
+      "Texts, or objects with a `text`; at most `limits.max_inputs`, by default 2048. One that is longer than the model's context is read in parts that overlap by half, and its best part counts. At most 600,000 tokens in total, with the query counted for each document.",
+  }),
+  top_n: nullable(count(), "How many of the best to return; absent or 0: all."),
+  return_documents: flag(
+    "Whether to return the documents. Default: true at `/v1/rerank`, as in Jina and vLLM; false at `/v2/rerank`, as in Cohere.",
+  ),
+  max_tokens_per_doc: nullable(integer(1), "Most tokens to read of a document. Default: all."),
+  truncate_prompt_tokens: nullable(
+    T.Literal(-1, { "x-expected": "-1; 'max_tokens_per_doc' cuts documents" }),
+    "vLLM's option to cut long documents, which are read in parts here.",
+  ),
+  truncation: accepted("Long documents are read in parts."),
+  user: accepted("The answer does not depend on the caller."),
+  use_activation: activation,
+  activation,
+  softmax: activation,
+  return_embeddings: rejected(
+    "cannot be true: reranking makes no vectors here; use /v1/embeddings",
+    { unless: (value) => value !== true, except: "`false`" },
+  ),
+  texts: rejected("is the name in Text Embeddings Inference; send 'documents'"),
+  top_k: rejected("is the name in other APIs; send 'top_n'"),
+  rank_fields: rejected("cannot be honoured: documents are texts here; join their fields yourself"),
+  max_chunks_per_doc: ignored("A long document is read in as many parts as it needs."),
+  priority: ignored("Requests take turns."),
+  mm_processor_kwargs: ignored("The models read text only."),
+});
+
+export type RerankRequest = Static<typeof RerankRequest>;
+
+export const RerankResult = T.Object({
+  id: T.String({ description: "Of the request." }),
+  object: T.Literal("list"),
+  model: T.String(),
+  results: T.Array(
+    T.Object({
+      index: count("The document's index in the request."),
+      relevance_score: T.Number({ description: "The model's probability that it fits, 0 to 1." }),
+      document: T.Optional(T.Object({ text: T.String() })),
+    }),
+    { description: "Best first." },
+  ),
+  usage: T.Object({
+    prompt_tokens: count("Tokens that the model read, with the query for each document or part."),
+    total_tokens: count(),
+  }),
+  meta: T.Object(
+    { tokens: T.Object({ input_tokens: count() }) },
+    { description: "The same count, for Cohere's clients." },
+  ),
+});
+
+export type RerankResult = Static<typeof RerankResult>;
+
+const example: RerankRequest = {
+  model: "bge-reranker",
+  query: "What is the capital of France?",
+  documents: ["Paris is the capital of France.", "Bread is made of flour."],
+  top_n: 1,
+};
+
+const declared = {
+  method: "POST",
+  name: "rerank",
+  tag: tags.embeddings,
+  scope: "embeddings",
+  body: {
+    ...namedSchema({ RerankRequest }),
+    example,
+    lists: [{ param: "documents", limit: "maxInputs" }],
+    logged: ({ model, query, documents }: RerankRequest) => ({ model, query, documents }),
+  },
+  answer: {
+    ...namedSchema({ RerankResult }),
+    description: "The documents' places and scores, best first.",
+    example: {
+      id: "rerank-9f1c",
+      object: "list",
+      model: "bge-reranker",
+      results: [
+        {
+          index: 0,
+          relevance_score: 0.9873,
+          document: { text: "Paris is the capital of France." },
+        },
+      ],
+      usage: { prompt_tokens: 38, total_tokens: 38 },
+      meta: { tokens: { input_tokens: 38 } },
+    },
+  },
+  errors: modelErrors,
+} as const;
+
+/** `repeats`: the default of `return_documents`. */
+const rerankDocuments =
+  (repeats: boolean): Handler<RerankRequest, { models: ModelRegistry }> =>
+  async ({ body }, context, { models }) => {
+    const { id, signal, report } = context;
+    const request = toRerankRequest(body);
+    const { model, ranked, tokens } = await rankDocuments(models, request, { signal, report });
+    context.loggedAnswer = () => ({ ranked, tokens });
+    const documents = (body.return_documents ?? repeats) ? request.documents : undefined;
+    const answer = { id: `rerank-${id}`, model, ranked, tokens, ...given({ documents }) };
+    return { text: await toRerankResultJson(answer), contentType: "application/json" };
+  };
+
+/** Errors for Cohere's clients: a top-level `message`, next to the usual `error`. */
+const cohereErrors: ErrorFormat = {
+  name: "CohereError",
+  schema: T.Object(
+    {
+      id: T.String({ description: "Of the request." }),
+      message: T.String({ description: "What happened and what to do, for a person." }),
+      error: ErrorAnswer.properties.error,
+    },
+    { description: "What went wrong." },
+  ),
+  body: (error, { message, requestId }) => ({ id: requestId, message, ...errorBody(error) }),
+};
+
+const rerank = defineOperation({
+  ...declared,
+  path: "/v1/rerank",
+  operationId: "rerank",
+  summary: "Rank documents by how well they fit a query",
+  description:
+    "A reranking model reads each document together with the query. As Jina, vLLM and llama-server have it; scores are probabilities.",
+  handler: rerankDocuments(true),
+});
+
+/** Cohere's clients use only this address. */
+const rerankAtCohere = defineOperation({
+  ...declared,
+  path: "/v2/rerank",
+  operationId: "rerankV2",
+  summary: "The same at the address of Cohere's clients",
+  description:
+    "As `/v1/rerank`; documents are repeated only where the request says so, and errors have their `message` on top too.",
+  errorFormat: cohereErrors,
+  errors: modelErrors,
+  handler: rerankDocuments(false),
+});
+
+export const rerankOperations = [rerank, rerankAtCohere] as const;
+
+function toRerankRequest(body: RerankRequest): DomainRequest {
+  const { model, query, documents, top_n: topN, max_tokens_per_doc: most } = body;
+  return {
+    model,
+    query,
+    documents: documents.map(toText),
+    // 0 means all, as in vLLM.
+    ...given({ topN: topN || undefined, maxDocumentTokens: most ?? undefined }),
+  };
+}
+
+const toText = (document: RerankRequest["documents"][number]): string =>
+  typeof document === "string" ? document : document.text;
+
+interface Ranked {
+  id: string;
+  model: string;
+  ranked: readonly RankedDocument[];
+  tokens: number;
+  /** The texts to repeat; absent: none. */
+  documents?: readonly string[];
+}
+
+/** A `RerankResult` as JSON, written in steps. */
+async function toRerankResultJson(ranking: Ranked): Promise<string> {
+  const { id, model, ranked, tokens, documents } = ranking;
+  const results = ranked.values().map(({ index, score: relevance_score }) => {
+    const text = documents?.[index];
+    const document = text === undefined ? {} : { document: { text } };
+    return { index, relevance_score, ...document } satisfies RerankResult["results"][number];
+  });
+  const rest: Omit<RerankResult, "results"> = {
+    id,
+    object: "list",
+    model,
+    usage: { prompt_tokens: tokens, total_tokens: tokens },
+    meta: { tokens: { input_tokens: tokens } },
+  };
+  return `${JSON.stringify(rest).slice(0, -1)},"results":${await toJsonList(results)}}`;
+}
