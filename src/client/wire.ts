@@ -1,15 +1,15 @@
 /** The API's wire types, from the server's schemas. Types only: pages bundle no server code. */
 import type { ChatCompletionChunk } from "../server/operations/chat/schema.ts";
 import type { NodeInfo } from "../server/operations/node/schema.ts";
-import type { RetrieveResult } from "../server/operations/retrieve.ts";
+import type { RetrieveResult } from "../server/operations/retrieve/schema.ts";
 
 export type {
   ChatCompletionChunk,
   ChatCompletionRequest,
 } from "../server/operations/chat/schema.ts";
-export type { FileObject } from "../server/operations/files.ts";
+export type { FileObject } from "../server/operations/files/schema.ts";
 export type { ModelList, NodeInfo, Readiness } from "../server/operations/node/schema.ts";
-export type { RetrieveRequest, RetrieveResult } from "../server/operations/retrieve.ts";
+export type { RetrieveRequest, RetrieveResult } from "../server/operations/retrieve/schema.ts";
 export type { VectorStore, VectorStoreFile } from "../server/operations/vector-stores/schema.ts";
 
 export interface ListPage<Item> {

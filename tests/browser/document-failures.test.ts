@@ -3,7 +3,7 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { NodeError } from "../../src/core/errors.ts";
 import { errorResponse } from "../../src/server/middleware/errors.ts";
-import { FileObject } from "../../src/server/operations/files.ts";
+import { FileObject } from "../../src/server/operations/files/schema.ts";
 import { pageSchema } from "../../src/server/wire/page-schema.ts";
 import { SqliteKeys } from "../../src/store/keys/sqlite-keys.ts";
 import { browserPath, visit } from "../support/browser.ts";

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import OpenAI, { BadRequestError, NotFoundError, toFile } from "openai";
-import { RetrieveResult } from "../../src/server/operations/retrieve.ts";
+import { RetrieveResult } from "../../src/server/operations/retrieve/schema.ts";
 import { decode } from "../support/decode.ts";
 import { type QdrantUnderTest, qdrantForTests } from "../support/qdrant-server.ts";
 import { rejectionOf } from "../support/rejection.ts";

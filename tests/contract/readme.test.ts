@@ -8,7 +8,7 @@ import { promptTemplateNames } from "../../src/core/models/model.ts";
 import { ChatCompletion } from "../../src/server/operations/chat/schema.ts";
 import { EmbeddingList } from "../../src/server/operations/embeddings.ts";
 import { ModelList, NodeInfo } from "../../src/server/operations/node/schema.ts";
-import { RetrieveResult } from "../../src/server/operations/retrieve.ts";
+import { RetrieveResult } from "../../src/server/operations/retrieve/schema.ts";
 
 const read = (path: string): Promise<string> =>
   Bun.file(join(import.meta.dir, "..", "..", path)).text();

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { codeExtensions, readableExtensions } from "../../src/ingest/readers/formats.ts";
-import { RetrieveResult } from "../../src/server/operations/retrieve.ts";
+import { RetrieveResult } from "../../src/server/operations/retrieve/schema.ts";
 import { decode } from "../support/decode.ts";
 import { docxOf, pdfOf } from "../support/documents.ts";
 import { epubOf } from "../support/epub-file.ts";

@@ -2,7 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { RetrieveResult } from "../../src/server/operations/retrieve.ts";
+import { RetrieveResult } from "../../src/server/operations/retrieve/schema.ts";
 import { decode } from "../support/decode.ts";
 import { runPaddock, servePaddock } from "../support/paddock-process.ts";
 import { qdrantForTests, startQdrant } from "../support/qdrant-server.ts";

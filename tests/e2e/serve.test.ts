@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { chmod, mkdir, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { Readiness } from "../../src/server/operations/node/schema.ts";
-import { RetrieveResult } from "../../src/server/operations/retrieve.ts";
+import { RetrieveResult } from "../../src/server/operations/retrieve/schema.ts";
 import { type ConfiguredNode, configuredNode } from "../support/configured-node.ts";
 import { decode } from "../support/decode.ts";
 import { freePort } from "../support/free-port.ts";

@@ -14,7 +14,7 @@ import {
   InputItem,
   ResponseRequest,
 } from "../../src/server/operations/responses/request-schema.ts";
-import { RetrieveRequest } from "../../src/server/operations/retrieve.ts";
+import { RetrieveRequest } from "../../src/server/operations/retrieve/schema.ts";
 import { DetokenizeRequest, TokenizeRequest } from "../../src/server/operations/tokenize.ts";
 import {
   FileBatchRequest,

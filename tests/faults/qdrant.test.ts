@@ -3,7 +3,7 @@ import { afterAll, describe, expect, test } from "bun:test";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import OpenAI, { toFile } from "openai";
-import { RetrieveResult } from "../../src/server/operations/retrieve.ts";
+import { RetrieveResult } from "../../src/server/operations/retrieve/schema.ts";
 import { decode } from "../support/decode.ts";
 import { chatBody, sharedNode } from "../support/node-under-fault.ts";
 import { runPaddock } from "../support/paddock-process.ts";

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { createHash } from "node:crypto";
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
-import { FileObject } from "../../src/server/operations/files.ts";
+import { FileObject } from "../../src/server/operations/files/schema.ts";
 import { pageSchema } from "../../src/server/wire/page-schema.ts";
 import { decode, decodeError } from "../support/decode.ts";
 import { type TempDir, tempDir } from "../support/temp-dir.ts";

@@ -1,7 +1,7 @@
 /** The walk of docs/scaling.md, from one node to two with three engines: its files and commands as they stand. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import OpenAI from "openai";
-import { RetrieveResult } from "../../src/server/operations/retrieve.ts";
+import { RetrieveResult } from "../../src/server/operations/retrieve/schema.ts";
 import { decode } from "../support/decode.ts";
 import { installed } from "../support/installed-program.ts";
 import { qdrantForTests } from "../support/qdrant-server.ts";

@@ -11,7 +11,7 @@ import { EmbeddingList } from "../../src/server/operations/embeddings.ts";
 import { Message } from "../../src/server/operations/messages/answer-schema.ts";
 import { ModelList, NodeInfo } from "../../src/server/operations/node/schema.ts";
 import { ResponseObject } from "../../src/server/operations/responses/schema.ts";
-import { RetrieveResult } from "../../src/server/operations/retrieve.ts";
+import { RetrieveResult } from "../../src/server/operations/retrieve/schema.ts";
 import { decode } from "../support/decode.ts";
 import { type ServingPaddock, servePaddock, sourceFile } from "../support/paddock-process.ts";
 import { playCpu } from "../support/played-cpu.ts";

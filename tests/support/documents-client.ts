@@ -1,6 +1,6 @@
 /** Files and vector stores through an app, in few words. */
 import type { TSchema } from "@sinclair/typebox";
-import { FileObject } from "../../src/server/operations/files.ts";
+import { FileObject } from "../../src/server/operations/files/schema.ts";
 import {
   FileBatch,
   VectorStore,

@@ -4,7 +4,7 @@ import { writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Readiness } from "../../src/server/operations/node/schema.ts";
-import { RetrieveResult } from "../../src/server/operations/retrieve.ts";
+import { RetrieveResult } from "../../src/server/operations/retrieve/schema.ts";
 import { decode } from "./decode.ts";
 import { runPaddock, type ServingPaddock, servePaddock } from "./paddock-process.ts";
 import { memoryOf } from "./process-tree.ts";

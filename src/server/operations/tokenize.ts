@@ -17,7 +17,8 @@ import {
   refuse,
   rejected,
 } from "../wire/fields.ts";
-import { FunctionTool, Message, toChatMessages, toTool } from "../wire/messages.ts";
+import { FunctionTool, Message } from "../wire/message-schema.ts";
+import { toChatMessages, toTool } from "../wire/messages.ts";
 
 const model = modelName("a chat or embedding model");
 

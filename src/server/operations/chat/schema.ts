@@ -25,7 +25,7 @@ import {
   samplingFields,
 } from "../../wire/generation-fields.ts";
 import { RetrievalReport, ragField } from "../../wire/grounding.ts";
-import { FunctionTool, Messages } from "../../wire/messages.ts";
+import { FunctionTool, Messages } from "../../wire/message-schema.ts";
 
 const ToolChoice = T.Union(
   [

@@ -16,7 +16,7 @@ import {
   toolName,
   withoutNulls,
 } from "../../wire/fields.ts";
-import { FunctionTool } from "../../wire/messages.ts";
+import { FunctionTool } from "../../wire/message-schema.ts";
 import { checkedFileSearch, FileSearchTool } from "./file-search.ts";
 import type { ResponseRequest } from "./request-schema.ts";
 

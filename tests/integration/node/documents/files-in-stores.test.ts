@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
-import { FileObject } from "../../../../src/server/operations/files.ts";
+import { FileObject } from "../../../../src/server/operations/files/schema.ts";
 import { decode } from "../../../support/decode.ts";
 import { type RunningDocuments, runningDocuments } from "../../../support/running-documents.ts";
 import { tempDir } from "../../../support/temp-dir.ts";

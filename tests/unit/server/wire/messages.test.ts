@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { type Message, textOfParts, toChatMessages } from "../../../../src/server/wire/messages.ts";
+import type { Message } from "../../../../src/server/wire/message-schema.ts";
+import { textOfParts, toChatMessages } from "../../../../src/server/wire/messages.ts";
 
 const user: Message = { role: "user", content: "Hi" };
 const call = (id: string, text = "{}") =>

@@ -1,67 +1,17 @@
-/** /v1/files: uploads, which can be added to vector stores. */
-import { type Static, Type as T } from "@sinclair/typebox";
+/** /v1/files */
 import { Value } from "@sinclair/typebox/value";
-import type { FileService } from "../../core/documents/file-service.ts";
-import type { FileRecord } from "../../core/documents/records.ts";
-import { given } from "../../core/given.ts";
-import type { Log } from "../../core/log.ts";
-import { quoted } from "../../core/quoted.ts";
-import { announceIgnored, fieldExaminer } from "../middleware/ignored-fields.ts";
-import { invalid } from "../middleware/read-request.ts";
-import { documentErrors, uploadErrors } from "../openapi.ts";
-import { defineOperation, namedSchema, tags } from "../operation.ts";
-import { count, integer, oneOf, optional, refuse, toSeconds, UnixTime } from "../wire/fields.ts";
-import {
-  deletedAnswer,
-  pageAnswer,
-  pageQuery,
-  toPage,
-  toPageRequest,
-} from "../wire/page-schema.ts";
-
-/** The purposes of OpenAI's API that this node supports. */
-const Purpose = oneOf(["assistants", "user_data"], {
-  description: "What it is for. Both mean the same here: it can be added to vector stores.",
-});
-
-export const FileObject = T.Object({
-  id: T.String(),
-  object: T.Literal("file"),
-  bytes: count(),
-  created_at: UnixTime,
-  expires_at: optional(T.Integer(), "When it is deleted; absent: never."),
-  filename: T.String(),
-  purpose: Purpose,
-  status: T.Literal("processed"),
-  sha256: T.String({ description: "Digest of its content." }),
-  content_type: T.String({ description: "The type of its content." }),
-});
-
-export type FileObject = Static<typeof FileObject>;
-
-const FileUpload = T.Object({
-  file: T.String({
-    format: "binary",
-    description: "The file. Its name decides between formats that look alike.",
-  }),
-  purpose: Purpose,
-  "expires_after[anchor]": T.Optional(T.Literal("created_at")),
-  "expires_after[seconds]": optional(
-    integer(3600, 2_592_000),
-    "Deletes it this long after its upload; absent: never.",
-  ),
-});
-
-/** The form's fields without the file. */
-const UploadFields = T.Omit(FileUpload, ["file"]);
-
-const usualFiles = 1000;
-
-const FileQuery = pageQuery(
-  { purpose: optional(T.String(), "Only files with this purpose.") },
-  10_000,
-  usualFiles,
-);
+import type { FileService } from "../../../core/documents/file-service.ts";
+import type { FileRecord } from "../../../core/documents/records.ts";
+import { given } from "../../../core/given.ts";
+import type { Log } from "../../../core/log.ts";
+import { quoted } from "../../../core/quoted.ts";
+import { announceIgnored, fieldExaminer } from "../../middleware/ignored-fields.ts";
+import { invalid } from "../../middleware/read-request.ts";
+import { documentErrors, uploadErrors } from "../../openapi.ts";
+import { defineOperation, namedSchema, tags } from "../../operation.ts";
+import { refuse, toSeconds } from "../../wire/fields.ts";
+import { deletedAnswer, pageAnswer, toPage, toPageRequest } from "../../wire/page-schema.ts";
+import { FileObject, FileQuery, FileUpload, UploadFields, usualFiles } from "./schema.ts";
 
 type Needs = { files: FileService };
 

@@ -1,65 +1,19 @@
-/** POST /v1/retrieve: finds passages of the node's collection. */
-import { type Static, Type as T } from "@sinclair/typebox";
-import type { DocumentCaller } from "../../core/documents/document-caller.ts";
-import { given } from "../../core/given.ts";
+/** POST /v1/retrieve */
+import type { DocumentCaller } from "../../../core/documents/document-caller.ts";
+import { given } from "../../../core/given.ts";
 import type {
   RetrievalRequest,
   RetrievalResult,
   RetrievalService,
-} from "../../core/retrieval/retrieval-service.ts";
-import type { SearchScope } from "../../core/retrieval/search.ts";
-import { specifiedErrors } from "../middleware/errors.ts";
-import { specifiedModelErrors } from "../openapi.ts";
-import { defineOperation, namedSchema, tags } from "../operation.ts";
-import { Filter, StoreReferences, toFilter } from "../wire/attributes.ts";
-import {
-  integer,
-  nonEmpty,
-  nullable,
-  number,
-  openObject,
-  optional,
-  unexamined,
-} from "../wire/fields.ts";
-import { PointMetadata, toPointMetadata } from "../wire/grounding.ts";
-import { Messages, toChatMessages } from "../wire/messages.ts";
-
-export const RetrieveRequest = openObject({
-  model: T.String({ minLength: 1, description: "Name of the collection's embedding model." }),
-  messages: unexamined(Messages),
-  limit: optional(integer(1), "Fewer points than the node's limit."),
-  score_threshold: optional(number(-1, 1), "A higher score threshold than the node's."),
-  collection: optional(
-    T.Union([nonEmpty, StoreReferences, T.Null()], {
-      "x-expected": "the name or id of a vector store, or a list of 1 to 16",
-    }),
-    "The name or id of a vector store, or a list of them that is searched as one. Default: the node's collection, or the stores that the key is bound to.",
-  ),
-  filters: nullable(Filter),
-  include_metadata: optional(T.Boolean(), "Return where each passage comes from.", false),
-});
-
-export type RetrieveRequest = Static<typeof RetrieveRequest>;
-
-export const RetrieveResult = T.Object({
-  points: T.Array(
-    T.Object({
-      source: T.String({ description: "The passage's text." }),
-      score: T.Number({
-        description:
-          "Similarity to the query, -1 to 1: the cosine of the vectors. Shared words raise it in hybrid search; a reranking model's score is averaged with it.",
-      }),
-      metadata: T.Optional(PointMetadata),
-    }),
-    { description: "In descending score." },
-  ),
-  limit: T.Integer({ description: "The limit that was applied." }),
-  score_threshold: T.Number({ description: "The least score that was applied." }),
-});
-
-export type RetrieveResult = Static<typeof RetrieveResult>;
-
-// POST /v1/retrieve
+} from "../../../core/retrieval/retrieval-service.ts";
+import type { SearchScope } from "../../../core/retrieval/search.ts";
+import { specifiedErrors } from "../../middleware/errors.ts";
+import { specifiedModelErrors } from "../../openapi.ts";
+import { defineOperation, namedSchema, tags } from "../../operation.ts";
+import { toFilter } from "../../wire/attributes.ts";
+import { toPointMetadata } from "../../wire/grounding.ts";
+import { toChatMessages } from "../../wire/messages.ts";
+import { RetrieveRequest, RetrieveResult } from "./schema.ts";
 
 /** How the passages were found: a collection may not support the node's retrieval mode. */
 const methodHeader = "x-paddock-retrieval";
