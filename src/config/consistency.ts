@@ -125,7 +125,6 @@ function checkRedis({ shared }: Config): Problem | undefined {
 export const alwaysWantsKeys = ({ host, auth }: Config): boolean =>
   !(isLoopback(host) || auth.open);
 
-/** Refuses to serve other machines without a key. `hasKeys`: whether keys were created. */
 export function checkExposure(config: Config, hasKeys: boolean): void {
   const { host, auth } = config;
   if (!alwaysWantsKeys(config) || auth.api_keys.length > 0 || hasKeys) return;
@@ -192,7 +191,6 @@ function checkModel(
 
 const onlyUpstream = "is for an upstream model, whose source begins with 'openai:'; leave it out.";
 
-/** Upstream settings that differ from their defaults. */
 const setOf = (settings: ModelConfig): string[] =>
   upstreamKeyNames.filter((key) => !Value.Equal(settings[key], upstreamKeys[key].default));
 
@@ -207,15 +205,6 @@ const impliedName = "reranker";
 
 const isSource = (text: string): boolean =>
   /^(hf|npm|openai|https?):/.test(text) || /[\\/]/.test(text) || /\.gguf$/i.test(text);
-
-/** Rejects former reranker settings, and explains where they belong now. */
-export function rejectFormerSettings(retrieval: unknown, place: string): void {
-  if (typeof retrieval !== "object" || retrieval === null) return;
-  if (!("reranker_upstream" in retrieval)) return;
-  throw new ConfigError(
-    `${place}: [retrieval.reranker_upstream] is gone, since a reranking model is one of the models now. Write its keys into a section [[models]] with a name, type = "reranker" and its source, and that name under [retrieval] reranker.`,
-  );
-}
 
 /** `[retrieval] reranker` is a model's name, or a source; the model is then called `reranker`. */
 function checkReranker(config: Config): Problem | undefined {

@@ -30,7 +30,6 @@ export const text = (options: StringOptions, description: string) =>
 export const optionalText = (options: StringOptions, description: string) =>
   T.Optional(text(options, description));
 
-/** One of some words. */
 export const choice = <const Name extends string>(names: readonly Name[], options: SchemaOptions) =>
   T.Union(
     names.map((name) => T.Literal(name)),

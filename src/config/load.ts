@@ -4,13 +4,7 @@ import { closest, distance } from "fastest-levenshtein";
 import { parse as parseToml, TomlError } from "smol-toml";
 import { findViolation, formatPath, isObject } from "../validation/violation.ts";
 import { ConfigError } from "./config-error.ts";
-import {
-  checkConsistency,
-  keyVariables,
-  rejectFormerSettings,
-  withRerankerModel,
-  writtenKeys,
-} from "./consistency.ts";
+import { checkConsistency, keyVariables, withRerankerModel, writtenKeys } from "./consistency.ts";
 import { isUpstream, type ModelConfig } from "./model-schema.ts";
 import { Config } from "./schema.ts";
 import { mayHoldSecret, type Setting, settings, valueAt } from "./settings.ts";
@@ -19,7 +13,6 @@ export interface ConfigSources {
   file?: { path: string; text: string };
   /** Environment variables; only those that start with PADDOCK_ count. */
   env: Readonly<Record<string, string | undefined>>;
-  /** Command-line options by name, without the dashes. */
   flags: Readonly<Record<string, string | undefined>>;
 }
 
@@ -31,7 +24,6 @@ export function loadConfig({ file, env: all, flags }: ConfigSources): Config {
   const tree: Tree = file === undefined ? {} : parseFile(file.path, file.text);
   const origins = new Map<string, string>();
   rejectUnknownVariables(env, keyVariables(tree));
-  rejectFormerSettings(tree.retrieval, file?.path ?? "configuration");
   for (const setting of settings) {
     setFrom(tree, origins, setting, env[setting.env], `environment variable ${setting.env}`);
     if (setting.flag === undefined) continue;
@@ -173,11 +165,9 @@ export const serviceVariables = (env: ConfigSources["env"]): string[] =>
   );
 
 export interface ReloadPlan {
-  /** The configuration after the reload. */
   config: Config;
   /** Names of the applied keys. Without values, which may be secrets. */
   changed: string[];
-  /** Names of the keys that change only after a restart. */
   needsRestart: string[];
 }
 
@@ -192,7 +182,6 @@ export function planReload(running: Config, read: Config): ReloadPlan {
   return { config, changed: changedKeys(running, config), needsRestart: changedKeys(config, read) };
 }
 
-/** Updates the addresses of a model that is and stays upstream. */
 function withAddresses(running: ModelConfig, models: readonly ModelConfig[]): ModelConfig {
   const read = models.find(({ name }) => name === running.name);
   if (read === undefined || !isUpstream(running.source) || !isUpstream(read.source)) return running;

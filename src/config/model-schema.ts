@@ -45,7 +45,6 @@ export const upstreamKeyNames = [
   "upstream_timeout",
 ] as const satisfies readonly (keyof typeof upstreamKeys)[];
 
-/** A number, or `auto`. */
 const orAuto = (minimum: number, options: SchemaOptions) =>
   T.Union([T.Integer({ minimum }), T.Literal("auto")], options);
 

@@ -9,14 +9,11 @@ export interface DescribedKey {
   /** From the root: `["vectorstore", "url"]`. */
   path: readonly string[];
   description: string;
-  /** Absent if there is none. */
   default?: unknown;
   /** Shown to people if the default is absent or too long. */
   defaultInWords?: string;
   isRequired: boolean;
-  /** The allowed values, if there are few. */
   choices: readonly string[];
-  /** Minimum and maximum, if it has both. */
   range?: readonly [number, number];
   env?: string;
   /** Its option, without the dashes. Secrets have none, since process lists show options. */
@@ -32,7 +29,6 @@ export type Setting = DescribedKey & { env: string };
 export const nodeKeys = (): DescribedKey[] =>
   keysOf(Config, []).filter(({ path }) => path[0] !== "models");
 
-/** Every key of a `[[models]]` section. */
 export const modelKeys = (): DescribedKey[] => keysOf(ModelConfig, []);
 
 export const settings: readonly Setting[] = nodeKeys().flatMap(({ env, ...key }) =>
@@ -45,7 +41,6 @@ export function helpOf({ description }: DescribedKey): string {
   return `${first.charAt(0).toLowerCase()}${first.slice(1)}`.replaceAll("`", "'");
 }
 
-/** Undefined if there is none. */
 export const valueAt = (tree: unknown, path: readonly string[]): unknown =>
   path.reduce(
     (value, key) =>

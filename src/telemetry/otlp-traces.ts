@@ -1,6 +1,7 @@
 /** Sends requests as OpenTelemetry traces over OTLP, made of each request's record at its end. */
 import {
   type Context,
+  defaultTextMapGetter,
   ROOT_CONTEXT,
   SpanKind,
   SpanStatusCode,
@@ -98,13 +99,8 @@ const propagator = new W3CTraceContextPropagator();
 /** The caller's trace context, if its `traceparent` is well-formed. */
 function parentOf({ traceparent }: RequestRecord): Context {
   if (traceparent === undefined) return ROOT_CONTEXT;
-  return propagator.extract(ROOT_CONTEXT, { traceparent }, headerGetter);
+  return propagator.extract(ROOT_CONTEXT, { traceparent }, defaultTextMapGetter);
 }
-
-const headerGetter = {
-  keys: (carrier: Readonly<Record<string, string>>) => Object.keys(carrier),
-  get: (carrier: Readonly<Record<string, string>>, key: string) => carrier[key],
-};
 
 /** Wraps the exporter to log, once each, when the collector is unreachable and when it is back. */
 function reporting(exporter: SpanExporter, endpoint: string, log: Log): SpanExporter {

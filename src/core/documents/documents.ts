@@ -9,7 +9,7 @@ import type { DocumentQuota } from "./document-caller.ts";
 import { type DetectType, FileService } from "./file-service.ts";
 import { type IngestFile, ingestFile } from "./ingest-file.ts";
 import { IngestQueue } from "./ingest-queue.ts";
-import { CollectionFiles, OpenCollections } from "./open-collections.ts";
+import { adoptFilesWith, OpenCollections } from "./open-collections.ts";
 import { setOrphansAside } from "./orphans.ts";
 import { Quota, type QuotaSettings } from "./quota.ts";
 import type { Chunking } from "./records.ts";
@@ -46,7 +46,7 @@ export interface DocumentParts {
 export interface SharedParts extends Omit<DocumentParts, "files"> {
   access: StoreAccess;
   collections: OpenCollections;
-  collectionFiles: CollectionFiles;
+  adoptFiles: ReturnType<typeof adoptFilesWith>;
   remover: PassageRemover;
   /** Stops ingesting into a store, or one file of it, until the result is disposed of. */
   hold(store: string, file?: string): Promise<Disposable>;
@@ -69,7 +69,7 @@ export function createDocuments(parts: DocumentParts): Documents {
   const quota = new Quota(registry, parts.quota);
   const remover = new PassageRemover({ registry, collections, log });
   const access = new StoreAccess(parts);
-  const collectionFiles = new CollectionFiles(parts);
+  const adoptFiles = adoptFilesWith(parts);
   const files = new FileService(parts, quota, (file) => storeFiles.removeEverywhere(file));
   const queue = new IngestQueue({
     ...{ registry, log },
@@ -84,7 +84,7 @@ export function createDocuments(parts: DocumentParts): Documents {
     isOwned: () => ownership.take(),
   });
   const hold: SharedParts["hold"] = (store, file) => queue.hold(store, file);
-  const shared: SharedParts = { ...parts, access, collections, collectionFiles, remover, hold };
+  const shared: SharedParts = { ...parts, access, collections, adoptFiles, remover, hold };
   const stores = new VectorStoreService(shared);
   const storeFiles: StoreFileService = new StoreFileService(shared, files, queue);
   const cleanUp = cleanUpWith(shared, files, stores);

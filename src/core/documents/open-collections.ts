@@ -1,10 +1,6 @@
 /** A pool of open collections: opened on demand, and the least recently used closed. */
 import { NodeError } from "../errors.ts";
-import type {
-  CollectionSpec,
-  PassageRepository,
-  StoredDocument,
-} from "../ports/passage-repository.ts";
+import type { CollectionSpec, PassageRepository } from "../ports/passage-repository.ts";
 import { findMismatch, type OpenCollection, openExisting } from "../retrieval/collection.ts";
 import type { DocumentParts } from "./documents.ts";
 import { fileIdOf, type StoreFile, type StoreRecord, shownName } from "./records.ts";
@@ -127,47 +123,37 @@ export class OpenCollections implements AsyncDisposable {
 
 const pollMs = 5;
 
-/** Adds documents that did not come over HTTP to the files of a vector store. */
-export class CollectionFiles {
-  readonly #parts: Pick<DocumentParts, "registry" | "now">;
+/** Adds a file to a vector store for each document that others put into its collection; a store made over HTTP has none. */
+export function adoptFilesWith({ registry, now }: Pick<DocumentParts, "registry" | "now">) {
   /** The revision of each collection when its documents were last read. */
-  readonly #seen = new Map<string, string>();
-
-  constructor(parts: Pick<DocumentParts, "registry" | "now">) {
-    this.#parts = parts;
-  }
-
-  /** Adds a file for each document that others put into the collection; a store made over HTTP has none. */
-  async update(store: StoreRecord, repository: PassageRepository | undefined): Promise<void> {
+  const seen = new Map<string, string>();
+  return async (store: StoreRecord, repository: PassageRepository | undefined): Promise<void> => {
     if (store.isOwn) return;
-    const { registry } = this.#parts;
     if (repository === undefined) {
       await registry.storeFiles.reconcile(store.id, []);
       return;
     }
     const revision = await repository.revision();
-    if (this.#seen.get(store.id) === revision) return;
+    if (seen.get(store.id) === revision) return;
     const documents = await repository.documents();
     const hidden = await registry.storeFiles.hidden(store.collection);
     const found = documents
       .filter(({ name }) => !hidden.has(name))
-      .map((document) => this.#toFile(store, document));
+      .map(
+        ({ name, passages }): StoreFile => ({
+          store: store.id,
+          file: fileIdOf(store.collection, name),
+          filename: shownName(name),
+          document: name,
+          attributes: {},
+          isUploaded: false,
+          status: "completed",
+          usageBytes: 0,
+          passages,
+          createdAt: now(),
+        }),
+      );
     await registry.storeFiles.reconcile(store.id, found);
-    this.#seen.set(store.id, revision);
-  }
-
-  #toFile(store: StoreRecord, { name, passages }: StoredDocument): StoreFile {
-    return {
-      store: store.id,
-      file: fileIdOf(store.collection, name),
-      filename: shownName(name),
-      document: name,
-      attributes: {},
-      isUploaded: false,
-      status: "completed",
-      usageBytes: 0,
-      passages,
-      createdAt: this.#parts.now(),
-    };
-  }
+    seen.set(store.id, revision);
+  };
 }

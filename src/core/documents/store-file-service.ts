@@ -277,10 +277,10 @@ export class StoreFileService {
   }
 
   async #look(store: StoreRecord): Promise<void> {
-    const { collections, collectionFiles } = this.#parts;
+    const { collections, adoptFiles } = this.#parts;
     if (store.isOwn) return;
     using lease = await collections.lease(store.collection);
-    await collectionFiles.update(store, lease?.repository);
+    await adoptFiles(store, lease?.repository);
   }
 }
 

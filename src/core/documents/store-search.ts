@@ -103,7 +103,7 @@ export class StoreSearchService implements SearchScopes {
     ready: () => RetrievalBackend,
     leases: DisposableStack,
   ): Promise<SearchTarget | undefined> {
-    const { registry, access, collections, collectionFiles } = this.#parts;
+    const { registry, access, collections, adoptFiles } = this.#parts;
     const { id, collection } = store;
     const isOwn = access.isOwn(store);
     // `ready` throws the reason if the node's own collection is not available.
@@ -112,7 +112,7 @@ export class StoreSearchService implements SearchScopes {
     if (lease !== undefined) leases.use(lease);
     const repository = backend?.repository ?? lease?.repository;
     if (repository === undefined) return undefined;
-    if (filter !== undefined) await collectionFiles.update(store, repository);
+    if (filter !== undefined) await adoptFiles(store, repository);
     const { documents, hidden } = await registry.storeFiles.selection(store, filter);
     return {
       store: id,

@@ -127,12 +127,12 @@ export class VectorStoreService {
   }
 
   async view(store: StoreRecord): Promise<StoreView> {
-    const { registry, access, collections, collectionFiles } = this.#parts;
+    const { registry, access, collections, adoptFiles } = this.#parts;
     const isExpired = access.isExpired(store);
     if (!store.isOwn) {
       // If the collection is unavailable, or of another model, the known files are shown.
       using lease = await collections.lease(store.collection).catch(unlessRefused);
-      if (lease !== null) await collectionFiles.update(store, lease?.repository);
+      if (lease !== null) await adoptFiles(store, lease?.repository);
     }
     return {
       store,

@@ -16,7 +16,6 @@ import type {
 export class ModelRegistry {
   readonly #types: ReadonlyMap<string, ModelType>;
   readonly #loaded = new Map<string, LoadedModel>();
-  /** Why models are not ready, if something went wrong. */
   readonly #awaited = new Map<string, NodeError>();
 
   constructor(configured: readonly { name: string; type: ModelType }[]) {

@@ -40,7 +40,6 @@ export interface ModelCard {
   createdAt: Date;
   ownedBy: string;
   settings: ModelSettings;
-  /** Suggests a better model for this machine, if this one is weak. */
   advice?: string;
   /** Absent: it runs on this machine. */
   upstream?: UpstreamCard;

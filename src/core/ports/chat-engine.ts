@@ -1,5 +1,5 @@
 /** Port: a chat model, on this machine or upstream. */
-import type { Report } from "./telemetry.ts";
+import type { EngineCall } from "./telemetry.ts";
 import type { Tokenizer } from "./tokenizer.ts";
 
 export interface ToolCall {
@@ -137,8 +137,7 @@ export type GenerationEvent =
 /** How an answer ended, and the tokens it used. */
 export type Finish = Extract<GenerationEvent, { type: "finish" }>;
 
-export interface CallOptions {
-  signal: AbortSignal;
+export interface CallOptions extends EngineCall {
   /** Waiting callers are served in turn. */
   caller?: string;
   /** Only prompts of the same scope share a prefix cache; absent: shared by all without a scope. */
@@ -147,8 +146,6 @@ export interface CallOptions {
   onStart?: (promptTokens: number) => void;
   /** Index of the prompt if the request has several; only for measurements. */
   promptPlace?: number;
-  /** Called with events by the code that measures an engine; the engine itself need not call it. */
-  report?: Report;
 }
 
 export interface ChatEngine {

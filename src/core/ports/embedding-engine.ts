@@ -1,8 +1,7 @@
 /** Port: an embedding model, on this machine or upstream. */
-import type { Report } from "./telemetry.ts";
+import type { EngineCall } from "./telemetry.ts";
 import type { Tokenizer } from "./tokenizer.ts";
 
-/** A text, or the ids of its tokens. */
 export type EmbeddingInput = string | readonly number[];
 
 export interface Embedding {
@@ -11,20 +10,15 @@ export interface Embedding {
   tokens: number;
 }
 
-export interface EmbedOptions {
-  signal: AbortSignal;
+export interface EmbedOptions extends EngineCall {
   /** Called once, when the first input leaves the queue. */
   onStart?: () => void;
   /** Whether other requests go first: a text gets only one thread, even if it runs alone. Default: false. */
   background?: boolean;
-  /** Called with events by the code that measures an engine; the engine itself need not call it. */
-  report?: Report;
 }
 
 export interface EmbeddingEngine {
-  /** Length of every vector. */
   readonly dimension: number;
-  /** Most tokens one text may have. */
   readonly maxTokens: number;
   readonly vocabularySize: number;
   /** Absent if the vocabulary is not known here. */

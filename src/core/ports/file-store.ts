@@ -5,7 +5,6 @@ export interface IncomingFile extends AsyncDisposable {
   bytes: number;
   /** Of its content, in hexadecimal. */
   sha256: string;
-  /** Its first bytes, enough to detect its format. */
   head: Uint8Array;
   /** Saves it under an id; once it returns, the file survives a crash. */
   save(id: string): Promise<void>;

@@ -19,6 +19,5 @@ export interface Grant extends Disposable {
   status(): RateLimitStatus;
   /** Takes a place for each answer of the request; throws if there are too many. */
   reserve(answers: number): void | Promise<void>;
-  /** Counts the tokens that an answer used. */
   charge(tokens: number): void | Promise<void>;
 }

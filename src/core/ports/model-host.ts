@@ -29,7 +29,6 @@ export interface LoadOptions {
 export interface ModelHost extends AsyncDisposable {
   /** The engine and its build; known from the first loaded model on. */
   readonly version: string;
-  /** Threads of all models together. */
   readonly threads: number;
   loadModel(spec: ModelSpec, options: LoadOptions): Promise<LoadedModel>;
   /**

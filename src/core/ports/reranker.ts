@@ -1,5 +1,5 @@
 /** Port: a reranking model. */
-import type { Report } from "./telemetry.ts";
+import type { EngineCall } from "./telemetry.ts";
 
 export interface Ranking {
   /** Relevance of each passage to the question, 0 to 1, in the order of the passages. */
@@ -8,8 +8,7 @@ export interface Ranking {
   tokens: number;
 }
 
-export interface RankOptions {
-  signal: AbortSignal;
+export interface RankOptions extends EngineCall {
   /** Most tokens of a passage that are read; absent: all of them. */
   maxPassageTokens?: number;
   /** Most tokens that may be read for all passages together; absent: any number. */
@@ -18,13 +17,10 @@ export interface RankOptions {
   cutsQuestion?: boolean;
   /** Called once, when the first passage leaves the queue. */
   onStart?: () => void;
-  /** Called with events by the code that measures an engine; the engine itself need not call it. */
-  report?: Report;
 }
 
 export interface Reranker {
   /** Most tokens that are read at once: a question with a passage, or with a part of a long one. */
   readonly maxTokens: number;
-  /** Scores passages by reading each of them with the question. */
   rank(question: string, passages: readonly string[], options: RankOptions): Promise<Ranking>;
 }

@@ -30,7 +30,6 @@ export interface SavedResponse {
   createdAt: number;
   status: ResponseStatus;
   failure?: ResponseFailure;
-  /** Whether it runs in the background, and can be cancelled. */
   isBackground: boolean;
   /** The API's response body; status and failure above override those in it. */
   body: object;
@@ -45,7 +44,6 @@ export type ResponseChange = Partial<
 >;
 
 export interface TidiedResponses {
-  /** How many were deleted because they expired. */
   expired: number;
   /** How many were deleted since the last step to make room for newer ones. */
   displaced: number;
@@ -70,6 +68,5 @@ export interface ResponseStore {
   hasUnfinished(): Promise<boolean>;
   /** Marks all unfinished responses as failed, since their process is gone; returns how many. */
   failUnfinished(failure: ResponseFailure): Promise<number>;
-  /** Deletes some of the expired responses. */
   tidy(): Promise<TidiedResponses>;
 }

@@ -27,12 +27,9 @@ export interface AnswerRecord {
   usage?: TokenUsage;
 }
 
-/** Something that was done for a request. */
 export type WorkEvent =
-  /** A call left the queue of its model. */
   | { type: "started"; model: string; modelType: ModelType; waitedMs: number }
   | { type: "first-token"; model: string }
-  /** `count` more tokens were generated. */
   | { type: "tokens"; model: string; count: number }
   | ({ type: "answered" } & AnswerRecord)
   | ({ type: "embedded"; model: string; inputs: number; tokens: number } & Span)
@@ -47,6 +44,13 @@ export type FinishedWork = Extract<
 >;
 
 export type Report = (event: WorkEvent) => void;
+
+/** Options of every call of an engine. */
+export interface EngineCall {
+  signal: AbortSignal;
+  /** Called with events by the code that measures an engine; the engine itself need not call it. */
+  report?: Report;
+}
 
 /** `client left`: the client disconnected; `client stalled`: it stopped reading a stream. */
 export type Outcome = "ok" | "error" | "client left" | "client stalled";
@@ -69,9 +73,7 @@ export interface RequestRecord extends Span {
   genAiOperation: string | undefined;
   method: string;
   path: string;
-  /** The name in the request. */
   model: string | undefined;
-  /** The status that was sent. */
   status: number;
   outcome: Outcome;
   /** The status of the error that broke off a stream after it had begun. */
@@ -80,7 +82,6 @@ export interface RequestRecord extends Span {
   queueMs: number | undefined;
   firstTokenMs: number | undefined;
   retrievalMs: number | undefined;
-  /** The work done for it, in the order in which it ended. */
   work: readonly FinishedWork[];
   /** The caller's trace, as a W3C `traceparent`. */
   traceparent: string | undefined;
@@ -96,7 +97,6 @@ export interface Telemetry {
   watchMemory(process: string, residentBytes: () => number | undefined): Disposable;
 }
 
-/** The node's metrics as a page for a collector. */
 export interface MetricsPage {
   readonly contentType: string;
   text(): Promise<string>;
@@ -104,13 +104,11 @@ export interface MetricsPage {
 
 /** An event of a replica; `url` has no credentials. */
 export type ReplicaEvent =
-  /** A request was sent to it. */
   | { type: "asked"; url: string }
   /** A request to it failed, or its health check did. */
   | { type: "failed"; url: string; why: string }
   /** A request that it had not begun was sent to another. */
   | { type: "given-on"; url: string }
-  /** It is no longer one of the replicas. */
   | { type: "removed"; url: string };
 
 /** `out`: not used after failures; `trial`: gets one request at a time to see whether it is up. */

@@ -12,7 +12,6 @@ export type TokenizerInput = {
       text: string;
       /** Whether to add the tokens that the model expects around a text. */
       addSpecial: boolean;
-      /** Whether to parse special tokens in the text. */
       parseSpecial: boolean;
     }
   /** Formatted by the model's chat template. */

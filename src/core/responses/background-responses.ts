@@ -20,7 +20,6 @@ export interface BackgroundOptions {
   store: ResponseStore;
   /** Whether this process runs background responses: only the owner may fail unfinished ones. */
   ownership: { take(): boolean; check(): void };
-  /** How many run at the same time. */
   maxRunning: number;
   /** How many more may wait; at most half of them of one caller. */
   maxQueue: number;
@@ -32,7 +31,6 @@ export interface BackgroundOptions {
 export interface BackgroundRequest {
   /** Stored until it is finished; its status does not matter. */
   response: SavedResponse;
-  /** Runs of the same caller count together. */
   caller: string;
   /**
    * Generates the response, once its turn has come, and returns the outcome: `completed`,
@@ -106,7 +104,6 @@ export class BackgroundResponses implements AsyncDisposable {
     if (run.state === "waiting") this.#end(run);
   }
 
-  /** Stops all runs, and stores them as failed. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#hasStopped = true;
     const runs = [...this.#runs.values()];

@@ -19,7 +19,7 @@ export interface ResponseServiceOptions {
 type Owner = Pick<DocumentCaller, "id">;
 
 export class ResponseService {
-  /** Whether responses are stored at all; if not, `keep` does nothing, and `start` throws. */
+  /** If false, `keep` does nothing, and `start` throws. */
   readonly isKeeping: boolean;
   readonly #options: ResponseServiceOptions;
 

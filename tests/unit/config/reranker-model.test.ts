@@ -73,10 +73,10 @@ describe("the reranker of retrieval", () => {
     );
   });
 
-  test("has no settings beside those of its section any more, and is told where they go", () => {
+  test("has no settings beside those of its section", () => {
     const upstream = '[retrieval.reranker_upstream]\nupstream_model = "x"\n';
     expect(refusal(reranker("openai:http://gpu-3:8080") + upstream)).toContain(
-      "paddock.toml: [retrieval.reranker_upstream] is gone, since a reranking model is one of the models now. Write its keys into a section [[models]]",
+      "unknown key 'retrieval.reranker_upstream'",
     );
   });
 
