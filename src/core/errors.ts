@@ -1,5 +1,4 @@
 /** The domain's only error class: adapters convert errors to it, and each API converts it to its own. */
-import { given } from "./given.ts";
 
 export const errorKinds = [
   "invalid_request",
@@ -48,10 +47,10 @@ export interface Subject {
 
 export interface NodeErrorDetails {
   /** The request field at fault, as the caller wrote it: `messages[0].role`. */
-  param?: string;
+  param?: string | undefined;
   /** Instead of `param`, if the field's name depends on the API. */
-  subject?: Subject;
-  retryAfterMs?: number;
+  subject?: Subject | undefined;
+  retryAfterMs?: number | undefined;
   cause?: unknown;
 }
 
@@ -76,10 +75,8 @@ export class NodeError extends Error {
 }
 
 /** A copy for another caller, since an error has only one stack. */
-export function copyOf({ kind, message, cause, ...details }: NodeError): NodeError {
-  const { param, subject, retryAfterMs } = details;
-  return new NodeError(kind, message, { ...given({ param, subject, retryAfterMs }), cause });
-}
+export const copyOf = (error: NodeError): NodeError =>
+  new NodeError(error.kind, error.message, error);
 
 /** Returns a NodeError unchanged, and wraps any other error as `unavailable`. `what`: begins its message. */
 export function asNodeError(cause: unknown, what?: string): NodeError {

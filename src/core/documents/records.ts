@@ -111,9 +111,6 @@ export function checkChunking(
   }
 }
 
-export const isSameChunking = (a: Chunking | undefined, b: Chunking | undefined): boolean =>
-  a?.maxTokens === b?.maxTokens && a?.overlapTokens === b?.overlapTokens;
-
 const refuse = (param: string, why: string): NodeError =>
   new NodeError("invalid_request", `'${param}' ${why}.`, { param });
 

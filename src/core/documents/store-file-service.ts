@@ -15,7 +15,6 @@ import {
   type FileCounts,
   type FileRecord,
   type FileStatus,
-  isSameChunking,
   newId,
   type StoreFile,
   type StoreRecord,
@@ -252,7 +251,7 @@ export class StoreFileService {
   ): StoreFile {
     const { attributes = before?.attributes ?? {}, chunking = usual } = added ?? {};
     const isSettled = before?.status === "completed" || before?.status === "in_progress";
-    if (before !== undefined && isSettled && isSameChunking(before.chunking, chunking)) {
+    if (before !== undefined && isSettled && Bun.deepEquals(before.chunking, chunking)) {
       return { ...before, attributes };
     }
     return {

@@ -1,6 +1,5 @@
 /** Looks up a node's models and their tokenizers by name. */
 import { NodeError } from "../errors.ts";
-import { given } from "../given.ts";
 import type { Tokenizer } from "../ports/tokenizer.ts";
 import { quoted } from "../quoted.ts";
 import type {
@@ -78,7 +77,7 @@ export class ModelRegistry {
     if (model === undefined && awaited !== undefined) {
       // Without its field, which belongs to the node's own request to the model's server.
       const { kind, message, retryAfterMs } = awaited;
-      throw new NodeError(kind, message, { cause: awaited, ...given({ retryAfterMs }) });
+      throw new NodeError(kind, message, { cause: awaited, retryAfterMs });
     }
     if (model === undefined) {
       throw new NodeError(
