@@ -1,6 +1,6 @@
 /** Settings for collections, retrieval, RAG, ingestion and uploaded documents. */
 import { Type as T } from "@sinclair/typebox";
-import { defaultGroundingPrompt, ragPolicies } from "../core/chat/grounding.ts";
+import { defaultGroundingPrompt, ragPolicies } from "../core/chat/rag.ts";
 import { collectionNamePattern, collectionNameRule } from "../core/retrieval/collection.ts";
 import { atMost, choice, flag, integer, number, optionalText, section, text } from "./keys.ts";
 

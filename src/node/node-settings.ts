@@ -5,7 +5,7 @@ import { platform } from "node:os";
 import { resolve } from "node:path";
 import { isUpstream, type ModelConfig } from "../config/model-schema.ts";
 import type { Config } from "../config/schema.ts";
-import type { RagSettings } from "../core/chat/grounding.ts";
+import type { RagSettings } from "../core/chat/rag.ts";
 import type { QuotaSettings } from "../core/documents/quota.ts";
 import { given } from "../core/given.ts";
 import type { CallerLimits } from "../core/limits/rate-limiter.ts";

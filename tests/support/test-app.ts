@@ -1,7 +1,8 @@
 /** The app on scripted engines and an in-memory store, for tests of the wire. */
 
 import { ChatService } from "../../src/core/chat/chat-service.ts";
-import { GroundingService, type RagSettings } from "../../src/core/chat/grounding.ts";
+import { GroundingService } from "../../src/core/chat/grounding.ts";
+import type { RagSettings } from "../../src/core/chat/rag.ts";
 import type { Documents } from "../../src/core/documents/documents.ts";
 import type { KeyRing } from "../../src/core/limits/api-key.ts";
 import { type CallerLimits, noLimits, RateLimiter } from "../../src/core/limits/rate-limiter.ts";

@@ -10,8 +10,9 @@ import type {
   GenerationSettings,
   Sampling,
 } from "../ports/chat-engine.ts";
-import type { Grounding, GroundingService, RagRequest } from "./grounding.ts";
+import type { GroundingService } from "./grounding.ts";
 import { merge, type Numbered } from "./merge.ts";
+import type { Grounding, RagRequest } from "./rag.ts";
 
 export interface ChatRequest extends Omit<GenerationRequest, "sampling"> {
   model: string;

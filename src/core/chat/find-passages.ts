@@ -6,7 +6,7 @@ import type { EmbeddingEngine, EmbedOptions } from "../ports/embedding-engine.ts
 import type { RetrievalService } from "../retrieval/retrieval-service.ts";
 import type { SearchScope } from "../retrieval/search.ts";
 import { leastThatFits } from "./context-room.ts";
-import type { FoundPassages, RagSettings } from "./grounding.ts";
+import type { FoundPassages, RagSettings } from "./rag.ts";
 
 interface PassageSearch extends Pick<RagSettings, "contextWindow" | "followUps" | "bounds"> {
   messages: readonly ChatMessage[];

@@ -1,6 +1,6 @@
 /** Begins an answer, for every API: caller options, ignored fields, prompt log. */
 import type { ChatAnswer, ChatRequest, ChatService } from "../../core/chat/chat-service.ts";
-import type { Grounding } from "../../core/chat/grounding.ts";
+import type { Grounding } from "../../core/chat/rag.ts";
 import { given } from "../../core/given.ts";
 import type { Log } from "../../core/log.ts";
 import type { CallOptions } from "../../core/ports/chat-engine.ts";

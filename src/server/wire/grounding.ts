@@ -1,6 +1,6 @@
 /** The request field `rag`, and the retrieval report of a grounded answer. */
 import { type Static, Type as T } from "@sinclair/typebox";
-import { type RagRequest, ragPolicies } from "../../core/chat/grounding.ts";
+import { type RagRequest, ragPolicies } from "../../core/chat/rag.ts";
 import type { Scope } from "../../core/limits/api-key.ts";
 import type { FoundPassage } from "../../core/retrieval/search.ts";
 import { Filter, StoreReferences, toFilter } from "./attributes.ts";

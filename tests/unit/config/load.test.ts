@@ -3,7 +3,7 @@ import { ConfigError } from "../../../src/config/config-error.ts";
 import { loadConfig, secretsIn } from "../../../src/config/load.ts";
 import type { Config } from "../../../src/config/schema.ts";
 import { settings } from "../../../src/config/settings.ts";
-import { defaultGroundingPrompt } from "../../../src/core/chat/grounding.ts";
+import { defaultGroundingPrompt } from "../../../src/core/chat/rag.ts";
 
 interface Given {
   toml?: string;

@@ -1,7 +1,7 @@
 /** The tool `file_search`: its schema, the grounding request it becomes, and its citations. */
 import { type Static, Type as T } from "@sinclair/typebox";
 import { TypeCompiler } from "@sinclair/typebox/compiler";
-import type { Grounding, RagRequest } from "../../../core/chat/grounding.ts";
+import type { Grounding, RagRequest } from "../../../core/chat/rag.ts";
 import type { FoundInFile } from "../../../core/documents/store-search.ts";
 import { NodeError } from "../../../core/errors.ts";
 import { invalid } from "../../middleware/read-request.ts";

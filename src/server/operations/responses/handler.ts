@@ -1,7 +1,7 @@
 /** Handles POST /v1/responses: complete, streamed or in the background. */
 import type { ChatRequest } from "../../../core/chat/chat-service.ts";
 import { truncateConversation } from "../../../core/chat/context-room.ts";
-import type { Grounding } from "../../../core/chat/grounding.ts";
+import type { Grounding } from "../../../core/chat/rag.ts";
 import type { StoreSearchService } from "../../../core/documents/store-search.ts";
 import { NodeError } from "../../../core/errors.ts";
 import { given } from "../../../core/given.ts";

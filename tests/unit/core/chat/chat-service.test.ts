@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { type ChatRequest, ChatService } from "../../../../src/core/chat/chat-service.ts";
-import { GroundingService, type RagSettings } from "../../../../src/core/chat/grounding.ts";
+import { GroundingService } from "../../../../src/core/chat/grounding.ts";
+import type { RagSettings } from "../../../../src/core/chat/rag.ts";
 import { theNode as searcher } from "../../../../src/core/documents/document-caller.ts";
 import { ModelRegistry } from "../../../../src/core/models/model-registry.ts";
 import { RetrievalService } from "../../../../src/core/retrieval/retrieval-service.ts";

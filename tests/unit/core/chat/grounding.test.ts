@@ -1,10 +1,7 @@
 import { beforeEach, describe, expect, test } from "bun:test";
 import type { Conversation } from "../../../../src/core/chat/context-room.ts";
-import {
-  GroundingService,
-  type RagRequest,
-  type RagSettings,
-} from "../../../../src/core/chat/grounding.ts";
+import { GroundingService } from "../../../../src/core/chat/grounding.ts";
+import type { RagRequest, RagSettings } from "../../../../src/core/chat/rag.ts";
 import { theNode } from "../../../../src/core/documents/document-caller.ts";
 import { ModelRegistry } from "../../../../src/core/models/model-registry.ts";
 import type { ChatMessage } from "../../../../src/core/ports/chat-engine.ts";
