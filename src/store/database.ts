@@ -14,7 +14,7 @@ import { pathToFileURL } from "node:url";
 import { NodeError, reasonOf } from "../core/errors.ts";
 
 export const ownerOnly = 0o600;
-const folderOfOwner = 0o700;
+export const folderOfOwner = 0o700;
 
 export interface TablesOfVersion {
   version: number;

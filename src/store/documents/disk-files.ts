@@ -4,9 +4,8 @@ import { type FileHandle, mkdir, open, readdir, rename, rm } from "node:fs/promi
 import { join } from "node:path";
 import { hasCode, NodeError, reasonOf } from "../../core/errors.ts";
 import type { FileStore, IncomingFile } from "../../core/ports/file-store.ts";
+import { folderOfOwner, ownerOnly } from "../database.ts";
 
-const ownerOnly = 0o600;
-const folderOfOwner = 0o700;
 const part = ".part";
 /** Folder of files without a record; they stay readable, but are not served. */
 const aside = "orphaned";

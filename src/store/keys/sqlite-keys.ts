@@ -12,19 +12,23 @@ import {
   type NewKey,
   nameIsTaken,
 } from "../../core/limits/api-key.ts";
-import { type FileStamp, openOwn, ownerOnly, stampOf } from "../database.ts";
+import {
+  change,
+  type FileStamp,
+  insert,
+  numberOf,
+  openOwn,
+  ownerOnly,
+  rowOf,
+  rowsOf,
+  stampOf,
+} from "../database.ts";
 import { type KeyRecord, matchKey, newKeyRecord, toKey } from "./key-record.ts";
 
 /** Its name in the data dir. */
 export const keysFile = "keys.sqlite";
 
-const insert = `
-  insert into keys (id, name, scopes, salt, digest, created_at, expires_at,
-    requests_per_minute, tokens_per_minute, concurrency, document_bytes, document_passages,
-    vector_stores)
-  values ($id, $name, $scopes, $salt, $digest, $created_at, $expires_at,
-    $requests_per_minute, $tokens_per_minute, $concurrency, $document_bytes, $document_passages,
-    $vector_stores)`;
+const anyKey = "select 1 from keys limit 1";
 
 export class SqliteKeys implements KeyRing, KeyStore, Disposable {
   readonly #file: KeysFile;
@@ -37,18 +41,17 @@ export class SqliteKeys implements KeyRing, KeyStore, Disposable {
 
   /** Stays true once there was a key: rows are never removed, and a missing file must not open the node. */
   hasKeys(): boolean {
-    this.#hadKeys ||=
-      this.#file.read((database) => database.query("select 1 from keys limit 1").get()) != null;
+    this.#hadKeys ||= (this.#file.read((database) => numberOf(database, anyKey)) ?? 0) > 0;
     return this.#hadKeys;
   }
 
   find(text: string): ApiKey | undefined {
-    return matchKey(text, (id) => this.#record(id));
+    return matchKey(text, (id) => this.#record("id = ?", id));
   }
 
   byId(id: string): ApiKey | undefined {
-    const record = this.#record(id);
-    return record == null ? undefined : toKey(record);
+    const record = this.#record("id = ?", id);
+    return record && toKey(record);
   }
 
   list(): ApiKey[] {
@@ -57,10 +60,8 @@ export class SqliteKeys implements KeyRing, KeyStore, Disposable {
 
   /** The rows themselves, for sharing with other nodes. */
   records(): KeyRecord[] {
-    const rows = this.#file.read((database) =>
-      database.query<KeyRecord, []>("select * from keys order by created_at").all(),
-    );
-    return rows ?? [];
+    const sql = "select * from keys order by created_at";
+    return this.#file.read((database) => rowsOf<KeyRecord>(database, sql)) ?? [];
   }
 
   /** The returned text of the key is never stored. */
@@ -68,26 +69,19 @@ export class SqliteKeys implements KeyRing, KeyStore, Disposable {
     const { record, text } = newKeyRecord(wanted);
     const { name } = record;
     this.#file.write((database) => {
-      if (database.query("select 1 from keys where name = ?").get(name) != null) {
-        throw nameIsTaken(name);
-      }
-      database.query<void, [KeyRecord]>(insert).run(record);
+      const isTaken = numberOf(database, "select count(*) from keys where name = ?", name) > 0;
+      if (isTaken) throw nameIsTaken(name);
+      insert(database, "keys", record);
     });
     return { key: toKey(record), text };
   }
 
   revoke(idOrName: string): ApiKey | undefined {
-    const row = this.#file.read((database) =>
-      database
-        .query<KeyRecord, [string, string]>("select * from keys where id = ? or name = ?")
-        .get(idOrName, idOrName),
-    );
-    if (row == null) return undefined;
+    const row = this.#record("id = ?1 or name = ?1", idOrName);
+    if (row === undefined) return undefined;
     const revokedAt = row.revoked_at ?? Date.now();
     this.#file.write((database) =>
-      database
-        .query<void, [number, string]>("update keys set revoked_at = ? where id = ?")
-        .run(revokedAt, row.id),
+      change(database, "update keys set revoked_at = ? where id = ?", revokedAt, row.id),
     );
     return toKey({ ...row, revoked_at: revokedAt });
   }
@@ -96,10 +90,9 @@ export class SqliteKeys implements KeyRing, KeyStore, Disposable {
     this.#file[Symbol.dispose]();
   }
 
-  #record(id: string): KeyRecord | null | undefined {
-    return this.#file.read((database) =>
-      database.query<KeyRecord, [string]>("select * from keys where id = ?").get(id),
-    );
+  #record(where: string, value: string): KeyRecord | undefined {
+    const sql = `select * from keys where ${where}`;
+    return this.#file.read((database) => rowOf<KeyRecord>(database, sql, value));
   }
 }
 
@@ -259,10 +252,11 @@ function openKeys(path: string): OpenKeys {
 
 function addLaterColumns(database: Database): void {
   const missing = () => {
-    const held = database
-      .query<{ name: string }, []>("select name from pragma_table_info('keys')")
-      .all()
-      .map(({ name }) => name);
+    const columns = rowsOf<{ name: string }>(
+      database,
+      "select name from pragma_table_info('keys')",
+    );
+    const held = columns.map(({ name }) => name);
     return Object.entries(laterColumns).filter(([column]) => !held.includes(column));
   };
   if (missing().length === 0) return;

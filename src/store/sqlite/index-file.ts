@@ -72,16 +72,14 @@ export async function removeIndexFiles(
 ): Promise<void> {
   if (!existsSync(folder)) return;
   for (const file of await readdir(folder)) {
-    const [name, random = ""] = splitName(file);
-    if (name !== collection || !/^[0-9a-f]{8}$/.test(random)) continue;
+    if (indexName.exec(file)?.[1] !== collection) continue;
     const found = statSync(join(folder, file), { throwIfNoEntry: false });
     if (found !== undefined && found.mtimeMs < before) await removeIndexFile(folder, { file });
   }
 }
 
-/** `notes.1a2b3c4d.usearch` and `notes.1a2b3c4d.usearch.part`: the collection and the random part. */
-const splitName = (file: string): string[] =>
-  /\.usearch(\.part)?$/.test(file) ? file.split(".").slice(0, 2) : [];
+/** `notes.1a2b3c4d.usearch` and `notes.1a2b3c4d.usearch.part` of the collection `notes`. */
+const indexName = /^(.+)\.[0-9a-f]{8}\.usearch(?:\.part)?$/;
 
 async function sync(path: string): Promise<void> {
   await using file = await open(path, "r+");
