@@ -34,15 +34,9 @@ export async function chunk(texts: readonly string[], options: ChunkOptions): Pr
   );
 }
 
-function sectionsOf(blocks: readonly Block[]): Block[][] {
-  const sections: Block[][] = [];
-  for (const block of blocks) {
-    const last = sections.at(-1);
-    if (last?.[0]?.section === block.section) last.push(block);
-    else sections.push([block]);
-  }
-  return sections;
-}
+const sectionsOf = (blocks: readonly Block[]): Block[][] => [
+  ...Map.groupBy(blocks, ({ section }) => section).values(),
+];
 
 /** Packs as many blocks of a section into each passage as fit. */
 async function cutSection(section: readonly Block[], sizing: Sizing): Promise<Chunk[]> {

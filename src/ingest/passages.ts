@@ -102,7 +102,9 @@ export async function planDocument(
     counts.push(...(await engine.countTokens(sources, { signal })));
   }
   const readable = chunks.filter((_, at) => counts[at] !== 0);
-  const vectors = stored === undefined ? new Map() : await storedVectors(repository, document.name);
+  const known = stored === undefined ? [] : repository.passages(document.name);
+  const vectors = new Map<string, Float32Array>();
+  for await (const { id, vector } of known) vectors.set(id, vector);
   const passages = await toPassages(readable, { document: document.name, documentHash }, options);
   return {
     change: stored === undefined ? "new" : "changed",
@@ -170,13 +172,4 @@ async function contentOf(document: SourceDocument): Promise<Uint8Array> {
     if (cause instanceof NodeError) throw cause;
     throw new NodeError("invalid_request", `It cannot be read: ${reasonOf(cause)}.`, { cause });
   }
-}
-
-async function storedVectors(
-  repository: PassageRepository,
-  document: string,
-): Promise<Map<string, Float32Array>> {
-  const vectors = new Map<string, Float32Array>();
-  for await (const { id, vector } of repository.passages(document)) vectors.set(id, vector);
-  return vectors;
 }

@@ -3,7 +3,7 @@
  * embeds and stores what is new, and removes what is gone.
  */
 import { NodeError, reasonOf } from "../core/errors.ts";
-import type { EmbeddedPassage, StoredDocument } from "../core/ports/passage-repository.ts";
+import type { EmbeddedPassage } from "../core/ports/passage-repository.ts";
 import type { Progress } from "../core/progress.ts";
 import {
   type PassageToStore,
@@ -66,7 +66,10 @@ export async function ingest(
   options: IngestOptions,
   onStored: Course["onStored"] = () => {},
 ): Promise<IngestSummary> {
-  const summary = emptySummary();
+  const summary: IngestSummary = {
+    ...{ added: [], changed: [], unchanged: [], empty: [], failed: [] },
+    ...{ embedded: 0, reused: 0, unreadable: 0 },
+  };
   const total = documents.reduce((sum, { bytes }) => sum + bytes, 0);
   const what = options.dryRun === true ? "Reading documents" : "Storing passages";
   const step = options.progress?.step(what, total, "bytes");
@@ -140,7 +143,8 @@ async function* toBatches(
   options: IngestOptions,
   { summary, advance }: Course,
 ): AsyncGenerator<Batch> {
-  const stored = options.always === true ? undefined : await storedDocuments(options);
+  const all = options.always === true ? undefined : await options.repository.documents();
+  const stored = all && new Map(all.map((known) => [known.name, known]));
   let batch = emptyBatch();
   for (const document of documents) {
     options.signal.throwIfAborted();
@@ -206,20 +210,4 @@ function finish({ passages, bytes }: Batch, { summary, advance }: Course): void 
   advance(bytes);
 }
 
-const storedDocuments = async ({
-  repository,
-}: IngestOptions): Promise<Map<string, StoredDocument>> =>
-  new Map((await repository.documents()).map((document) => [document.name, document]));
-
 const emptyBatch = (): Batch => ({ passages: [], bytes: 0, done: [] });
-
-const emptySummary = (): IngestSummary => ({
-  added: [],
-  changed: [],
-  unchanged: [],
-  empty: [],
-  failed: [],
-  embedded: 0,
-  reused: 0,
-  unreadable: 0,
-});

@@ -22,7 +22,7 @@ export function detectFormat(bytes: Uint8Array, name: string): Format {
     return found;
   }
   if (isPdf(bytes)) return "pdf";
-  if (startsWith(bytes, [0xd0, 0xcf, 0x11, 0xe0])) {
+  if (startsWith(bytes, oleSignature)) {
     // Its reader knows what the name should have been.
     if (isPackage(claimed) && claimed !== "epub") return claimed;
     throw unsupported(oldOffice);
@@ -40,12 +40,16 @@ export function mediaTypeOf(filename: string, head: Uint8Array): string {
   const claimed = claimedFormat(filename);
   if (begin.startsWith("PK\x03\x04")) {
     const named = begin.includes("[Content_Types].xml") && isPackage(claimed) ? claimed : undefined;
-    const format = packages.find(([part]) => begin.includes(part))?.[1] ?? named;
+    const format = begin.includes("mimetypeapplication/epub+zip")
+      ? "epub"
+      : (packages.find(({ folder }) => begin.includes(folder))?.format ?? named);
     return format === undefined ? "application/zip" : formatMediaType(format, filename);
   }
-  const sign = Object.keys(mediaTypes).find((known) => begin.startsWith(known));
-  if (sign !== undefined) return mediaTypes[sign] ?? binary;
-  if (!isText(head)) return binary;
+  if (begin.startsWith("%PDF-")) return formatMediaType("pdf", filename);
+  if (startsWith(head, oleSignature)) return "application/x-ole-storage";
+  const sign = signatures.find((each) => each.type !== undefined && isSigned(head, each));
+  if (sign?.type !== undefined) return sign.type;
+  if (!isText(head)) return "application/octet-stream";
   if (extensionOf(filename) === ".json") return "application/json";
   const text = claimed === undefined || claimed === "pdf" || isPackage(claimed) ? "text" : claimed;
   return formatMediaType(text, filename);
@@ -75,28 +79,8 @@ function unknown(extension: string): string {
   return `Paddock does not read ${kind}; it reads ${documentExtensions.join(", ")} and source code`;
 }
 
-/** By how their bytes begin, as text of one byte a character. */
-const mediaTypes: Readonly<Record<string, string>> = {
-  "%PDF-": "application/pdf",
-  "\x89PNG\r\n": "image/png",
-  "\xff\xd8\xff": "image/jpeg",
-  GIF87a: "image/gif",
-  GIF89a: "image/gif",
-  "II*\0": "image/tiff",
-  "MM\0*": "image/tiff",
-  "\x1f\x8b": "application/gzip",
-  "\xd0\xcf\x11\xe0": "application/x-ole-storage",
-};
-
-/** Names of parts that a package begins with. */
-const packages: readonly (readonly [part: string, format: Format])[] = [
-  ["mimetypeapplication/epub+zip", "epub"],
-  ["word/", "docx"],
-  ["ppt/", "pptx"],
-  ["xl/", "xlsx"],
-];
-
-const binary = "application/octet-stream";
+/** Old Office formats, encrypted new ones, and Outlook messages. */
+const oleSignature = "\xd0\xcf\x11\xe0";
 
 /** Texts have no NUL, except those of two bytes a letter, which say so. */
 const isText = (head: Uint8Array): boolean =>
@@ -107,17 +91,24 @@ const isText = (head: Uint8Array): boolean =>
 /** The list of a file's parts and types; real ones have some kilobytes. */
 const listLimits = { ...defaultLimits, max_unpacked_bytes: 4 << 20 };
 
-const packageTypes: readonly { says: RegExp; format: Format }[] = [
+/** Office formats by the folder of their parts, and by their content type. */
+const packages = [
   {
-    says: /wordprocessingml\.\w+\.main\+xml|ms-word\.\w+\.macroEnabled\.main\+xml/i,
     format: "docx",
+    folder: "word/",
+    says: /wordprocessingml\.\w+\.main\+xml|ms-word\.\w+\.macroEnabled\.main\+xml/i,
   },
   {
-    says: /presentationml\.\w+\.main\+xml|ms-powerpoint\.\w+\.macroEnabled\.main\+xml/i,
     format: "pptx",
+    folder: "ppt/",
+    says: /presentationml\.\w+\.main\+xml|ms-powerpoint\.\w+\.macroEnabled\.main\+xml/i,
   },
-  { says: /spreadsheetml\.\w+\.main\+xml|ms-excel\.\w+\.macroEnabled\.main\+xml/i, format: "xlsx" },
-];
+  {
+    format: "xlsx",
+    folder: "xl/",
+    says: /spreadsheetml\.\w+\.main\+xml|ms-excel\.\w+\.macroEnabled\.main\+xml/i,
+  },
+] as const;
 
 /** The format of a zip file; undefined where it is damaged. An archive, or what else is a zip, is refused. */
 function zipFormat(bytes: Uint8Array): Format | undefined {
@@ -133,16 +124,16 @@ function zipFormat(bytes: Uint8Array): Format | undefined {
     return undefined;
   }
   if (mimetype === "application/epub+zip" || parts.has("META-INF/container.xml")) return "epub";
-  const format = packageTypes.find(({ says }) => says.test(contentTypes))?.format;
+  const format = packages.find(({ says }) => says.test(contentTypes))?.format;
   if (format !== undefined) return format;
   if (mimetype.startsWith("application/vnd.oasis.opendocument")) {
-    throw unsupported(otherOffice("an OpenDocument file"));
+    throw unsupported(because("an OpenDocument file", "office"));
   }
   if (/ms-excel\.sheet\.binary/i.test(contentTypes)) {
-    throw unsupported(otherOffice("a binary Excel workbook (.xlsb)"));
+    throw unsupported(because("a binary Excel workbook (.xlsb)", "office"));
   }
-  if (parts.has("Index/Document.iwa")) throw unsupported(otherOffice("an iWork file"));
-  throw unsupported(archive);
+  if (parts.has("Index/Document.iwa")) throw unsupported(because("an iWork file", "office"));
+  throw unsupported(because("an archive (zip)", "archive"));
 }
 
 const usualHeaders =
@@ -194,16 +185,18 @@ interface Signature {
   and?: { at: number; bytes: string };
   called: string;
   kind: Kind;
+  /** The media type of an upload; default: that of any bytes. */
+  type?: string;
 }
 
 const signatures: readonly Signature[] = [
-  { bytes: "\x89PNG\r\n\x1a\n", called: "a PNG image", kind: "image" },
-  { bytes: [0xff, 0xd8, 0xff], called: "a JPEG image", kind: "image" },
-  { bytes: "GIF87a", called: "a GIF image", kind: "image" },
-  { bytes: "GIF89a", called: "a GIF image", kind: "image" },
+  { bytes: "\x89PNG\r\n\x1a\n", called: "a PNG image", kind: "image", type: "image/png" },
+  { bytes: [0xff, 0xd8, 0xff], called: "a JPEG image", kind: "image", type: "image/jpeg" },
+  { bytes: "GIF87a", called: "a GIF image", kind: "image", type: "image/gif" },
+  { bytes: "GIF89a", called: "a GIF image", kind: "image", type: "image/gif" },
   { bytes: "RIFF", and: { at: 8, bytes: "WEBP" }, called: "a WebP image", kind: "image" },
-  { bytes: "II*\0", called: "a TIFF image", kind: "image" },
-  { bytes: "MM\0*", called: "a TIFF image", kind: "image" },
+  { bytes: "II*\0", called: "a TIFF image", kind: "image", type: "image/tiff" },
+  { bytes: "MM\0*", called: "a TIFF image", kind: "image", type: "image/tiff" },
   { bytes: "BM", and: { at: 6, bytes: "\0\0\0\0" }, called: "a BMP image", kind: "image" },
   { bytes: [0, 0, 1, 0], called: "an icon", kind: "image" },
   { bytes: "8BPS", called: "a Photoshop image", kind: "image" },
@@ -211,7 +204,12 @@ const signatures: readonly Signature[] = [
   { at: 4, bytes: "ftypmif1", called: "a HEIF image", kind: "image" },
   { at: 4, bytes: "ftypavif", called: "an AVIF image", kind: "image" },
   { bytes: "AT&TFORM", called: "a DjVu scan", kind: "image" },
-  { bytes: [0x1f, 0x8b, 0x08], called: "a gzip archive", kind: "archive" },
+  {
+    bytes: "\x1f\x8b\x08",
+    called: "a gzip archive",
+    kind: "archive",
+    type: "application/gzip",
+  },
   { bytes: "BZh", and: { at: 4, bytes: "1AY&SY" }, called: "a bzip2 archive", kind: "archive" },
   { bytes: "\xfd7zXZ\0", called: "an xz archive", kind: "archive" },
   { bytes: "7z\xbc\xaf\x27\x1c", called: "a 7-Zip archive", kind: "archive" },
@@ -242,12 +240,12 @@ function refusedContent(bytes: Uint8Array): string | undefined {
   if (startsWith(bytes, "{\\rtf")) return because("rich text (RTF)", "office");
   const head = bytes.subarray(0, 512);
   if (!head.some((byte) => byte < 9 || (byte > 13 && byte < 32 && byte !== 27))) return undefined;
-  const found = signatures.find(
-    ({ at = 0, bytes: first, and }) =>
-      startsWith(bytes, first, at) && (and === undefined || startsWith(bytes, and.bytes, and.at)),
-  );
+  const found = signatures.find((each) => isSigned(bytes, each));
   return found === undefined ? undefined : because(found.called, found.kind);
 }
+
+const isSigned = (bytes: Uint8Array, { at = 0, bytes: first, and }: Signature): boolean =>
+  startsWith(bytes, first, at) && (and === undefined || startsWith(bytes, and.bytes, and.at));
 
 function startsWith(bytes: Uint8Array, expected: readonly number[] | string, at = 0): boolean {
   const codes =
@@ -299,6 +297,4 @@ function refusedName(extension: string): string | undefined {
 /** Whether files of an ending are pictures, whose text OCR could find. */
 export const isImageName = (extension: string): boolean => byName.get(extension)?.kind === "image";
 
-const archive = because("an archive (zip)", "archive");
-const otherOffice = (called: string): string => because(called, "office");
 const oldOffice = `${because("in an old Office format (.doc, .xls, .ppt), encrypted, or an Outlook message", "office")}, or an e-mail as .eml`;

@@ -1,9 +1,8 @@
 /** Reads e-mails: sender, recipients, date, subject and text. Attachments are named, but not read. */
 import PostalMime, { type Address, type Attachment, type Email } from "postal-mime";
-import { NodeError } from "../../core/errors.ts";
 import { beginsWithHeader } from "./detect-format.ts";
 import { htmlToMarkdown } from "./html/html.ts";
-import { type ReadLimits, unreadable } from "./limits.ts";
+import { asUnreadable, type ReadLimits, unreadable } from "./limits.ts";
 import type { ReadOptions, ReadText } from "./read.ts";
 import { escapeMarkers, heading, oneLine } from "./text/markdown.ts";
 
@@ -21,8 +20,7 @@ export async function readEml(bytes: Uint8Array, { limits }: ReadOptions): Promi
   try {
     return [(await messageBlocks(bytes, 1, limits)).join("\n\n")];
   } catch (cause) {
-    if (cause instanceof NodeError) throw cause;
-    throw unreadable("is damaged or not an e-mail; save it again as .eml", cause);
+    throw asUnreadable(cause, "is damaged or not an e-mail; save it again as .eml");
   }
 }
 

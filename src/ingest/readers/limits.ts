@@ -62,6 +62,10 @@ export class TextBudget {
 export const unreadable = (why: string, cause?: unknown): NodeError =>
   new NodeError("invalid_request", `${why}.`, given({ cause }));
 
+/** What a library's error means for the file; an error that says it itself stays. */
+export const asUnreadable = (cause: unknown, why: string): NodeError =>
+  cause instanceof NodeError ? cause : unreadable(why, cause);
+
 /** For a format that is not supported: another copy of the file would not help. */
 export const unsupported = (why: string): NodeError =>
   new NodeError("unsupported_media_type", `${why}.`);

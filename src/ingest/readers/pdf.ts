@@ -1,7 +1,6 @@
 /** Reads PDF files: the text of all pages as one. Text in pictures is not read. */
 import { getDocumentProxy } from "unpdf";
-import { NodeError } from "../../core/errors.ts";
-import { beyond, type ReadLimits, unreadable } from "./limits.ts";
+import { asUnreadable, beyond, type ReadLimits, unreadable } from "./limits.ts";
 import type { ReadOptions, ReadText } from "./read.ts";
 import { escapeMarkers, heading } from "./text/markdown.ts";
 
@@ -39,13 +38,12 @@ async function readLines(bytes: Uint8Array, limits: ReadLimits): Promise<PdfLine
       await pdf.loadingTask.destroy();
     }
   } catch (cause) {
-    if (cause instanceof NodeError) throw cause;
     const isEncrypted = cause instanceof Error && cause.name === "PasswordException";
-    throw unreadable(
+    throw asUnreadable(
+      cause,
       isEncrypted
         ? "is encrypted; save a copy without a password"
         : "is damaged or not a PDF; try to open it and save it again",
-      cause,
     );
   }
 }
@@ -229,7 +227,9 @@ function measure(lines: readonly PdfLine[]): PdfMeasures {
   const textSize = usualSize(lines);
   const leading = usualLeading(lines);
   const pages = Map.groupBy(lines, ({ page }) => page);
-  const angles = new Map([...pages].map(([page, onPage]) => [page, usualAngle(onPage)]));
+  const angles = new Map(
+    [...pages].map(([page, onPage]) => [page, mostOf(tally(onPage, ({ angle }) => angle))]),
+  );
   const linesBeside = ({ page }: PdfLine): readonly PdfLine[] => {
     const onPage = pages.get(page) ?? [];
     return onPage.length > mostLines ? [] : onPage;
@@ -259,9 +259,6 @@ function usualSize(lines: readonly PdfLine[]): number {
   const sizes = [...lengths].filter(([, length]) => length >= good).map(([size]) => size);
   return Math.max(0, ...sizes) || mostOf(lengths);
 }
-
-const usualAngle = (lines: readonly PdfLine[]): number =>
-  mostOf(tally(lines, ({ angle }) => angle));
 
 /** Distance of lines by font size; the lower quarter, as paragraphs may have a line or two only. */
 function usualLeading(lines: readonly PdfLine[]): number {

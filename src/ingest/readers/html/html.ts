@@ -137,7 +137,10 @@ function definitionsOf(list: HtmlElement, depth: number): string[] {
 
 /** A table that contains headings, code or tables is for layout, and read as blocks. */
 function tableOf(table: HtmlElement, depth: number): string[] {
-  const pipes = holds(table, ["table", "pre", ...headingTags]) ? undefined : htmlTable(table);
+  const isLayout = holds(table, ["table", "pre", ...headingTags]);
+  const grid = isLayout ? undefined : gridOf(rowsOf(table));
+  // No table of one column or less, or of too many cells.
+  const pipes = grid && pipeTable(grid);
   if (pipes === undefined) return toBlocks(table.children, depth);
   const captions = table.children.filter(
     (child) => typeof child !== "string" && child.tag === "caption",
@@ -172,12 +175,6 @@ const mostColumns = 20;
 const mostRows = 200;
 /** Characters that cells over several rows may repeat in a table; beyond it, the cells below stay blank. */
 const mostRepeated = 500_000;
-
-/** The rows as lines with pipes, the first as the header; nothing for a table with one column or less, or with too many cells. */
-function htmlTable(table: HtmlElement): string | undefined {
-  const grid = gridOf(rowsOf(table));
-  return grid === undefined ? undefined : pipeTable(grid);
-}
 
 function rowsOf(element: HtmlElement): HtmlElement[] {
   return element.children.flatMap((child) => {

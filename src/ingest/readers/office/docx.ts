@@ -3,10 +3,10 @@
 import JSZip from "jszip";
 import mammoth from "mammoth";
 import { htmlToMarkdown } from "../html/html.ts";
-import { beyond, type ReadLimits } from "../limits.ts";
+import type { ReadLimits } from "../limits.ts";
 import type { ReadOptions, ReadText } from "../read.ts";
 import { damaged, refuseOldOffice } from "./package.ts";
-import { elementsOf } from "./xml.ts";
+import { countElements, type ElementCount } from "./xml.ts";
 import { ZipParts } from "./zip.ts";
 
 export async function readDocx(bytes: Uint8Array, { limits }: ReadOptions): Promise<ReadText> {
@@ -39,12 +39,11 @@ const convertImage = mammoth.images.imgElement(async () => ({ src: "" }));
 async function boundedParts(bytes: Uint8Array, limits: ReadLimits): Promise<Buffer> {
   const packed = new ZipParts(bytes, limits);
   const plain = new JSZip();
-  let elements = 0;
+  const count: ElementCount = { elements: 0, limits };
   for (const name of packed.names) {
     if (!/\.(xml|rels)$/i.test(name)) continue;
     const content = packed.read(name);
-    elements += elementsOf(content);
-    if (elements > limits.max_elements) throw beyond("max_elements", limits);
+    countElements(content, count);
     plain.file(name, content);
   }
   return await plain.generateAsync({ type: "nodebuffer", compression: "STORE" });

@@ -1,12 +1,10 @@
 /** Reads EPUB books: the pages in reading order, each as a web page. */
 import { posix } from "node:path";
-import { NodeError } from "../../../core/errors.ts";
-
 import { readHtml } from "../html/html.ts";
-import { beyond, unreadable } from "../limits.ts";
+import { asUnreadable, unreadable } from "../limits.ts";
 import type { ReadOptions, ReadText } from "../read.ts";
 import { partIn } from "./package.ts";
-import { elementsOf, parseXml } from "./xml.ts";
+import { countElements, type ElementCount, parseXml } from "./xml.ts";
 import { ZipParts } from "./zip.ts";
 
 export function readEpub(bytes: Uint8Array, options: ReadOptions): ReadText {
@@ -14,17 +12,16 @@ export function readEpub(bytes: Uint8Array, options: ReadOptions): ReadText {
     const parts = new ZipParts(bytes, options.limits);
     refuseProtected(parts);
     const texts: string[] = [];
-    let elements = 0;
+    const count: ElementCount = { elements: 0, limits: options.limits };
     for (const name of pageNames(parts)) {
       const page = parts.read(name);
-      elements += elementsOf(page);
-      if (elements > options.limits.max_elements) throw beyond("max_elements", options.limits);
+      countElements(page, count);
       texts.push(...readHtml(page, options));
     }
     return texts;
   } catch (cause) {
-    if (cause instanceof NodeError) throw cause;
-    throw unreadable("is damaged or not an EPUB; get it again, or convert it with Calibre", cause);
+    const why = "is damaged or not an EPUB; get it again, or convert it with Calibre";
+    throw asUnreadable(cause, why);
   }
 }
 

@@ -1,8 +1,8 @@
 /** Opens Office files; explains if one is damaged or encrypted. */
 
 import { posix } from "node:path";
-import { NodeError } from "../../../core/errors.ts";
-import { type ReadLimits, unreadable } from "../limits.ts";
+import type { NodeError } from "../../../core/errors.ts";
+import { asUnreadable, type ReadLimits, unreadable } from "../limits.ts";
 import { parseXml, type XmlAttributes } from "./xml.ts";
 import { ZipParts } from "./zip.ts";
 
@@ -39,11 +39,10 @@ export function refuseOldOffice(bytes: Uint8Array, format: OfficeFormat): void {
 
 /** Explains a reading error to the user. */
 export function damaged(cause: unknown, format: OfficeFormat): NodeError {
-  if (cause instanceof NodeError) return cause;
   const { program, called } = programs[format];
-  return unreadable(
-    `is damaged or not ${called}; open it in ${program} and save it again as .${format}`,
+  return asUnreadable(
     cause,
+    `is damaged or not ${called}; open it in ${program} and save it again as .${format}`,
   );
 }
 

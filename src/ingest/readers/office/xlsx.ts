@@ -2,7 +2,7 @@
 import { beyond, type ReadLimits, TextBudget, unreadable } from "../limits.ts";
 import type { ReadOptions, ReadText } from "../read.ts";
 import { escapeMarkers, heading, oneLine } from "../text/markdown.ts";
-import { headingFieldOf, textFieldOf, textUnder } from "../text/records.ts";
+import { fieldNamed, headingFieldOf, textFieldOf, textUnder } from "../text/records.ts";
 import { mainPart, officeParts, relationshipsOf } from "./package.ts";
 import {
   parseSheet,
@@ -109,8 +109,9 @@ export function rowTexts(name: string, rows: readonly SheetRow[], budget: TextBu
   for (const [index, row] of rows.entries()) {
     const isApart = row.number > before + 1;
     before = row.number;
-    const isHead = beginsTable(row, table, isApart || index === 0) && hasMore(rows, index);
-    if (isHead) {
+    // Heads stand above something.
+    const hasMore = index + 1 < rows.length;
+    if (hasMore && beginsTable(row, table, isApart || index === 0)) {
       table = { heads: headsOf(row), numbers: new Set() };
       continue;
     }
@@ -131,9 +132,7 @@ export function columnTexts(
   const [head, ...body] = rows;
   const heads = head === undefined ? new Map<number, string>() : headsOf(head);
   const columns = [...heads.values()];
-  const named =
-    columns.find((name) => name === wanted) ??
-    columns.find((name) => name.toLowerCase() === wanted.toLowerCase());
+  const named = fieldNamed(columns, wanted);
   if (named === undefined) return { texts: undefined, columns };
   const title = headingFieldOf(columns, named);
   const at = (name: string | undefined): number | undefined =>
@@ -161,10 +160,6 @@ function beginsTable({ cells }: SheetRow, table: Table | undefined, isApart: boo
     isApart && cells.some(({ column }) => !table.heads.has(column) || table.numbers.has(column))
   );
 }
-
-/** Heads stand above something. */
-const hasMore = (rows: readonly SheetRow[], index: number): boolean =>
-  rows[index + 1] !== undefined;
 
 const plain = ({ cells }: SheetRow): string => cells.map(({ text }) => text).join(" | ");
 

@@ -35,10 +35,7 @@ export function parseXml(bytes: Uint8Array, events: XmlEvents, count?: ElementCo
   parser.on("cdata", add);
   parser.on("opentag", ({ name, attributes }) => {
     text = "";
-    if (count !== undefined) {
-      count.elements += 1;
-      if (count.elements > count.limits.max_elements) throw beyond("max_elements", count.limits);
-    }
+    if (count !== undefined) addElement(count);
     const local = localName(name);
     if (local === "Fallback" || fallbacks > 0) fallbacks += 1;
     else events.open?.(local, attributes);
@@ -66,11 +63,14 @@ export function relationshipId(attributes: XmlAttributes, name = "id"): string |
 const lessThan = 0x3c;
 const slash = 0x2f;
 
-/** How many elements an XML text has at most; comments and the like count too. */
-export function elementsOf(xml: Uint8Array): number {
-  let count = 0;
+/** Counts the elements of an XML text without parsing it; comments and the like count too. */
+export function countElements(xml: Uint8Array, count: ElementCount): void {
   for (let at = xml.indexOf(lessThan); at !== -1; at = xml.indexOf(lessThan, at + 1)) {
-    if (xml[at + 1] !== slash) count += 1;
+    if (xml[at + 1] !== slash) addElement(count);
   }
-  return count;
+}
+
+function addElement(count: ElementCount): void {
+  count.elements += 1;
+  if (count.elements > count.limits.max_elements) throw beyond("max_elements", count.limits);
 }

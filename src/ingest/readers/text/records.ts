@@ -1,8 +1,7 @@
 /** Converts a record of data to text: chooses the field for the text, and one for its heading. */
 
 import { CsvError, parse } from "csv-parse/sync";
-import { NodeError } from "../../../core/errors.ts";
-import { beyond, type ReadLimits, unreadable } from "../limits.ts";
+import { asUnreadable, beyond, type ReadLimits, unreadable } from "../limits.ts";
 import type { ReadOptions, ReadText } from "../read.ts";
 import { decodeText } from "./encoding.ts";
 import { heading } from "./markdown.ts";
@@ -33,7 +32,7 @@ export function textFieldOf(
   fields: readonly string[],
   { wanted, called, where = "" }: FieldChoice,
 ): string {
-  const field = wanted === undefined ? find(fields, usualTextFields) : findExactly(fields, wanted);
+  const field = wanted === undefined ? find(fields, usualTextFields) : fieldNamed(fields, wanted);
   if (field !== undefined) return field;
   const there =
     fields.length === 0 ? `there is no ${called} at all` : `there is ${namesOf(fields)}`;
@@ -42,13 +41,6 @@ export function textFieldOf(
       ? `has no ${called} with a usual name for text${where}; ${there}; choose with --text-field NAME`
       : `has no ${called} '${wanted}'${where}; ${there}; change --text-field`,
   );
-}
-
-/** The record's text under its heading; nothing where the text is blank. */
-export function recordText(fields: ReadonlyMap<string, string>, textField: string): string[] {
-  const headingField = headingFieldOf([...fields.keys()], textField);
-  const title = headingField === undefined ? "" : (fields.get(headingField) ?? "");
-  return textUnder(title, fields.get(textField) ?? "");
 }
 
 /** The name among `fields` that holds what stands above the text; undefined where none does. */
@@ -83,7 +75,8 @@ function find(fields: readonly string[], names: readonly string[]): string | und
   return name === undefined ? undefined : fields[lowered.indexOf(name)];
 }
 
-const findExactly = (fields: readonly string[], wanted: string): string | undefined =>
+/** The field with this name, if possible also in its case. */
+export const fieldNamed = (fields: readonly string[], wanted: string): string | undefined =>
   fields.includes(wanted) ? wanted : find(fields, [wanted.toLowerCase()]);
 
 /** Tables with a header row, separated by commas, semicolons or tabs: a text for each row. */
@@ -103,11 +96,8 @@ function readTable(text: string, delimiter: string, { textField, limits }: ReadO
   const textColumn = textFieldOf(named, { wanted: textField, called: "column" });
   // Looked up once for the file, not for each row: a file may have very many columns.
   const headingColumn = headingFieldOf(named, textColumn);
-  const at = (column: string): number => columns.lastIndexOf(column);
-  const [textAt, headingAt] = [
-    at(textColumn),
-    headingColumn === undefined ? -1 : at(headingColumn),
-  ];
+  const textAt = columns.lastIndexOf(textColumn);
+  const headingAt = headingColumn === undefined ? -1 : columns.lastIndexOf(headingColumn);
   return rows.flatMap((cells) => textUnder(cells[headingAt] ?? "", cells[textAt] ?? ""));
 }
 
@@ -125,9 +115,8 @@ function parseRows(text: string, delimiter: string, limits: ReadLimits): string[
     if (rows.length > most) throw beyond("max_records", limits);
     return rows;
   } catch (cause) {
-    if (cause instanceof NodeError) throw cause;
     const where = cause instanceof CsvError ? lineOf(cause) : "";
-    throw unreadable(`is not a table of comma- or tab-separated values${where}`, cause);
+    throw asUnreadable(cause, `is not a table of comma- or tab-separated values${where}`);
   }
 }
 
@@ -165,8 +154,10 @@ function readLine(line: string, number: number, { textField }: ReadOptions): str
     if (value === null) fields.set(name, "");
   }
   const where = ` in line ${number}`;
-  const choice = { wanted: textField, called: "text field", where };
-  return recordText(fields, textFieldOf([...fields.keys()], choice));
+  const names = [...fields.keys()];
+  const field = textFieldOf(names, { wanted: textField, called: "text field", where });
+  const title = fields.get(headingFieldOf(names, field) ?? "") ?? "";
+  return textUnder(title, fields.get(field) ?? "");
 }
 
 function parseLine(line: string, number: number): unknown {
