@@ -12,6 +12,7 @@ import type {
 } from "../core/ports/passage-repository.ts";
 import { chunk } from "./chunk.ts";
 import { digest, type PassageToStore, passageId, usualSizes } from "./passages.ts";
+import { embedMissing } from "./pipeline.ts";
 
 const format = 1;
 
@@ -229,10 +230,10 @@ export function embedWith(
   engine: EmbeddingEngine,
   { documentPrefix, keepVectors, signal, onChange }: EmbedOptions,
 ): NonNullable<TransferOptions["embed"]> {
-  const ownVector = ({ vector }: PassageToStore): Float32Array | undefined =>
-    keepVectors && vector?.length === engine.dimension ? ofUnitLength(vector) : undefined;
-  const fitting = async (passage: PassageToStore): Promise<PassageToStore[]> => {
-    if (ownVector(passage) !== undefined) return [passage];
+  const fitting = async ({ vector, ...passage }: PassageToStore): Promise<PassageToStore[]> => {
+    if (keepVectors && vector?.length === engine.dimension) {
+      return [{ ...passage, vector: ofUnitLength(vector) }];
+    }
     const [own = 0, tokens = 0] = await engine.countTokens([
       passage.source,
       documentPrefix + passage.source,
@@ -254,13 +255,6 @@ export function embedWith(
   };
   return async (passages) => {
     const fit = (await Promise.all(passages.map(fitting))).flat();
-    const missing = fit.filter((passage) => ownVector(passage) === undefined);
-    const texts = missing.map(({ source }) => documentPrefix + source);
-    const embeddings = await engine.embed(texts, { signal });
-    const made = new Map(missing.map((passage, at) => [passage, embeddings[at]?.vector]));
-    return fit.flatMap((passage) => {
-      const vector = ownVector(passage) ?? made.get(passage);
-      return vector === undefined ? [] : [{ ...passage, vector }];
-    });
+    return await embedMissing(fit, { engine, documentPrefix, signal });
   };
 }

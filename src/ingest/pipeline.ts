@@ -118,7 +118,7 @@ async function storeAll(
   let storing: Promise<void> = Promise.resolve();
   try {
     for await (const batch of batches) {
-      const embedding = embedBatch(batch, options);
+      const embedding = embedMissing(batch.passages, options);
       const before = storing;
       storing = (async () => {
         const passages = await embedding;
@@ -177,17 +177,18 @@ async function* toBatches(
   if (batch.done.length > 0) yield batch;
 }
 
-async function embedBatch(
-  { passages }: Batch,
-  { engine, documentPrefix, signal }: IngestOptions,
+/** Computes the vectors of passages that have none. */
+export async function embedMissing(
+  passages: readonly PassageToStore[],
+  { engine, documentPrefix, signal }: Pick<PlanOptions, "engine" | "documentPrefix" | "signal">,
 ): Promise<EmbeddedPassage[]> {
   signal.throwIfAborted();
   const missing = passages.filter(({ vector }) => vector === undefined);
   const texts = missing.map(({ source }) => documentPrefix + source);
   const embeddings = texts.length === 0 ? [] : await engine.embed(texts, { signal });
-  const vectors = new Map(missing.map(({ id }, at) => [id, embeddings[at]?.vector]));
+  const made = new Map(missing.map((passage, at) => [passage, embeddings[at]?.vector]));
   return passages.map((passage) => {
-    const vector = passage.vector ?? vectors.get(passage.id);
+    const vector = passage.vector ?? made.get(passage);
     if (vector === undefined) throw new NodeError("internal", "A passage was not embedded.");
     return { ...passage, vector };
   });

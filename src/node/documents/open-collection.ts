@@ -9,10 +9,7 @@ import { ModelRegistry } from "../../core/models/model-registry.ts";
 import type { CollectionStore } from "../../core/ports/passage-repository.ts";
 import { type OpenCollection, openCollection } from "../../core/retrieval/collection.ts";
 import { QdrantCollectionStore } from "../../store/qdrant/qdrant-collections.ts";
-import {
-  DryRunCollectionStore,
-  SqliteCollectionStore,
-} from "../../store/sqlite/sqlite-collections.ts";
+import { dryRunStore, SqliteCollectionStore } from "../../store/sqlite/sqlite-collections.ts";
 import { NodeModels } from "../models/node-models.ts";
 import { dataDirOf, type ModelOptions, type StoreOptions, toCollection } from "../node-settings.ts";
 
@@ -40,7 +37,7 @@ export async function openCollectionToFill(
   await using resources = new AsyncDisposableStack();
   const { embedding } = resources.use(await openEmbeddingModel(options, signal));
   const configured = collectionStore(options);
-  const store = create ? configured : new DryRunCollectionStore(configured);
+  const store = create ? configured : dryRunStore(configured);
   const collection = await openConfiguredCollection(store, embedding, options);
   resources.use(collection.repository);
   const owned = resources.move();

@@ -3,9 +3,7 @@ import { resolve } from "node:path";
 import type { ModelConfig } from "../../config/model-schema.ts";
 import { isUpstream } from "../../config/model-schema.ts";
 import { given } from "../../core/given.ts";
-import type { Log } from "../../core/log.ts";
 import {
-  type Accelerators,
   type EngineBackend,
   joinVersions,
   loadWithBest,
@@ -21,9 +19,8 @@ import { chooseSettings } from "../../engine/machine/auto-settings.ts";
 import { readMachineMemory, threadBudget, withinLimit } from "../../engine/machine/machine.ts";
 import { estimateMemory, readFacts } from "../../engine/machine/model-memory.ts";
 import { type EngineSettings, subjectOf } from "../../runner/protocol.ts";
-import { RunnerHost } from "../../runner/runner-host.ts";
+import { RunnerHost, type RunnerHostOptions } from "../../runner/runner-host.ts";
 import { tryBackend } from "../../runner/runner-process.ts";
-import type { Program } from "../../subprocess/program.ts";
 import { dataDirOf, type ModelOptions, toMemoryLimit } from "../node-settings.ts";
 
 export interface RunnersOptions extends ModelOptions {
@@ -36,7 +33,7 @@ export async function openRunners(
   models: readonly ModelConfig[],
   resources: AsyncDisposableStack,
 ): Promise<ModelHost> {
-  const { config, program, telemetry, log } = options;
+  const { config, telemetry, log } = options;
   const { threads, reason } = await threadBudget(config.engine.threads);
   const names = models.filter(({ source }) => !isUpstream(source)).map(({ name }) => name);
   if (names.length > 0) {
@@ -44,14 +41,10 @@ export async function openRunners(
   }
   const limit = toMemoryLimit(config);
   const host = new RunnerHost({
-    program,
-    engine: { ...engineSettings(options), threads },
-    accelerators: acceleratorsOf(options),
-    log,
-    ...(limit === undefined
-      ? {}
-      : { memory: { limit, bytesOf: (spec) => memoryOf(spec, threads) } }),
-    heartbeatTimeoutMs: config.engine.heartbeat_timeout * 1000,
+    ...hostOptions(options, threads),
+    ...(limit !== undefined && {
+      memory: { limit, bytesOf: (spec: ModelSpec) => memoryOf(spec, threads) },
+    }),
     stepTimeoutMs: config.engine.step_timeout * 1000,
     onRestart: (model, why) => telemetry.runnerRestarted(model, why),
   });
@@ -63,16 +56,17 @@ export async function openRunners(
 
 /** Runs all models in this process; accelerators are first tried in another process. */
 export async function openLocal(options: ModelOptions): Promise<ModelHost> {
-  const { config, program, log } = options;
-  const { threads } = await threadBudget(config.engine.threads);
-  return new InProcessHost({
-    program,
-    engine: { ...engineSettings(options), threads },
-    accelerators: acceleratorsOf(options),
-    heartbeatTimeoutMs: config.engine.heartbeat_timeout * 1000,
-    log,
-  });
+  const { threads } = await threadBudget(options.config.engine.threads);
+  return new InProcessHost(hostOptions(options, threads));
 }
+
+const hostOptions = (options: ModelOptions, threads: number): InProcessHostOptions => ({
+  program: options.program,
+  engine: { ...engineSettings(options), threads },
+  accelerators: acceleratorsOf(options),
+  heartbeatTimeoutMs: options.config.engine.heartbeat_timeout * 1000,
+  log: options.log,
+});
 
 type EngineOptions = Pick<ModelOptions, "config" | "baseDir" | "program" | "log">;
 
@@ -105,16 +99,13 @@ async function memoryOf(spec: ModelSpec, threads: number): Promise<number> {
   return estimateMemory(facts, { contextSize, parallel: contexts, batchSize }).total;
 }
 
-/** Models in this process, for commands and for `isolation = "none"`. */
-export interface InProcessHostOptions {
-  /** Runs trials of a backend: a crash in this process would end the command. */
-  program: Program;
-  engine: EngineSettings;
-  accelerators: Accelerators;
-  heartbeatTimeoutMs: number;
-  log: Log;
-}
+/** `program` runs trials of a backend: a crash in this process would end the command. */
+type InProcessHostOptions = Pick<
+  RunnerHostOptions,
+  "program" | "engine" | "accelerators" | "heartbeatTimeoutMs" | "log"
+>;
 
+/** Models in this process, for commands and for `isolation = "none"`. */
 export class InProcessHost implements ModelHost {
   readonly #options: InProcessHostOptions;
   /** Opened by the first model that needs the backend's libraries. */

@@ -85,7 +85,7 @@ export class QdrantConnection {
         return result;
       } catch (error) {
         if (tried >= retriesFor(error)) {
-          const known = toNodeError(error, { url: this.url, hasKey: this.#hasKey, timeoutMs });
+          const known = this.#toNodeError(error, timeoutMs);
           if (isTimeout(error)) {
             this.#openCircuit = { error: known, until: performance.now() + this.#timeoutMs };
           }
@@ -94,6 +94,47 @@ export class QdrantConnection {
       }
       await Bun.sleep(firstPauseMs * 2 ** tried * (0.5 + Math.random()));
     }
+  }
+
+  #toNodeError(error: unknown, timeoutMs: number): NodeError {
+    const unavailable = (words: string): NodeError =>
+      new NodeError("unavailable", `Qdrant at ${this.url} ${words}`, { cause: error });
+    if (error instanceof NodeError) return error;
+    if (error instanceof QdrantClientTimeoutError) {
+      return unavailable(
+        `did not answer within ${timeoutMs / 1000} s. Check that it is well and not overloaded.`,
+      );
+    }
+    if (connectionCodeOf(error) !== undefined) {
+      return unavailable(
+        `cannot be reached (${reasonOf(error)}). Check that it is running and that the address is right.`,
+      );
+    }
+    const refusal = refusalOf(error);
+    if (refusal === undefined) {
+      return unavailable(
+        `gave an answer that cannot be read (${reasonOf(error)}). Check that the address is a Qdrant server's.`,
+      );
+    }
+    const { status, reason } = refusal;
+    const because = `${status}${reason === undefined ? "" : `: ${reason}`}`;
+    if (status === 401 || status === 403) {
+      return unavailable(
+        this.#hasKey
+          ? `refuses the API key (${status}). Give the node the key that the server was started with.`
+          : `asks for an API key (${status}). Give the node the key that the server was started with.`,
+      );
+    }
+    if (status === 404 && reason === undefined) {
+      return unavailable("knows no such path (404). Check that the address is a Qdrant server's.");
+    }
+    if (status === 404) return unavailable(`does not have what was asked for (${because}).`);
+    if (isPassing(status)) {
+      return unavailable(`cannot answer now (${because}). Try again later.`);
+    }
+    return new NodeError("internal", `Qdrant at ${this.url} refused a request (${because}).`, {
+      cause: error,
+    });
   }
 }
 
@@ -157,59 +198,11 @@ function explicitPort(url: string, { protocol, port }: URL): number | undefined 
 const refused = (reason: string): NodeError =>
   new NodeError("invalid_request", `The address of the Qdrant server ${reason}.`);
 
-interface ServerInWords {
-  /** Its address, without a credential. */
-  url: string;
-  hasKey: boolean;
-  timeoutMs: number;
-}
-
 /** An error response of the server. */
 interface Refusal {
   status: number;
   /** Qdrant's own message; undefined if something else answered, such as a proxy. */
   reason: string | undefined;
-}
-
-function toNodeError(error: unknown, { url, hasKey, timeoutMs }: ServerInWords): NodeError {
-  const unavailable = (words: string): NodeError =>
-    new NodeError("unavailable", `Qdrant at ${url} ${words}`, { cause: error });
-  if (error instanceof NodeError) return error;
-  if (error instanceof QdrantClientTimeoutError) {
-    return unavailable(
-      `did not answer within ${timeoutMs / 1000} s. Check that it is well and not overloaded.`,
-    );
-  }
-  if (connectionCodeOf(error) !== undefined) {
-    return unavailable(
-      `cannot be reached (${reasonOf(error)}). Check that it is running and that the address is right.`,
-    );
-  }
-  const refusal = refusalOf(error);
-  if (refusal === undefined) {
-    return unavailable(
-      `gave an answer that cannot be read (${reasonOf(error)}). Check that the address is a Qdrant server's.`,
-    );
-  }
-  const { status, reason } = refusal;
-  const because = `${status}${reason === undefined ? "" : `: ${reason}`}`;
-  if (status === 401 || status === 403) {
-    return unavailable(
-      hasKey
-        ? `refuses the API key (${status}). Give the node the key that the server was started with.`
-        : `asks for an API key (${status}). Give the node the key that the server was started with.`,
-    );
-  }
-  if (status === 404 && reason === undefined) {
-    return unavailable("knows no such path (404). Check that the address is a Qdrant server's.");
-  }
-  if (status === 404) return unavailable(`does not have what was asked for (${because}).`);
-  if (isPassing(status)) {
-    return unavailable(`cannot answer now (${because}). Try again later.`);
-  }
-  return new NodeError("internal", `Qdrant at ${url} refused a request (${because}).`, {
-    cause: error,
-  });
 }
 
 /** A timeout is not retried: that would only add load to a slow server. */

@@ -131,28 +131,14 @@ export function openDatabase(
   }
 }
 
-/** A collection store for dry runs: new collections are in memory, and nothing is dropped. */
-export class DryRunCollectionStore implements CollectionStore {
-  readonly #store: CollectionStore;
-
-  constructor(store: CollectionStore) {
-    this.#store = store;
-  }
-
-  list(): Promise<string[]> {
-    return this.#store.list();
-  }
-
-  open(name: string): Promise<PassageRepository | undefined> {
-    return this.#store.open(name);
-  }
-
-  async create(name: string, spec: CollectionSpec): Promise<PassageRepository> {
-    return new SqliteRepository(name, openDatabase(name, ":memory:", spec), noLog);
-  }
-
-  async drop(): Promise<void> {}
-}
+/** For dry runs: new collections are in memory, and nothing is dropped. */
+export const dryRunStore = (store: CollectionStore): CollectionStore => ({
+  list: () => store.list(),
+  open: (name) => store.open(name),
+  create: async (name, spec) =>
+    new SqliteRepository(name, openDatabase(name, ":memory:", spec), noLog),
+  drop: async () => {},
+});
 
 export interface InspectedCollection {
   description: CollectionDescription;
