@@ -118,8 +118,9 @@ const isFence = (token: Token): boolean =>
 
 /** Whether a list item contains a fence or a table. */
 const holdsBlock = (token: Token): boolean =>
-  isFence(token) || isTable(token) || (isList(token) && token.items.some(hasTokens));
-const hasTokens = ({ tokens }: Tokens.ListItem): boolean => tokens.length > 0;
+  isFence(token) ||
+  isTable(token) ||
+  (isList(token) && token.items.some(({ tokens }) => tokens.length > 0));
 
 /** A longer line is text: every passage under a heading repeats it. */
 const longestHeading = 1000;

@@ -1,6 +1,6 @@
 /** Finds files by paths, folders and globs, and which documents of a collection they cover. */
 
-import { constants, type Stats } from "node:fs";
+import { constants } from "node:fs";
 import { type FileHandle, lstat, open, readdir, realpath, stat } from "node:fs/promises";
 import { extname, isAbsolute, join, relative, resolve, sep } from "node:path";
 import { Glob } from "bun";
@@ -53,7 +53,8 @@ export async function findFiles(
     leftOut: new Map(),
     roots: await namedRoots(paths, cwd),
     limits,
-    origin: originOf(cwd),
+    // Names the folder without revealing its path.
+    origin: digest(cwd).slice(0, 8),
     scopes: [],
   };
   for (const path of paths) await addPath(found, path, cwd);
@@ -71,9 +72,6 @@ export async function findFiles(
     covers: (document) => !isHidden(document) && scopes.some((covers) => covers(document)),
   };
 }
-
-/** An identifier of a folder that does not reveal its path. */
-const originOf = (folder: string): string => digest(folder).slice(0, 8);
 
 async function addPath(found: Found, path: string, cwd: string): Promise<void> {
   const full = resolve(cwd, path);
@@ -231,10 +229,9 @@ async function checkPlace(path: string, file: FileHandle, roots: readonly string
   const opened = await file.stat();
   const real = await realpath(path);
   if (!opened.isFile()) throw unreadable("is no file any more");
-  if (!isUnder(roots, real) || !isSame(opened, await stat(real))) {
+  const there = await stat(real);
+  const isSame = opened.dev === there.dev && opened.ino === there.ino;
+  if (!isUnder(roots, real) || !isSame) {
     throw unreadable("leads out of the folders that were named, by a link");
   }
 }
-
-const isSame = (one: Stats, other: Stats): boolean =>
-  one.dev === other.dev && one.ino === other.ino;

@@ -133,7 +133,10 @@ export interface FoundNodes {
 /** Finds the nodes of a data dir; removes records of version 0.2.0, and of nodes that were killed on this host. */
 export async function findNodes(dataDir: string, processes: Processes): Promise<FoundNodes> {
   const found: FoundNodes = { here: [], onOtherHosts: [] };
-  for (const record of await listRecords(dataDir)) {
+  const names = (await unlessMissing(readdir(folderOf(dataDir)))) ?? [];
+  for (const name of names.filter((each) => each.endsWith(ending))) {
+    const record = await readRecord(dataDir, name.slice(0, -ending.length));
+    if (record === undefined) continue;
     const { id, pid, processStart, host } = record;
     const isOld = processStart === undefined;
     if (!isOld && processStart === processes.startOf(pid)) found.here.push(record);
@@ -180,13 +183,6 @@ export const recordPath = (dataDir: string, id: string): string =>
 
 const removeRecord = (dataDir: string, id: string): Promise<void> =>
   rm(recordPath(dataDir, id), { force: true });
-
-async function listRecords(dataDir: string): Promise<NodeRecord[]> {
-  const names = (await unlessMissing(readdir(folderOf(dataDir)))) ?? [];
-  const files = names.filter((name) => name.endsWith(ending));
-  const records = files.map((name) => readRecord(dataDir, name.slice(0, -ending.length)));
-  return (await Promise.all(records)).filter((record) => record !== undefined);
-}
 
 /** Undefined if there is none, or the file holds something else. */
 async function readRecord(dataDir: string, id: string): Promise<NodeRecord | undefined> {

@@ -27,8 +27,8 @@ export function detectFormat(bytes: Uint8Array, name: string): Format {
     if (isPackage(claimed) && claimed !== "epub") return claimed;
     throw unsupported(oldOffice);
   }
-  const refusal = refusedContent(bytes) ?? refusedName(extensionOf(name));
-  if (refusal !== undefined) throw unsupported(refusal);
+  const refused = refusedContent(bytes) ?? byName.get(extensionOf(name));
+  if (refused !== undefined) throw unsupported(because(refused.called, refused.kind));
   const format = claimed ?? textFormat(bytes);
   if (format === undefined) throw unsupported(unknown(extensionOf(name)));
   return format;
@@ -235,13 +235,12 @@ const signatures: readonly Signature[] = [
   { bytes: "wOF2", called: "a font", kind: "data" },
 ];
 
-/** Why bytes cannot be read, where their beginning says so. Only bytes that are not text are judged. */
-function refusedContent(bytes: Uint8Array): string | undefined {
-  if (startsWith(bytes, "{\\rtf")) return because("rich text (RTF)", "office");
+/** What bytes that cannot be read are, where their beginning says so. Only bytes that are not text are judged. */
+function refusedContent(bytes: Uint8Array): Pick<Signature, "called" | "kind"> | undefined {
+  if (startsWith(bytes, "{\\rtf")) return { called: "rich text (RTF)", kind: "office" };
   const head = bytes.subarray(0, 512);
   if (!head.some((byte) => byte < 9 || (byte > 13 && byte < 32 && byte !== 27))) return undefined;
-  const found = signatures.find((each) => isSigned(bytes, each));
-  return found === undefined ? undefined : because(found.called, found.kind);
+  return signatures.find((each) => isSigned(bytes, each));
 }
 
 const isSigned = (bytes: Uint8Array, { at = 0, bytes: first, and }: Signature): boolean =>
@@ -255,6 +254,7 @@ function startsWith(bytes: Uint8Array, expected: readonly number[] | string, at 
   return codes.every((code, index) => bytes[at + index] === code);
 }
 
+/** Endings of files that are not read, where more can be said than that. */
 const names: readonly { kind: Kind; called: string; extensions: string }[] = [
   {
     kind: "image",
@@ -287,12 +287,6 @@ const byName = new Map<string, { kind: Kind; called: string }>(
     extensions.split(" ").map((extension) => [`.${extension}`, { kind, called }] as const),
   ),
 );
-
-/** Why files of an ending are not read, where more can be said than that. */
-function refusedName(extension: string): string | undefined {
-  const found = byName.get(extension);
-  return found === undefined ? undefined : because(found.called, found.kind);
-}
 
 /** Whether files of an ending are pictures, whose text OCR could find. */
 export const isImageName = (extension: string): boolean => byName.get(extension)?.kind === "image";

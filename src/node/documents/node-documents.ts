@@ -57,7 +57,11 @@ export class NodeDocuments implements AsyncDisposable {
     const folder = dataDirOf(config, baseDir);
     const { name: ownCollection, embeddingModel } = toCollection(config);
     const model = () => {
-      if (embeddingModel === undefined) throw noModel();
+      if (embeddingModel === undefined) {
+        const why =
+          'This node has no embedding model, and a vector store needs one: [[models]] type = "embedding".';
+        throw new NodeError("unavailable", why);
+      }
       const { engine, identity } = models.embedding(embeddingModel);
       const spec = { dimension: engine.dimension, embedding: identity };
       return { name: embeddingModel, maxTokens: engine.maxTokens, spec };
@@ -125,12 +129,6 @@ export async function inspectDocuments(dataDir: string): Promise<{
   const counts = { stored: stored.length, orphaned: orphaned.length };
   return { ...counts, known: inspectRegistry(join(dataDir, documentsFile)) };
 }
-
-const noModel = (): NodeError =>
-  new NodeError(
-    "unavailable",
-    'This node has no embedding model, and a vector store needs one: [[models]] type = "embedding".',
-  );
 
 /** How long a reading process waits for the next file. */
 const idleMs = 30_000;

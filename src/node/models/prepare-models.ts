@@ -97,15 +97,15 @@ export async function prepareModels(
   await tried;
   await (collection ?? prepareCollection(parts, nodeModels, engines, background));
   const onBetter = (model: LoadedModel): void => parts.models.add(activities.measured(model));
-  const onProgress = (model: string, done: number): void =>
-    void parts.coming.set(model, improvingNotice(model, done));
+  const onProgress = (model: string, done: number): void => {
+    const share = `${Math.floor(done * 100)} %`;
+    const notice = `The weights of the model '${model}' are being made faster: ${share}. It answers meanwhile.`;
+    parts.coming.set(model, notice);
+  };
   const onEnd = (model: string): void => void parts.coming.delete(model);
   const improving = nodeModels.improve({ ...background, onBetter, onProgress, onEnd });
   resources.defer(() => improving);
 }
-
-const improvingNotice = (model: string, done: number): string =>
-  `The weights of the model '${model}' are being made faster: ${Math.floor(done * 100)} %. It answers meanwhile.`;
 
 /** `engines`: the embedding models that are loaded. */
 async function prepareCollection(

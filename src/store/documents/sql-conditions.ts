@@ -33,8 +33,9 @@ export function pageOf<Row, Item>(
     const seqs = cursors.map(([param, cursor = ""]) => {
       const sql = `select seq from ${from} where ${id} = ? and ${where}`;
       const found = rowOf<{ seq: number }>(database, sql, cursor, ...values);
-      if (found === undefined) throw noSuchCursor(param, cursor);
-      return found.seq;
+      if (found !== undefined) return found.seq;
+      const why = `'${param}' names nothing of this list: ${quoted(cursor)}.`;
+      throw new NodeError("invalid_request", why, { param });
     });
     const beyond = cursors.map(([param]) =>
       (param === "after") === (order === "asc") ? "seq > ?" : "seq < ?",
@@ -47,11 +48,6 @@ export function pageOf<Row, Item>(
   const items = rows.slice(0, limit).map(toItem);
   return { items: isBackwards ? items.toReversed() : items, hasMore: rows.length > limit };
 }
-
-const noSuchCursor = (param: string, cursor: string): NodeError =>
-  new NodeError("invalid_request", `'${param}' names nothing of this list: ${quoted(cursor)}.`, {
-    param,
-  });
 
 type Value = string | number | boolean;
 

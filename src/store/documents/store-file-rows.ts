@@ -21,13 +21,6 @@ import { change, insert, numberOf, type OwnFile, orIgnore, put, rowsOf } from ".
 import { type Condition, conditionOf, pageOf } from "./sql-conditions.ts";
 import type { Rows } from "./sqlite-documents.ts";
 
-interface BatchRow {
-  id: string;
-  store: string;
-  created_at: number;
-  cancelled: number;
-}
-
 const ofBatch = "file in (select file from batch_files where batch = ?)";
 const own = "store = ? and file = ?";
 /** Records that passages of files are to be deleted. */
@@ -187,8 +180,9 @@ export class StoreFileRows implements Rows<StoreFileRegistry> {
 
   batch(store: string, id: string): FileBatch | undefined {
     const sql = "select * from batches where store = ? and id = ?";
-    const row = this.#file.get<BatchRow>(sql, store, id);
-    return row && toBatch(row);
+    const row = this.#file.get<{ created_at: number; cancelled: number }>(sql, store, id);
+    if (row === undefined) return undefined;
+    return { id, store, createdAt: new Date(row.created_at), isCancelled: row.cancelled === 1 };
   }
 
   cancelBatch(id: string): StoreFile[] {
@@ -229,13 +223,6 @@ function conditionsOf({ store, batch, status }: StoreFilesOf): Condition {
     values: conditions.map(([, value]) => value),
   };
 }
-
-const toBatch = ({ id, store, created_at, cancelled }: BatchRow): FileBatch => ({
-  id,
-  store,
-  createdAt: new Date(created_at),
-  isCancelled: cancelled === 1,
-});
 
 /** The row of a file in a vector store. */
 export type StoreFileRow = {

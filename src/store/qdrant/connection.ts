@@ -70,7 +70,10 @@ export class QdrantConnection {
       );
       yield page.points;
       offset = page.next_page_offset ?? null;
-      if (offset !== null && offset === from) throw endless(collection);
+      if (offset !== null && offset === from) {
+        const why = `Qdrant's list of the points of '${collection}' comes to no end: a page leads to itself. Check the server.`;
+        throw new NodeError("unavailable", why);
+      }
     } while (offset !== null);
   }
 
@@ -137,12 +140,6 @@ export class QdrantConnection {
     });
   }
 }
-
-const endless = (name: string): NodeError =>
-  new NodeError(
-    "unavailable",
-    `Qdrant's list of the points of '${name}' comes to no end: a page leads to itself. Check the server.`,
-  );
 
 /** Checked here, because the error for an invalid header would show its value, the key. */
 function checkedKey(apiKey: string): string {

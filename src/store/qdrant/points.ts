@@ -61,7 +61,8 @@ export function vectorOf({ vector }: Point, { dense }: CollectionShape): Float32
     typeof vector === "object" && vector !== null && !Array.isArray(vector)
       ? Reflect.get(vector, dense)
       : vector;
-  return isNumbers(found) ? Float32Array.from(found) : undefined;
+  const isNumbers = Array.isArray(found) && found.every((item) => typeof item === "number");
+  return isNumbers ? Float32Array.from(found) : undefined;
 }
 
 /** Qdrant's ids are UUIDs or integers; foreign collections often use integers. */
@@ -77,9 +78,6 @@ export const textOr = (value: unknown): string => (typeof value === "string" ? v
 /** A position or a count; 0 for any other value. */
 export const countOr = (value: unknown): number =>
   typeof value === "number" && Number.isSafeInteger(value) && value >= 0 ? value : 0;
-
-const isNumbers = (value: unknown): value is number[] =>
-  Array.isArray(value) && value.every((item) => typeof item === "number");
 
 /** A text as a sparse vector of its words, so that a server that weighs by rarity computes BM25 scores. */
 export interface SparseWords {
@@ -145,7 +143,8 @@ export function* batchesOf(passages: readonly EmbeddedPassage[]): Generator<Embe
   let batch: EmbeddedPassage[] = [];
   let bytes = 0;
   for (const passage of passages) {
-    const size = sizeOf(passage);
+    // An estimate, rather too much.
+    const size = passage.vector.length * bytesOfValue + passage.source.length * bytesOfCharacter;
     if (batch.length > 0 && (batch.length === mostPassages || bytes + size > mostBytes)) {
       yield batch;
       batch = [];
@@ -156,10 +155,6 @@ export function* batchesOf(passages: readonly EmbeddedPassage[]): Generator<Embe
   }
   if (batch.length > 0) yield batch;
 }
-
-/** Estimated bytes in a request, rather too many. */
-const sizeOf = ({ vector, source }: EmbeddedPassage): number =>
-  vector.length * bytesOfValue + source.length * bytesOfCharacter;
 
 /**
  * The score of an ideal passage, which matches each word as well as the best passage for that word.

@@ -68,7 +68,7 @@ export const hasCurrentWords = (database: Database): boolean =>
  * called before an older file is upgraded: 20,000 passages take some seconds.
  */
 export function prepareTables(database: Database, onRebuild: () => void = () => {}): void {
-  if (hasCurrentWords(database) && hasPositions(database)) return;
+  if (hasCurrentWords(database) && has(database, "passages_by_position")) return;
   database
     .transaction(() => {
       const found = versionOf(database);
@@ -98,8 +98,6 @@ export function prepareTables(database: Database, onRebuild: () => void = () => 
 /** Older files have no index of positions, without which reading a page of a document is slower. */
 const positionIndex =
   "create index if not exists passages_by_position on passages (document, position)";
-
-const hasPositions = (database: Database): boolean => has(database, "passages_by_position");
 
 function makeTables(database: Database): void {
   const isOld = has(database, "passages");
@@ -150,11 +148,10 @@ const has = (database: Database, name: string): boolean =>
   rowOf(database, "select 1 from sqlite_master where name = ?", name) !== undefined;
 
 /** The dimension of its vectors; undefined if the file holds no collection. */
-export const dimensionIn = (database: Database): number | undefined =>
-  has(database, "meta") ? toNumber(readMeta(database, "dimension")) : undefined;
-
-const toNumber = (text: string | undefined): number | undefined =>
-  text === undefined ? undefined : Number(text);
+export function dimensionIn(database: Database): number | undefined {
+  const text = has(database, "meta") ? readMeta(database, "dimension") : undefined;
+  return text === undefined ? undefined : Number(text);
+}
 
 export const countPassages = (database: Database): number =>
   numberOf(database, "select count(*) from passages");

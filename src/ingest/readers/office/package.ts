@@ -3,7 +3,7 @@
 import { posix } from "node:path";
 import type { NodeError } from "../../../core/errors.ts";
 import { asUnreadable, type ReadLimits, unreadable } from "../limits.ts";
-import { parseXml, type XmlAttributes } from "./xml.ts";
+import { parseXml } from "./xml.ts";
 import { ZipParts } from "./zip.ts";
 
 const programs = {
@@ -37,7 +37,6 @@ export function refuseOldOffice(bytes: Uint8Array, format: OfficeFormat): void {
   );
 }
 
-/** Explains a reading error to the user. */
 export function damaged(cause: unknown, format: OfficeFormat): NodeError {
   const { program, called } = programs[format];
   return asUnreadable(
@@ -72,8 +71,8 @@ export function relationshipsOf(parts: ZipParts, part: string): Map<string, Rela
   if (xml === undefined) return relationships;
   parseXml(xml, {
     open: (element, attributes) => {
-      if (element !== "Relationship" || isOutside(attributes)) return;
-      const { Id: id = "", Type: type = "", Target: target = "" } = attributes;
+      const { Id: id = "", Type: type = "", Target: target = "", TargetMode: mode } = attributes;
+      if (element !== "Relationship" || mode?.toLowerCase() === "external") return;
       relationships.set(id, {
         type: type.slice(type.lastIndexOf("/") + 1),
         target: partIn(folder, target),
@@ -82,9 +81,6 @@ export function relationshipsOf(parts: ZipParts, part: string): Map<string, Rela
   });
   return relationships;
 }
-
-const isOutside = ({ TargetMode: mode = "" }: XmlAttributes): boolean =>
-  mode.toLowerCase() === "external";
 
 /** A path from a folder of the file as the name of a part; it cannot lead out of the file. */
 export const partIn = (folder: string, path: string): string =>

@@ -90,15 +90,14 @@ const isLetter = (byte: number): boolean => {
   return lower >= 0x61 && lower <= 0x7a;
 };
 
-const isContinuation = (byte: number): boolean => (byte & 0xc0) === 0x80;
-
 /** Bytes of the character that begins here in UTF-8, also if the file ends within it; undefined where none does. */
 function sequenceLength(bytes: Uint8Array, at: number): number | undefined {
   const first = bytes[at] ?? 0;
   const length = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
   if (first < 0xc2 || first > 0xf4) return undefined;
   for (let next = 1; next < length && at + next < bytes.length; next += 1) {
-    if (!isContinuation(bytes[at + next] ?? 0)) return undefined;
+    const isContinuation = ((bytes[at + next] ?? 0) & 0xc0) === 0x80;
+    if (!isContinuation) return undefined;
   }
   return length;
 }

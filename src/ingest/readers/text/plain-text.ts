@@ -25,7 +25,9 @@ export function withoutFrontMatter(markdown: string): string {
   }
   const page = markdown.slice(whole.length);
   const title = titleOf(yaml ?? "");
-  return title === undefined || hasTopHeading(page) ? page : `${heading(1, title)}\n\n${page}`;
+  const tokens = lexBlocks(page.replace(/\r\n?/g, "\n"));
+  const hasTopHeading = tokens.some((token) => isHeading(token) && token.depth === 1);
+  return title === undefined || hasTopHeading ? page : `${heading(1, title)}\n\n${page}`;
 }
 
 function titleOf(yaml: string): string | undefined {
@@ -38,6 +40,3 @@ function titleOf(yaml: string): string | undefined {
     return undefined; // Front matter that is not valid YAML has no title.
   }
 }
-
-const hasTopHeading = (page: string): boolean =>
-  lexBlocks(page.replace(/\r\n?/g, "\n")).some((token) => isHeading(token) && token.depth === 1);
