@@ -10,7 +10,7 @@ import type { IndexOptions } from "./sqlite/usearch-index.ts";
 /** What a thread can hold; loaded only where it is created. */
 const targets = {
   documents: async (path: string) =>
-    new (await import("./documents/sqlite-documents.ts")).DocumentRows(path),
+    (await import("./documents/sqlite-documents.ts")).documentRows(path),
   responses: async (path: string, formerOwners: FormerOwners) =>
     new (await import("./responses/response-rows.ts")).ResponseRows(path, formerOwners),
   index: async (options: IndexOptions) =>

@@ -2,7 +2,6 @@
 import type { FileUsage } from "../../core/documents/quota.ts";
 import type { FileRecord } from "../../core/documents/records.ts";
 import { given } from "../../core/given.ts";
-import type { Page, PageRequest } from "../../core/page.ts";
 import type { FileRegistry, Visibility } from "../../core/ports/document-registry.ts";
 import { change, insert, type OwnFile } from "../database.ts";
 import { type Condition, pageOf } from "./sql-conditions.ts";
@@ -20,40 +19,31 @@ type Row = {
   expires_at: number | null;
 };
 
-export class FileRows implements Rows<FileRegistry> {
-  readonly #file: OwnFile;
-
-  constructor(file: OwnFile) {
-    this.#file = file;
-  }
-
-  addFile({ id, filename, bytes, sha256, type, purpose, owner, ...times }: FileRecord): void {
+export const fileRows = (registry: OwnFile): Rows<FileRegistry> => ({
+  addFile({ id, filename, bytes, sha256, type, purpose, owner, ...times }) {
     const row: Row = {
       ...{ id, filename, bytes, sha256, type, purpose, owner: owner ?? null },
       created_at: times.createdAt.getTime(),
       expires_at: times.expiresAt?.getTime() ?? null,
     };
-    this.#file.write((database) => {
+    registry.write((database) => {
       insert(database, "files", row);
       // A file that was deleted, but recovered before its bytes were gone, is not deleted after all.
       change(database, "delete from removals where collection = '' and document = ?", id);
     });
-  }
+  },
 
-  find(ids: readonly string[], visible?: Visibility): FileRecord[] {
+  find(ids, visible) {
     const { where, values } = visibleTo(visible);
-    const rows = this.#file.all<Row>(
+    const rows = registry.all<Row>(
       `select * from files where id in (select value from json_each(?)) and ${where}`,
       ...[JSON.stringify(ids), ...values],
     );
     const found = new Map(rows.map((row) => [row.id, toFile(row)]));
     return ids.flatMap((id) => found.get(id) ?? []);
-  }
+  },
 
-  files(
-    page: PageRequest,
-    { purpose, visible }: { purpose?: string; visible?: Visibility },
-  ): Page<FileRecord> {
+  files(page, { purpose, visible }) {
     const { where, values } = visibleTo(visible);
     const listing = {
       from: "files",
@@ -61,11 +51,11 @@ export class FileRows implements Rows<FileRegistry> {
       where: `coalesce(purpose = ?, true) and ${where}`,
       values: [purpose ?? null, ...values],
     };
-    return pageOf(this.#file, listing, page, toFile);
-  }
+    return pageOf(registry, listing, page, toFile);
+  },
 
-  removeFile(id: string): void {
-    this.#file.write((database) => {
+  removeFile(id) {
+    registry.write((database) => {
       for (const sql of [
         `insert or ignore into removals (collection, document)
          select stores.collection, document from store_files
@@ -79,29 +69,29 @@ export class FileRows implements Rows<FileRegistry> {
         change(database, sql, id);
       }
     });
-  }
+  },
 
-  filesExpiredAt(now: Date): FileRecord[] {
+  filesExpiredAt(now) {
     const sql = "select * from files where expires_at <= ? limit 100";
-    return this.#file.all<Row>(sql, now.getTime()).map(toFile);
-  }
+    return registry.all<Row>(sql, now.getTime()).map(toFile);
+  },
 
-  known(ids: readonly string[]): ReadonlySet<string> | undefined {
-    return this.#file.read<ReadonlySet<string> | undefined>(
+  known(ids) {
+    return registry.read<ReadonlySet<string> | undefined>(
       () => new Set(this.find(ids).map(({ id }) => id)),
       undefined,
     );
-  }
+  },
 
-  usageOf(least: number, owner?: string): FileUsage {
-    const usage = this.#file.get<FileUsage>(
+  usageOf(least, owner) {
+    const usage = registry.get<FileUsage>(
       `select coalesce(sum(max(bytes, ?)), 0) as bytes, count(*) as files from files
        ${owner === undefined ? "" : "where owner = ?"}`,
       ...[least, ...(owner === undefined ? [] : [owner])],
     );
     return usage ?? { bytes: 0, files: 0 };
-  }
-}
+  },
+});
 
 /** A caller's own files and those in its stores; all if it may see all. */
 function visibleTo(visible: Visibility | undefined): Condition {

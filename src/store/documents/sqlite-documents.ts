@@ -5,10 +5,9 @@ import { noLog } from "../../core/log.ts";
 import type { DocumentRegistry } from "../../core/ports/document-registry.ts";
 import { isThere, OwnFile, openReadOnly } from "../database.ts";
 import { ObjectThread } from "../thread-calls.ts";
-import { FileRows } from "./file-rows.ts";
-import { QueueRows } from "./queue-rows.ts";
-import { StoreFileRows } from "./store-file-rows.ts";
-import { StoreRows } from "./store-rows.ts";
+import { fileRows } from "./file-rows.ts";
+import { queueRows, storeFileRows } from "./store-file-rows.ts";
+import { storeRows } from "./store-rows.ts";
 
 /** Its name in the data dir. */
 export const documentsFile = "documents.sqlite";
@@ -59,36 +58,24 @@ export function inspectRegistry(path: string): number | Error | undefined {
   }
 }
 
-/** The registry as rows of a SQLite file, for its thread. */
-export class DocumentRows
-  implements
-    Disposable,
-    Readonly<{ [Part in keyof DocumentRegistry]: Rows<DocumentRegistry[Part]> }>
-{
-  readonly files: FileRows;
-  readonly stores: StoreRows;
-  readonly storeFiles: StoreFileRows;
-  readonly queue: QueueRows;
-  readonly #file: OwnFile;
-
-  /** Creates no file until something is written. */
-  constructor(path: string) {
-    this.#file = new OwnFile({
-      path,
-      tables: { version: 1, sql },
-      called: "The registry of documents",
-      advice: "restore it from a backup, or move it away and run 'paddock documents recover'",
-      beforeOpen: () => checkJournal(path),
-    });
-    this.files = new FileRows(this.#file);
-    this.stores = new StoreRows(this.#file);
-    this.storeFiles = new StoreFileRows(this.#file);
-    this.queue = new QueueRows(this.#file);
-  }
-
-  [Symbol.dispose](): void {
-    this.#file[Symbol.dispose]();
-  }
+/** The registry as rows of a SQLite file, for its thread. Creates no file until something is written. */
+export function documentRows(
+  path: string,
+): Disposable & { [Part in keyof DocumentRegistry]: Rows<DocumentRegistry[Part]> } {
+  const file = new OwnFile({
+    path,
+    tables: { version: 1, sql },
+    called: "The registry of documents",
+    advice: "restore it from a backup, or move it away and run 'paddock documents recover'",
+    beforeOpen: () => checkJournal(path),
+  });
+  return {
+    files: fileRows(file),
+    stores: storeRows(file),
+    storeFiles: storeFileRows(file),
+    queue: queueRows(file),
+    [Symbol.dispose]: () => file[Symbol.dispose](),
+  };
 }
 
 /** A part of the registry's port with synchronous methods, as the thread implements it. */

@@ -1,19 +1,9 @@
-/** Rows of files in vector stores, and of their batches. */
+/** Rows of files in vector stores, of their batches, and of the queue that ingests them. */
 import type { Database, SQLQueryBindings } from "bun:sqlite";
-import type {
-  AttributeFilter,
-  Attributes,
-  FailureCode,
-  FileBatch,
-  FileCounts,
-  FileStatus,
-  StoreFile,
-  StoreRecord,
-} from "../../core/documents/records.ts";
+import type { FailureCode, FileStatus, StoreFile } from "../../core/documents/records.ts";
 import { given } from "../../core/given.ts";
-import type { Page, PageRequest } from "../../core/page.ts";
 import type {
-  Selection,
+  QueueRegistry,
   StoreFileRegistry,
   StoreFilesOf,
 } from "../../core/ports/document-registry.ts";
@@ -27,22 +17,9 @@ const own = "store = ? and file = ?";
 const removeDocuments = `insert or ignore into removals (collection, document)
   select stores.collection, document from store_files join stores on stores.id = store`;
 
-export class StoreFileRows implements Rows<StoreFileRegistry> {
-  readonly #file: OwnFile;
-
-  constructor(file: OwnFile) {
-    this.#file = file;
-  }
-
-  putStoreFiles(
-    files: readonly StoreFile[],
-    {
-      batch,
-      maxQueue,
-      completed = [],
-    }: { batch?: FileBatch; maxQueue?: number; completed?: readonly string[] } = {},
-  ): "put" | "full" | "changed" {
-    return this.#file.write((database) => {
+export const storeFileRows = (registry: OwnFile): Rows<StoreFileRegistry> => ({
+  putStoreFiles(files, { batch, maxQueue, completed = [] } = {}) {
+    return registry.write((database) => {
       if (maxQueue !== undefined && waitingWith(database, files) > maxQueue) return "full";
       const settled = `select count(*) from store_files where ${own} and status = 'completed'`;
       const isSettled = (file: string): boolean =>
@@ -59,54 +36,54 @@ export class StoreFileRows implements Rows<StoreFileRegistry> {
       }
       return "put";
     });
-  }
+  },
 
-  inStore(store: string, files: readonly string[]): StoreFile[] {
+  inStore(store, files) {
     const sql = `select * from ${storeFilesTable}
       where store = ? and file in (select value from json_each(?))`;
-    return this.#file.all<StoreFileRow>(sql, store, JSON.stringify(files)).map(toStoreFile);
-  }
+    return registry.all<StoreFileRow>(sql, store, JSON.stringify(files)).map(toStoreFile);
+  },
 
-  attributesOf(files: readonly Pick<StoreFile, "store" | "file">[]): Attributes[] {
+  attributesOf(files) {
     const sql = `select attributes from store_files where ${own}`;
     return files.map(({ store, file }) =>
-      JSON.parse(this.#file.get<{ attributes: string }>(sql, store, file)?.attributes ?? "{}"),
+      JSON.parse(registry.get<{ attributes: string }>(sql, store, file)?.attributes ?? "{}"),
     );
-  }
+  },
 
-  storeFiles(of: StoreFilesOf, page: PageRequest): Page<StoreFile> {
+  storeFiles(of, page) {
     const listing = { from: storeFilesTable, id: "file", ...conditionsOf(of) };
-    return pageOf(this.#file, listing, page, toStoreFile);
-  }
+    return pageOf(registry, listing, page, toStoreFile);
+  },
 
-  counts(of: Omit<StoreFilesOf, "status">): FileCounts {
+  counts(of) {
     const { where, values } = conditionsOf(of);
-    const rows = this.#file.all<{ status: FileStatus; count: number }>(
+    const rows = registry.all<{ status: FileStatus; count: number }>(
       `select status, count(*) as count from store_files where ${where} group by status`,
       ...values,
     );
     const none = { in_progress: 0, completed: 0, failed: 0, cancelled: 0 };
     return { ...none, ...Object.fromEntries(rows.map(({ status, count }) => [status, count])) };
-  }
+  },
 
-  usageOf(store: string): number {
-    return this.#file.number("select sum(usage_bytes) from store_files where store = ?", store);
-  }
+  usageOf(store) {
+    return registry.number("select sum(usage_bytes) from store_files where store = ?", store);
+  },
 
-  passagesOf(owner?: string): number {
+  passagesOf(owner) {
     const sum = "select sum(passages) from store_files";
     return owner === undefined
-      ? this.#file.number(sum)
-      : this.#file.number(`${sum} where owner = ?`, owner);
-  }
+      ? registry.number(sum)
+      : registry.number(`${sum} where owner = ?`, owner);
+  },
 
-  changeAttributes(store: string, file: string, attributes: Attributes): void {
+  changeAttributes(store, file, attributes) {
     const sql = `update store_files set attributes = ? where ${own}`;
-    this.#file.run(sql, JSON.stringify(attributes), store, file);
-  }
+    registry.run(sql, JSON.stringify(attributes), store, file);
+  },
 
-  removeStoreFile(store: string, file: string): void {
-    this.#file.write((database) => {
+  removeStoreFile(store, file) {
+    registry.write((database) => {
       for (const sql of [
         `${removeDocuments} where ${own}`,
         `delete from batch_files where ${own}`,
@@ -115,17 +92,15 @@ export class StoreFileRows implements Rows<StoreFileRegistry> {
         change(database, sql, store, file);
       }
     });
-  }
+  },
 
-  selection(
-    { id, collection }: Pick<StoreRecord, "id" | "collection">,
-    filter?: AttributeFilter,
-  ): Selection {
+  selection({ id, collection }, filter) {
     const hidden = this.hidden(collection);
     if (filter === undefined) return { hidden, documents: { except: hidden } };
     const { where, values } = conditionOf(filter);
     const documents = (condition: string): string[] =>
-      this.#documents(
+      documentsOf(
+        registry,
         `select document from store_files
          where store = ? and status = 'completed' and ${condition}`,
         ...[id, ...values],
@@ -135,10 +110,11 @@ export class StoreFileRows implements Rows<StoreFileRegistry> {
       return { hidden, documents: { only } };
     }
     return { hidden, documents: { except: new Set([...hidden, ...documents(`not ${where}`)]) } };
-  }
+  },
 
-  hidden(collection: string): ReadonlySet<string> {
-    const documents = this.#documents(
+  hidden(collection) {
+    const documents = documentsOf(
+      registry,
       `select document from removals where collection = ?
        union all select document from store_files
        where store = (select id from stores where collection = ?)
@@ -146,15 +122,15 @@ export class StoreFileRows implements Rows<StoreFileRegistry> {
       ...[collection, collection],
     );
     return new Set(documents);
-  }
+  },
 
-  filenameOf(file: string): string | undefined {
+  filenameOf(file) {
     const sql = "select filename from store_files where file = ? limit 1";
-    return this.#file.get<{ filename: string }>(sql, file)?.filename;
-  }
+    return registry.get<{ filename: string }>(sql, file)?.filename;
+  },
 
-  reconcile(store: string, found: readonly StoreFile[]): void {
-    const rows = this.#file.all<{ file: string; passages: number; uploaded: number }>(
+  reconcile(store, found) {
+    const rows = registry.all<{ file: string; passages: number; uploaded: number }>(
       "select file, passages, uploaded from store_files where store = ?",
       store,
     );
@@ -166,7 +142,7 @@ export class StoreFileRows implements Rows<StoreFileRegistry> {
       return row === undefined || (row.uploaded === 0 && row.passages !== passages);
     });
     if (gone.length + changed.length === 0) return;
-    this.#file.write((database) => {
+    registry.write((database) => {
       for (const { file } of gone) {
         change(database, `delete from store_files where ${own}`, store, file);
       }
@@ -176,17 +152,17 @@ export class StoreFileRows implements Rows<StoreFileRegistry> {
         putStoreFile(database, each);
       }
     });
-  }
+  },
 
-  batch(store: string, id: string): FileBatch | undefined {
+  batch(store, id) {
     const sql = "select * from batches where store = ? and id = ?";
-    const row = this.#file.get<{ created_at: number; cancelled: number }>(sql, store, id);
+    const row = registry.get<{ created_at: number; cancelled: number }>(sql, store, id);
     if (row === undefined) return undefined;
     return { id, store, createdAt: new Date(row.created_at), isCancelled: row.cancelled === 1 };
-  }
+  },
 
-  cancelBatch(id: string): StoreFile[] {
-    return this.#file.write((database) => {
+  cancelBatch(id) {
+    return registry.write((database) => {
       change(database, "update batches set cancelled = 1 where id = ?", id);
       const waiting = `status = 'in_progress' and ${ofBatch}
         and store = (select store from batches where id = ?)`;
@@ -198,12 +174,69 @@ export class StoreFileRows implements Rows<StoreFileRegistry> {
       change(database, sql, id, id);
       return rows.map(toStoreFile);
     });
-  }
+  },
+});
 
-  #documents(sql: string, ...values: SQLQueryBindings[]): string[] {
-    return this.#file.all<{ document: string }>(sql, ...values).map(({ document }) => document);
-  }
-}
+/** The queue: files to ingest, and passages to delete. */
+export const queueRows = (registry: OwnFile): Rows<QueueRegistry> => ({
+  queued() {
+    return registry.number("select count(*) from store_files where status = 'in_progress'");
+  },
+
+  waitingOwners() {
+    const sql = "select distinct owner from store_files where status = 'in_progress'";
+    return registry.all<{ owner: string | null }>(sql).map(({ owner }) => owner ?? undefined);
+  },
+
+  nextOf(owner, except) {
+    const row = registry.get<StoreFileRow>(
+      `select * from store_files where status = 'in_progress' and owner is ?
+         and store not in (select value from json_each(?)) order by seq limit 1`,
+      ...[owner ?? null, JSON.stringify([...except])],
+    );
+    return row && toStoreFile(row);
+  },
+
+  begin(store, file) {
+    const sql = `update store_files set begun = 1
+      where store = ? and file = ? and status = 'in_progress'`;
+    return registry.run(sql, store, file) > 0;
+  },
+
+  settle({ store, file, status, failure, usageBytes, passages }) {
+    const sql = `update store_files set status = ?, failure_code = ?, failure_message = ?,
+      usage_bytes = ?, passages = ? where store = ? and file = ? and status = 'in_progress'`;
+    const why = [failure?.code ?? null, failure?.message ?? null];
+    return registry.run(sql, status, ...why, usageBytes, passages, store, file) > 0;
+  },
+
+  removals() {
+    const sql = "select collection, document from removals limit 1000";
+    const rows = registry.all<{ collection: string; document: string }>(sql);
+    return rows.map(({ collection, document }) => ({
+      collection,
+      document: document || undefined,
+    }));
+  },
+
+  isRemoved({ collection, document = "" }) {
+    const sql = "select 1 from removals where collection = ? and document = ?";
+    return registry.get(sql, collection, document) !== undefined;
+  },
+
+  addRemoval({ collection, document = "" }) {
+    const sql = "insert or ignore into removals (collection, document) values (?, ?)";
+    registry.run(sql, collection, document);
+  },
+
+  removed({ collection, document = "" }) {
+    const sql = "delete from removals where collection = ? and document = ?";
+    registry.run(sql, collection, document);
+  },
+});
+
+const documentsOf = (file: OwnFile, sql: string, ...values: SQLQueryBindings[]): string[] =>
+  file.all<{ document: string }>(sql, ...values).map(({ document }) => document);
 
 /** How many files are in progress once these are added. */
 function waitingWith(database: Database, files: readonly StoreFile[]): number {
@@ -225,7 +258,7 @@ function conditionsOf({ store, batch, status }: StoreFilesOf): Condition {
 }
 
 /** The row of a file in a vector store. */
-export type StoreFileRow = {
+type StoreFileRow = {
   store: string;
   file: string;
   filename: string;
@@ -249,7 +282,7 @@ export type StoreFileRow = {
 const storeFilesTable =
   "(select store_files.*, files.bytes as bytes from store_files left join files on files.id = store_files.file)";
 
-export function toStoreFile(row: StoreFileRow): StoreFile {
+function toStoreFile(row: StoreFileRow): StoreFile {
   const { store, file, filename, document, status, passages } = row;
   const { failure_code: code, chunk_tokens: maxTokens } = row;
   return {

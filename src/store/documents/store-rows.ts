@@ -2,8 +2,7 @@
 import type { Database } from "bun:sqlite";
 import type { StoreRecord, StoreState } from "../../core/documents/records.ts";
 import { given } from "../../core/given.ts";
-import type { Page, PageRequest } from "../../core/page.ts";
-import type { StoreChange, StoreRegistry } from "../../core/ports/document-registry.ts";
+import type { StoreRegistry } from "../../core/ports/document-registry.ts";
 import { change, insert, numberOf, type OwnFile, orIgnore, update } from "../database.ts";
 import { pageOf } from "./sql-conditions.ts";
 import type { Rows } from "./sqlite-documents.ts";
@@ -21,14 +20,8 @@ type Row = {
   own: number;
 };
 
-export class StoreRows implements Rows<StoreRegistry> {
-  readonly #file: OwnFile;
-
-  constructor(file: OwnFile) {
-    this.#file = file;
-  }
-
-  addStore(store: StoreRecord, most = Number.MAX_SAFE_INTEGER): boolean {
+export const storeRows = (registry: OwnFile): Rows<StoreRegistry> => ({
+  addStore(store, most = Number.MAX_SAFE_INTEGER) {
     const { id, collection, name, state } = store;
     const row: Row = {
       ...{ id, collection, name, description: store.description ?? null, state },
@@ -38,36 +31,38 @@ export class StoreRows implements Rows<StoreRegistry> {
       last_active_at: store.lastActiveAt.getTime(),
       own: Number(store.isOwn),
     };
-    return this.#file.write(
+    return registry.write(
       (database) =>
         numberOf(database, "select count(*) from stores") < most &&
         insert(database, "stores", row, orIgnore) > 0,
     );
-  }
+  },
 
-  store(id: string): StoreRecord | undefined {
-    return this.#find("id = ?", id);
-  }
+  store(id) {
+    const row = registry.get<Row>("select * from stores where id = ?", id);
+    return row && toStore(row);
+  },
 
-  storeOf(collection: string): StoreRecord | undefined {
-    return this.#find("collection = ?", collection);
-  }
+  storeOf(collection) {
+    const row = registry.get<Row>("select * from stores where collection = ?", collection);
+    return row && toStore(row);
+  },
 
-  stores(page: PageRequest, ids?: readonly string[]): Page<StoreRecord> {
+  stores(page, ids) {
     const listing = {
       from: "stores",
       id: "id",
       where: ids === undefined ? "true" : "id in (select value from json_each(?))",
       values: ids === undefined ? [] : [JSON.stringify(ids)],
     };
-    return pageOf(this.#file, listing, page, toStore);
-  }
+    return pageOf(registry, listing, page, toStore);
+  },
 
-  allStores(): StoreRecord[] {
-    return this.#file.all<Row>("select * from stores order by seq").map(toStore);
-  }
+  allStores() {
+    return registry.all<Row>("select * from stores order by seq").map(toStore);
+  },
 
-  changeStore(id: string, wanted: StoreChange): void {
+  changeStore(id, wanted) {
     const { name, description, metadata, expiresAfterDays, lastActiveAt, state } = wanted;
     const columns = given({
       ...{ name, description, state, expires_days: expiresAfterDays },
@@ -75,30 +70,25 @@ export class StoreRows implements Rows<StoreRegistry> {
       last_active_at: lastActiveAt?.getTime(),
     });
     if (Object.keys(columns).length === 0) return;
-    this.#file.write((database) => update(database, "stores", { ...columns }, "id = ?", id));
-  }
+    registry.write((database) => update(database, "stores", { ...columns }, "id = ?", id));
+  },
 
-  removeStore(id: string, drops: { collection: boolean }): void {
-    this.#file.write((database) => {
+  removeStore(id, drops) {
+    registry.write((database) => {
       empty(database, id);
       if (drops.collection) change(database, dropCollection, id);
       change(database, "delete from stores where id = ?", id);
     });
-  }
+  },
 
-  expireStore(id: string): void {
-    this.#file.write((database) => {
+  expireStore(id) {
+    registry.write((database) => {
       empty(database, id);
       change(database, dropCollection, id);
       change(database, "update stores set state = 'expired' where id = ?", id);
     });
-  }
-
-  #find(where: string, value: string): StoreRecord | undefined {
-    const row = this.#file.get<Row>(`select * from stores where ${where}`, value);
-    return row && toStore(row);
-  }
-}
+  },
+});
 
 /** Documents need not be removed one by one: the whole collection is dropped. */
 function empty(database: Database, id: string): void {

@@ -4,14 +4,14 @@ import type {
   Attributes,
   StoreFile,
 } from "../../../../src/core/documents/records.ts";
-import { DocumentRows } from "../../../../src/store/documents/sqlite-documents.ts";
+import { documentRows } from "../../../../src/store/documents/sqlite-documents.ts";
 import { type TempDir, tempDir } from "../../../support/temp-dir.ts";
 
 let folder: TempDir;
-let registry: DocumentRows;
+let registry: ReturnType<typeof documentRows>;
 beforeAll(async () => {
   folder = await tempDir();
-  registry = new DocumentRows(`${folder.path}/documents.sqlite`);
+  registry = documentRows(`${folder.path}/documents.sqlite`);
 });
 afterAll(async () => {
   registry[Symbol.dispose]();
