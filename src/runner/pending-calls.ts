@@ -20,6 +20,8 @@ interface Entry {
   isCancelled: boolean;
 }
 
+const waiting = { isDispatched: false, isStarted: false, attempts: 0, isCancelled: false };
+
 /** A call that only waited is retried, but not for ever: it may be the cause of the crashes. */
 const mostAttempts = 3;
 
@@ -49,14 +51,7 @@ export class PendingCalls {
 
   add(call: Call, listener: CallListener): number {
     const id = this.#nextId++;
-    this.#entries.set(id, {
-      call,
-      listener,
-      isDispatched: false,
-      isStarted: false,
-      attempts: 0,
-      isCancelled: false,
-    });
+    this.#entries.set(id, { ...waiting, call, listener });
     this.#onChange();
     return id;
   }

@@ -38,16 +38,12 @@ type Accelerator = Device["backend"];
 
 export class MachineAccelerators implements Accelerators {
   readonly #options: AcceleratorOptions;
-  readonly #devices: readonly Device[];
+  readonly devices: readonly Device[];
 
   constructor(options: AcceleratorOptions) {
     this.#options = options;
-    this.#devices = findDevices(options.place);
+    this.devices = findDevices(options.place);
     useGpuLibraries(options.gpuLibraries);
-  }
-
-  get devices(): readonly Device[] {
-    return this.#devices;
   }
 
   async planFor({ path, nGpuLayers }: BackendSubject): Promise<BackendPlan> {
@@ -59,7 +55,7 @@ export class MachineAccelerators implements Accelerators {
     const proven: EngineBackend[] = [];
     const rejected: RejectedBackend[] = [];
     for (const backend of this.#platformBackends()) {
-      const device = this.#devices.find((candidate) => candidate.backend === backend);
+      const device = this.devices.find((candidate) => candidate.backend === backend);
       const obstacle = this.#obstacle(backend, device, nGpuLayers);
       if (obstacle !== undefined) rejected.push(obstacle);
       if (obstacle !== undefined || device === undefined) continue;

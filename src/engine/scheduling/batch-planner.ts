@@ -20,7 +20,8 @@ export interface BatchLimits {
 
 export class BatchPlanner {
   readonly #limits: BatchLimits;
-  readonly #prefill = new PrefillBudget();
+  #answerMs: number | undefined;
+  #tokenMs: number | undefined;
   /** Whether the last batch was a prompt's alone; the answers have the next one then. */
   #ranAlone = false;
 
@@ -46,7 +47,7 @@ export class BatchPlanner {
     const parts: PlannedPart[] = decoding.map((run) => ({ run, tokens: run.pending }));
     const isBeside = parts.length > 0;
     let room = this.#limits.batchSize - parts.length;
-    if (isBeside) room = Math.min(room, this.#prefill.tokens);
+    if (isBeside) room = Math.min(room, this.#prefillTokens());
     for (const run of shortFirst(others, room)) {
       if (room === 0) break;
       const tokens = this.#chunk(run, room, isBeside);
@@ -56,8 +57,27 @@ export class BatchPlanner {
     return parts.sort((a, b) => a.run.sequence.id - b.run.sequence.id);
   }
 
-  took(step: Step): void {
-    this.#prefill.took(step);
+  took({ answers, promptTokens, ms }: Step): void {
+    if (promptTokens === 0) {
+      this.#answerMs = average(this.#answerMs, ms);
+      return;
+    }
+    const ofAnswers = answers > 0 ? (this.#answerMs ?? 0) : 0;
+    const ofPrompt = Math.max(ms - ofAnswers, ms / 10);
+    // A few tokens cost nearly a whole pass over the weights, and say little about many.
+    if (promptTokens >= smallestChunk) {
+      this.#tokenMs = average(this.#tokenMs, ofPrompt / promptTokens);
+    }
+  }
+
+  /** How many tokens of prompts a step evaluates beside answers, by how long steps took. */
+  #prefillTokens(): number {
+    if (this.#tokenMs === undefined) return firstChunk;
+    const answerMs = this.#answerMs ?? 0;
+    const bounded = Math.min(Math.max(answerMs * answerSteps, shortestMs), longestMs);
+    // If a single token takes seconds, a prompt still gets half of the time.
+    const ms = Math.max(bounded, answerMs);
+    return Math.max(smallestChunk, Math.floor(ms / this.#tokenMs));
   }
 
   /** Ends before the prompt's last token where a checkpoint is taken: that token is always evaluated again. */
@@ -97,34 +117,6 @@ export interface Step {
   answers: number;
   promptTokens: number;
   ms: number;
-}
-
-/** How many tokens of prompts a step evaluates beside answers, which wait for them; it follows from how long steps took. */
-class PrefillBudget {
-  #answerMs: number | undefined;
-  #tokenMs: number | undefined;
-
-  get tokens(): number {
-    if (this.#tokenMs === undefined) return firstChunk;
-    const answerMs = this.#answerMs ?? 0;
-    const bounded = Math.min(Math.max(answerMs * answerSteps, shortestMs), longestMs);
-    // Where a single token takes seconds, a prompt still gets half of the time.
-    const ms = Math.max(bounded, answerMs);
-    return Math.max(smallestChunk, Math.floor(ms / this.#tokenMs));
-  }
-
-  took({ answers, promptTokens, ms }: Step): void {
-    if (promptTokens === 0) {
-      this.#answerMs = average(this.#answerMs, ms);
-      return;
-    }
-    const ofAnswers = answers > 0 ? (this.#answerMs ?? 0) : 0;
-    const ofPrompt = Math.max(ms - ofAnswers, ms / 10);
-    // A few tokens cost nearly a whole pass over the weights, and say little about many.
-    if (promptTokens >= smallestChunk) {
-      this.#tokenMs = average(this.#tokenMs, ofPrompt / promptTokens);
-    }
-  }
 }
 
 const average = (before: number | undefined, now: number): number =>
