@@ -92,14 +92,14 @@ export async function loadModel(
   }
 }
 
-/** Chooses the settings that are `auto`, from the model's file and the machine's memory; `why` is absent where none was. */
+/** Chooses the `auto` settings from the model's file and the machine's memory; `why` is absent if there are none. */
 async function fitSettings(
   backend: Backend,
   spec: ModelSpec,
 ): Promise<{ settings: ModelSettings; why?: string }> {
   const { settings: wanted, path, type, parallel } = spec;
   const { ctxSize, batchSize } = wanted;
-  // Whatever was asked for, the CPU has no layers on an accelerator.
+  // The CPU backend has no layers on an accelerator.
   const nGpuLayers = backend.name === "cpu" ? 0 : wanted.nGpuLayers;
   if (ctxSize !== "auto" && batchSize !== "auto" && nGpuLayers !== "auto") {
     return { settings: { ...wanted, ctxSize, batchSize, nGpuLayers } };
@@ -120,7 +120,7 @@ async function machineOf({ llama, name }: Backend): Promise<Machine> {
   return { ...machine, accelerator: { memory: total, availableMemory: free } };
 }
 
-/** What weights are made into an engine with; every `auto` setting is chosen. */
+/** Loaded weights, to become an engine; every `auto` setting is chosen. */
 interface Loading {
   backend: Backend;
   model: LlamaModel;
@@ -131,7 +131,7 @@ interface Loading {
 
 type FittedSpec = ModelSpec & { settings: ModelSettings };
 
-/** An engine, and the sizes that it really has. */
+/** An engine with its actual sizes. */
 type Made = (
   | { type: "chat"; engine: LlamaChatEngine }
   | { type: "embedding"; engine: LlamaEmbeddingEngine; identity: EmbeddingIdentity }
@@ -258,7 +258,7 @@ function contextSize(model: LlamaModel, { settings, type }: FittedSpec): number 
 const promptTokens = { accelerator: 16, cpu: 2 };
 const trialText = "Hello, world";
 
-/** A library that does not suit its driver fails at the first computation, so there is one at load; nothing of it stays. */
+/** Computes once at load: a library that does not fit its driver fails at the first computation. */
 async function proveChat(
   native: NativeChatContext,
   model: LlamaModel,
@@ -271,7 +271,7 @@ async function proveChat(
     sampler.configure({ temperature: 0, seed: 0 });
     let tokens: readonly Token[] = prompt;
     for (const position of [0, prompt.length]) {
-      // Timed, so that the first prompt is not taken for a hang on a slow machine.
+      // Timed, so that the first prompt does not count as hung on a slow machine.
       const [output] = await steps.run(tokens.length, () =>
         native.decode([{ sequence: 0, position, tokens, output: true }]),
       );

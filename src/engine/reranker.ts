@@ -72,7 +72,7 @@ export class LlamaReranker implements Reranker {
     return tokens.slice(0, half);
   }
 
-  /** No more of a passage is tokenised than may be read. */
+  /** Tokenizes no more of a passage than may be read. */
   async #pairs(
     question: Token[],
     passages: readonly string[],
@@ -100,7 +100,7 @@ export class LlamaReranker implements Reranker {
   }
 }
 
-/** How much of a part is in the one before it too: what is said across an end is whole in one of them. */
+/** How much of a part repeats the one before it, so that a sentence across a boundary is whole in one of them. */
 const overlap = 0.5;
 
 /** Parts of at most so many tokens, the last as long as the others; one that is empty where there are no tokens. */

@@ -35,7 +35,7 @@ interface Member {
   part: Part;
 }
 
-/** The part that a reference stands for, or the part itself. */
+/** The target of a reference, or the part itself. */
 export function meant(part: Part): Part {
   let at = part;
   for (let steps = 0; at.options?.length === 1 && steps < deepestSchema; steps++) {
@@ -44,7 +44,7 @@ export function meant(part: Part): Part {
   return at;
 }
 
-/** Whether a choice comes to itself again before anything is written. */
+/** Whether a choice leads to itself before anything is written. */
 export function beginsWithItself({ options = [] }: Part, budget: Budget): boolean {
   const parts = new Set(options);
   for (const part of parts) {
@@ -94,7 +94,7 @@ export class OpenParses {
     if (open.length > 0) parses.sums.push(open.map((shared) => this.most(shared)));
   }
 
-  /** The parts of two options that one text may be in at the same time. */
+  /** The parts of two options that one text may match at the same time. */
   #shared(first: Part, second: Part): [Parses, Parses][] {
     this.#budget.spend();
     if (!this.#mayMeet(first, second)) return [];
@@ -113,7 +113,7 @@ export class OpenParses {
     return shared;
   }
 
-  /** Position of the first required property that the other object cannot have in this form. */
+  /** Position of the first required property that rules out the other object. */
   #parting(members: Members, others: Members): number {
     this.#budget.spend(Math.ceil(members.size / 16));
     for (const { key, at, required, part } of members.values()) {

@@ -188,7 +188,7 @@ export function automatonGrammar(
   const names = new Map<number, string>([[0, rules.reserve("of-state")]]);
   const piece = (ranges: readonly Range[]): string =>
     rules.short("set", render(ranges), longestPiece);
-  /** What is read after an edge to a state, in the same alternative as far as it goes. */
+  /** What is read after an edge to a state, in the same alternative as long as there is one way on. */
   const follow = (first: string, to: number): string => {
     const pieces = [first];
     for (let at = to; ; ) {
@@ -235,7 +235,7 @@ function checkBranches(branches: number): void {
   );
 }
 
-/** GBNF for a few fixed texts, which share what they begin with. */
+/** GBNF for fixed texts, as a tree of shared beginnings. */
 export function textsGrammar(rules: GrammarRules, texts: readonly string[]): string {
   const sorted = [...new Set(texts)].sort();
   for (const text of sorted) rules.budget.spend(1 + Math.floor(text.length / 64));
@@ -245,7 +245,7 @@ export function textsGrammar(rules: GrammarRules, texts: readonly string[]): str
 function branch(rules: GrammarRules, sorted: readonly string[], from: number): string {
   const [first = "", last = ""] = [sorted[0], sorted.at(-1)];
   if (first === last) return literal(first.slice(from));
-  // All begin as the first and the last do, since they are in order.
+  // The texts are sorted, so all share what the first and the last share.
   let shared = from;
   while (shared < first.length && first.codePointAt(shared) === last.codePointAt(shared)) {
     shared += (first.codePointAt(shared) ?? 0) > 0xffff ? 2 : 1;

@@ -19,7 +19,7 @@ export function complement(ranges: readonly Range[]): Range[] {
   return gaps;
 }
 
-/** Adds a range after those that lie before it. */
+/** Adds a range that comes after all others. */
 export function extend(ranges: Range[], range: Range): void {
   const before = ranges.at(-1);
   if (before === undefined || before[1] + 1 !== range[0]) ranges.push(range);
@@ -29,7 +29,7 @@ export function extend(ranges: Range[], range: Range): void {
 export const isOne = (ranges: readonly Range[]): ranges is readonly [Range] =>
   ranges.length === 1 && ranges[0]?.[0] === ranges[0]?.[1];
 
-/** What JSON can hold as it is; the rest is control characters, surrogates, quote and backslash. */
+/** Characters that JSON does not escape: all but control characters, surrogates, quote and backslash. */
 export const plain: readonly Range[] = [
   [0x20, 0x21],
   [0x23, 0x5b],
@@ -62,7 +62,7 @@ export function characterClass(ranges: readonly Range[]): string {
   return options.length === 1 ? `${options[0]}` : `(${options.join(" | ")})`;
 }
 
-/** The characters that JSON writes otherwise: quote, backslash, and what a pattern names one by one. */
+/** Characters that JSON escapes: quote, backslash, and those that a pattern names one by one. */
 function escapes(ranges: readonly Range[]): string[] {
   return ranges.flatMap(([from, to]) => {
     const codes: string[] = [];

@@ -81,10 +81,10 @@ interface MemberText {
   required: boolean;
 }
 
-/** Members with commas only between them. A text has one reading, told by the names of its members. */
+/** Members with commas between them. The names of its members give a text one parse. */
 function membersGrammar(rules: GrammarRules, members: readonly MemberText[]): string {
   const separator = `${rules.space()} "," ${rules.space()}`;
-  /** What may come at a place where a member is due, from the last member back to the first. */
+  /** What may come where a member is expected, built from the last member to the first. */
   let due = "";
   let mayEnd = true;
   for (let at = members.length - 1; at >= 0; at--) {
@@ -93,7 +93,7 @@ function membersGrammar(rules: GrammarRules, members: readonly MemberText[]): st
     const written = `${text} ${more}`;
     due = required || due === "" ? written : `(${written} | ${due})`;
     mayEnd &&= !required;
-    // After an optional member the rest is written twice, after it and in its place: a rule writes it once.
+    // The rest comes after an optional member or instead of it: as a rule, it is written once.
     if (members[at - 1]?.required === false) due = rules.add("of-members", due);
   }
   return mayEnd ? `(${due})?` : due;
@@ -123,7 +123,7 @@ export function arrayGrammar(schema: SchemaObject, context: PartContext): Contai
   if (rest === undefined && wanted > 0) {
     throw refuse("minItems", "asks for more than prefixItems and items allow");
   }
-  // Items of any kind after the fixed ones are written only where minItems asks for them.
+  // Items of any type after the fixed ones are written only if minItems requires them.
   const free = schema.items === undefined || schema.items === true;
   const allowed = free ? wanted : most === undefined ? undefined : most - fixed.length;
   const separator = `${space} "," ${space}`;

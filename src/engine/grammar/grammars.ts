@@ -103,10 +103,10 @@ function argumentsSchema({ parameters }: Tool, subject: Subject): object {
 
 const optionalLiteral = (text: string): string => (text === "" ? "" : literal(text));
 
-/** So many parts are let go one by one; a schema with more is let go as a whole. */
+/** At most this many parts are dropped one by one; beyond it, the whole schema is. */
 const mostParts = 16;
 
-/** A schema without what a grammar cannot hold of it, for tools that are not strict. `budget`: of the whole request. */
+/** A schema without the parts that a grammar cannot enforce, for tools that are not strict. `budget`: of the whole request. */
 export function loosened(schema: object, subject: Subject, budget: Budget): object {
   try {
     let loose = schema;
@@ -136,7 +136,7 @@ function refusalOf(
   }
 }
 
-/** Drops what lies at the path, or the last that lies on it; says whether there was something. */
+/** Drops the part at the path, or the last one on the way to it; returns whether there was one. */
 function drop(schema: object, [first = "", ...rest]: readonly string[]): boolean {
   let parent = schema;
   let last: { parent: object; key: string; isProperty: boolean } | undefined;
@@ -150,7 +150,7 @@ function drop(schema: object, [first = "", ...rest]: readonly string[]): boolean
   if (last === undefined) return false;
   // A property may still be there, and an item of a list keeps its place.
   if (last.isProperty || Array.isArray(last.parent)) return Reflect.set(last.parent, last.key, {});
-  // What may not be there without them would be everything.
+  // Without `properties`, these keywords would reject every property.
   const dropped =
     last.key === "properties" ? [last.key, "required", "additionalProperties"] : [last.key];
   for (const key of dropped) Reflect.deleteProperty(last.parent, key);

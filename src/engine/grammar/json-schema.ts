@@ -29,7 +29,7 @@ export class JsonSchemaCompiler {
   readonly #subject: Subject;
   readonly #parses: OpenParses;
   readonly #parts = new Map<object, Part>();
-  /** What was compiled of schemas that were merged, by their JSON. */
+  /** Compiled merged schemas, by their JSON. */
   readonly #merged = new Map<string, Part>();
   readonly #references = new Map<unknown, Part>();
   readonly #choices: { path: readonly string[]; part: Part }[] = [];
@@ -46,7 +46,7 @@ export class JsonSchemaCompiler {
     });
   }
 
-  /** The rule for the whole document, and how many parses of an answer it keeps open. */
+  /** The rule for the whole document, and how many parses of an answer stay open with it. */
   compile(): { rule: string; parses: number } {
     try {
       const { text, parses } = this.#schema(this.#root, [], 0);
@@ -140,7 +140,7 @@ export class JsonSchemaCompiler {
     }
   }
 
-  /** The values that `const` and `enum` fix, as far as `type` allows them. */
+  /** The values of `const` and `enum` that `type` allows. */
   #values(schema: SchemaObject, path: readonly string[]): Part {
     const { const: only, enum: listed, type, ...rest } = assertions(schema);
     const [beside] = Object.keys(rest).filter((keyword) => keyword !== "nullable");
@@ -165,7 +165,7 @@ export class JsonSchemaCompiler {
     return { ...this.#part(textsGrammar(this.#rules, values), kinds), values };
   }
 
-  /** One of several schemas, each together with what stands beside them. */
+  /** One of several schemas, each merged with the keywords beside them. */
   #union(
     schema: SchemaObject,
     keyword: "anyOf" | "oneOf",
@@ -290,7 +290,7 @@ const impliedTypes: Readonly<Record<string, readonly string[]>> = {
   number: ["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"],
 };
 
-/** The type that a schema means without saying it; other types would be free of its keywords. */
+/** The type that a schema implies by its keywords. */
 function impliedType(schema: SchemaObject): string | undefined {
   return Object.entries(impliedTypes).find(([, keywords]) =>
     keywords.some((keyword) => keyword in schema),
@@ -298,7 +298,7 @@ function impliedType(schema: SchemaObject): string | undefined {
 }
 
 export class UnsupportedSchema extends NodeError {
-  /** Where in the schema; behind a reference the first step is the reference. Empty: the whole of it. */
+  /** Where in the schema; after a reference, the first step is the reference. Empty: the whole schema. */
   readonly path: readonly string[];
 
   constructor(message: string, path: readonly string[], subject: Subject) {

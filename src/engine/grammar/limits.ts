@@ -18,7 +18,7 @@ export const mostPatternCharacters = 10_000;
 export const deepestPattern = 100;
 export const mostPatternStates = 4_000;
 
-/** A limit that was met; the message says which, for the field that met it. */
+/** A limit was exceeded; the message says which, to follow the name of the field. */
 export class OverBudget extends Error {}
 
 export class Budget {
@@ -36,7 +36,7 @@ export class Budget {
     );
   }
 
-  /** Whether two values are the same JSON, at the price of writing them. */
+  /** Whether two values are the same JSON; costs the steps of writing both. */
   same(a: unknown, b: unknown): boolean {
     return a === b || this.json(a) === this.json(b);
   }

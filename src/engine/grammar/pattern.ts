@@ -37,7 +37,7 @@ export function patternGrammar(pattern: string, rules: GrammarRules): string {
   );
 }
 
-/** As in JSON Schema a pattern matches anywhere unless `^` and `$` tie it down; look-around and back references are refused. */
+/** As in JSON Schema, a pattern matches anywhere unless it has `^` and `$`. Look-around and back references are rejected. */
 function patternAutomaton(pattern: string, budget: Budget): Automaton {
   if (pattern.length > mostPatternCharacters) {
     throw new OverBudget(`has a pattern of more than ${mostPatternCharacters} characters`);
@@ -74,7 +74,7 @@ function isRegExp(pattern: string): boolean {
   }
 }
 
-/** Whether an odd number of backslashes stands before a place. */
+/** Whether an odd number of backslashes comes before this position. */
 function isEscaped(text: string, at: number): boolean {
   let first = at;
   while (text[first - 1] === "\\") first--;

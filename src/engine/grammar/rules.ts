@@ -2,14 +2,14 @@
 
 import { Budget, charactersOfRule, mostGrammarCharacters, OverBudget } from "./limits.ts";
 
-/** Longer names of properties are cut, since a rule's name is written wherever it is referred to. */
+/** Longer property names are cut, since each reference to a rule repeats its name. */
 const longestName = 40;
 const longestInline = 120;
 
 export class GrammarRules {
   readonly budget: Budget;
   readonly #rules = new Map<string, string>();
-  /** Names by what they were asked for and stand for. */
+  /** Names by wanted name and body. */
   readonly #known = new Map<string, string>();
   readonly #taken = new Map<string, number>();
   readonly #made = new Map<string, string>();
@@ -19,7 +19,7 @@ export class GrammarRules {
     this.budget = budget;
   }
 
-  /** Defines a rule, under its name or a name made unique, and returns the name to refer to it by. */
+  /** Defines a rule under this name, made unique if needed, and returns the name. */
   add(name: string, body: string): string {
     const base = baseOf(name);
     const key = `${base} ${body}`;
@@ -31,7 +31,7 @@ export class GrammarRules {
     return unique;
   }
 
-  /** Defines a rule for a part of a schema, marked so that no property's name is taken for a rule of JSON. */
+  /** Defines a rule for a part of a schema; the prefix keeps property names apart from the rules of JSON. */
   addPart(name: string, body: string): string {
     return this.add(`of-${name}`, body);
   }
@@ -41,7 +41,7 @@ export class GrammarRules {
     return text.length > longest ? this.addPart(name, text) : text;
   }
 
-  /** Takes a name before its body is known, so that a rule can refer to itself. */
+  /** Reserves a name before its body is known, so that a rule can refer to itself. */
   reserve(name: string): string {
     const unique = this.#unique(baseOf(name));
     this.#rules.set(unique, "");
@@ -74,7 +74,7 @@ export class GrammarRules {
     return unique;
   }
 
-  /** The grammar's text. Rules come before those that they refer to, which makes llama.cpp's checks fast. */
+  /** Rules come before those that they refer to, which makes llama.cpp's checks fast. */
   toString(root: string): string {
     const lines = [...this.#rules].map(([name, body]) => `${name} ::= ${body}`);
     return [`root ::= ${root}`, ...lines.reverse()].join("\n").concat("\n");
@@ -144,7 +144,7 @@ function repeatedCharacters(body: string): number {
 const baseOf = (name: string): string =>
   name.slice(0, longestName).replace(/[^A-Za-z0-9-]/g, "-") || "rule";
 
-/** A character that JSON needs not escape: no control character, quote, backslash or surrogate. */
+/** A character that JSON does not escape: no control character, quote, backslash or surrogate. */
 const plainCharacter = "[\\x20-\\x21\\x23-\\x5B\\x5D-\\x7E\\u00A0-\\uD7FF\\uE000-\\U0010FFFF]";
 
 export const fraction = '("." [0-9]{1,15})';

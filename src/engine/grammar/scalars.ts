@@ -82,7 +82,7 @@ const label = "[a-z0-9]([a-z0-9-]{0,30}[a-z0-9])?";
 const hostname = `${label}(\\.${label}){0,3}`;
 const byte = "(25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])";
 
-/** String formats as patterns that generate only valid members of them. */
+/** String formats as patterns that match only valid values. */
 export const stringFormats: Readonly<Record<string, string>> = {
   "date-time": `^${date}T${time}$`,
   date: `^${date}$`,

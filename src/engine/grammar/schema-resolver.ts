@@ -128,7 +128,7 @@ export class SchemaResolver {
   }
 }
 
-/** Names are texts anyway; libraries say so of every record. */
+/** Property names are always strings; libraries say so for every record. */
 function isAnyName(schema: unknown): boolean {
   if (schema === true) return true;
   return (
@@ -223,7 +223,7 @@ function areDisjoint(a: SchemaObject, b: SchemaObject, budget: Budget): boolean 
 const requiredOf = ({ required }: SchemaObject): Set<unknown> =>
   new Set(Array.isArray(required) ? required : []);
 
-/** Whether an object schema is closed to a property that another requires. */
+/** Whether an object schema forbids a property that another requires. */
 function forbids(closed: SchemaObject, other: SchemaObject): boolean {
   if (closed.additionalProperties !== false || !Array.isArray(other.required)) return false;
   const properties = isObject(closed.properties) ? closed.properties : {};

@@ -15,13 +15,13 @@ import {
 export interface AutoSettingsInput {
   facts: ModelFacts;
   machine: Machine;
-  /** What is a number stays; what is `auto` is chosen. */
+  /** Numbers stay as they are; `auto` is chosen. */
   wanted: Pick<WantedSettings, keyof FittedSettings>;
   /** Answers at the same time; contexts, for a model that reads texts. */
   parallel: number;
 }
 
-/** Longer ones cost memory and time for each answer, and few conversations are so long. */
+/** Longer contexts cost memory and time for each answer, and few conversations need them. */
 const contextSizes = [32_768, 16_384, 8192, 4096, 2048, 1024, 512];
 const usualContext = 4096;
 const usualBatch = 512;
@@ -29,7 +29,7 @@ const batchSizes = [usualBatch, 256, 128];
 /** An accelerator that holds a whole model is busy only with more. */
 const acceleratedBatch = 1024;
 
-/** Layers come first, then the batch, both for a usual context; what is free then goes to a longer context. */
+/** Chooses layers first, then the batch, both for a usual context; the remaining memory goes to a longer context. */
 export function chooseSettings(input: AutoSettingsInput): FittedSettings & { why: string } {
   const { facts, machine, parallel } = input;
   const useOf = (settings: FittedSettings) => memoryUseOf(facts, settings, parallel);
@@ -49,7 +49,7 @@ export function chooseSettings(input: AutoSettingsInput): FittedSettings & { why
   return { ...chosen, why: describeUse(useOf(chosen), machine) };
 }
 
-/** From the largest down; what the model was trained on is never exceeded. */
+/** Largest first; never more than the model was trained on. */
 function contextCandidates({ facts, wanted }: AutoSettingsInput): number[] {
   const { trainContext, kind } = facts;
   // 0 means what the model was trained on, at most what is usual for its kind.
@@ -59,7 +59,7 @@ function contextCandidates({ facts, wanted }: AutoSettingsInput): number[] {
   return smaller.length === contextSizes.length ? smaller : [trainContext, ...smaller];
 }
 
-/** As many as the accelerator has room for, with a context and a batch of usual size. */
+/** As many as fit on the accelerator, with a usual context and batch. */
 function chooseLayers({ facts, machine, wanted, parallel }: AutoSettingsInput, ctxSize: number) {
   const all = offloadableLayers(facts);
   if (wanted.nGpuLayers !== "auto") return Math.min(wanted.nGpuLayers, all);
@@ -76,16 +76,16 @@ function batchCandidates({ facts, wanted }: AutoSettingsInput, nGpuLayers: numbe
   return isWhole ? [acceleratedBatch, ...batchSizes] : batchSizes;
 }
 
-/** Of sizes from the largest down; the smallest where none fits. */
+/** The first size that fits; the smallest if none does. */
 const largestFitting = (sizes: readonly number[], fits: (size: number) => boolean): number =>
   sizes.find(fits) ?? smallest(sizes);
 
 const smallest = (sizes: readonly number[]): number => Math.min(...sizes);
 
-/** Share of all the memory, not of what is free: the choice is the same at every start. */
+/** Share of the total memory, not of the free: the choice is the same at every start. */
 const comfortable = 0.6;
 
-/** The largest chat model that leaves room to live in; nothing where there is none. */
+/** The largest chat model that fits comfortably; undefined if there is none. */
 export function pickChatModel(
   candidates: readonly ModelFacts[],
   { memory }: Machine,
@@ -107,14 +107,14 @@ export interface PickOptions {
   readFacts: (path: string) => Promise<ModelFacts>;
 }
 
-/** The same among files; says how many of them are chat models, and which one was picked. */
+/** The same for files; also returns how many of them are chat models. */
 export async function pickChatFile(
   paths: readonly string[],
   { parallel, machine, readFacts }: PickOptions,
 ): Promise<{ candidates: number; file: string | undefined }> {
   const candidates: ModelFacts[] = [];
   for (const path of paths) {
-    // What cannot be read is no candidate; 'paddock models' says why.
+    // A file that cannot be read is no candidate; 'paddock models' says why.
     const facts = await readFacts(path).catch(() => undefined);
     if (facts?.kind === "chat") candidates.push(facts);
   }

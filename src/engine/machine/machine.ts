@@ -4,12 +4,12 @@ import { availableParallelism, freemem, totalmem } from "node:os";
 import { dirname, join, posix } from "node:path";
 
 export interface Machine {
-  /** Bytes of memory that the process may have at most: the machine's, or what a control group grants. */
+  /** Bytes that the process may use: the machine's memory, or the limit of a control group. */
   memory: number;
-  /** Bytes of it that nobody uses now. */
+  /** Bytes of it that are free now. */
   availableMemory: number;
   memoryBound: "machine" | "control group";
-  /** The memory of the accelerator, where there is one that the engine can use. */
+  /** The memory of the accelerator, if the engine can use one. */
   accelerator?: { memory: number; availableMemory: number };
 }
 
@@ -22,7 +22,7 @@ export function withinLimit(machine: Machine, limit: number | undefined): Machin
   };
 }
 
-/** How much memory the process may use: the machine's, or less where a control group limits it. */
+/** The machine's memory, or less if a control group limits it. */
 export async function readMachineMemory(places?: ControlGroupPlaces): Promise<Machine> {
   const total = totalmem();
   const free = parseMemAvailable((await readText("/proc/meminfo")) ?? "") ?? freemem();
@@ -50,7 +50,7 @@ interface Bound {
   statistics: string | undefined;
 }
 
-/** The machine within the limit of a control group, of which the texts of its files are given. */
+/** The machine within the limit of a control group, from the text of the group's files. */
 export function withBound(machine: Machine, { most, used, statistics }: Bound): Machine {
   // `max` is not a number, so no limit. Version 1 writes a huge number for it instead, above any machine's memory.
   const bound = Number(most?.trim() || Number.NaN);
@@ -89,7 +89,7 @@ export async function threadBudget(
     : { threads: configured, reason: "configured" };
 }
 
-/** Cores that the strictest control group allows; Infinity where there is no limit. */
+/** Cores that the strictest control group allows; Infinity without a limit. */
 async function cpuQuota(places: ControlGroupPlaces | undefined): Promise<number> {
   const quotas = await Promise.all((await controlGroups("cpu", places)).map(quotaOf));
   return Math.min(...quotas, Number.POSITIVE_INFINITY);

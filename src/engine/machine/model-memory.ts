@@ -4,7 +4,7 @@ import type { FittedSettings } from "../../core/models/model.ts";
 import type { Machine } from "./machine.ts";
 
 export interface ModelFacts {
-  /** All files of the model, the one that names it first. */
+  /** All files of the model; the first one names it. */
   files: readonly string[];
   kind: "chat" | "embedding" | "reranker";
   architecture: string;
@@ -18,13 +18,13 @@ export interface ModelFacts {
   hasChatTemplate: boolean;
   /** Whether its chat template shows tools to the model. */
   supportsTools: boolean;
-  /** Bytes of a token in the KV cache; 0 where there is none. Upper bound: a sliding window needs less. */
+  /** Bytes of a token in the KV cache; 0 without one. Upper bound: a sliding window needs less. */
   cacheBytesPerToken: number;
   embeddingLength: number;
   vocabularySize: number;
 }
 
-/** Reads them from a model's file. The library is loaded only here: a node whose models are all upstream does without. */
+/** Reads them from a model's file. Imports the library lazily: a node with upstream models only does not need it. */
 export const readFacts = async (path: string): Promise<ModelFacts> =>
   await (await import("../gguf/model-facts.ts")).readModelFacts(path);
 
@@ -44,14 +44,14 @@ interface MemoryEstimate {
   total: number;
 }
 
-/** Tokens that a model sees where the configuration says nothing: more would cost memory that few need. */
+/** The default context of a model: a longer one costs memory that few need. */
 export const defaultContext = (trained: number, kind: ModelFacts["kind"]): number =>
   Math.min(trained, usualContext[kind]);
 
-/** What a reranking model cannot read at once it reads in parts. */
+/** A reranking model reads longer texts in parts. */
 const usualContext = { chat: 4096, embedding: 4096, reranker: 1024 } as const;
 
-/** Rows as wide as the model that a step keeps for each token of its batch. */
+/** Rows of the model's width that a step needs for each token of its batch. */
 const rowsAtWork = 16;
 const floatBytes = 4;
 
@@ -73,14 +73,14 @@ interface MemoryUse {
   accelerator: number;
 }
 
-/** Of what is free: other programs, and the rest of this one, need some too. */
+/** Share of the free memory: other programs, and the rest of this one, need some too. */
 const shareOfMemory = 0.8;
 const shareOfAccelerator = 0.9;
 
 /** llama.cpp counts the output as a layer of its own. */
 export const offloadableLayers = ({ layers }: ModelFacts): number => layers + 1;
 
-/** What a model takes with these settings; `parallel`: answers at the same time, or contexts of an embedding model. */
+/** `parallel`: answers at the same time, or contexts of an embedding model. */
 export function memoryUseOf(
   facts: ModelFacts,
   { ctxSize: contextSize, batchSize, nGpuLayers }: FittedSettings,
@@ -89,7 +89,7 @@ export function memoryUseOf(
   const { weights, cache, working } = estimateMemory(facts, { contextSize, parallel, batchSize });
   const share = Math.min(1, nGpuLayers / offloadableLayers(facts));
   const offloaded = share * (weights + cache);
-  // Either side needs room to calculate in where it has layers.
+  // Each side that has layers needs working memory.
   return {
     memory: weights + cache - offloaded + (share < 1 ? working : 0),
     accelerator: offloaded + (share > 0 ? working : 0),

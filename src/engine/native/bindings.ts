@@ -75,7 +75,7 @@ export interface ThreadsSplitter {
   createConsumer(wanted: number, least: number): ThreadConsumer;
 }
 
-/** A private property of the library's object; throws where it is not what this program expects. */
+/** A private property of the library's object; throws if it is not what this program expects. */
 export function internal<Kind>(
   holder: object,
   name: string,

@@ -38,7 +38,7 @@ export class NativeChatContext {
   readonly sequences: number;
   readonly batchSize: number;
   readonly contextSize: number;
-  /** The sliding window of attention, where the KV cache keeps no more than that. */
+  /** The sliding window of attention, if the KV cache holds only that. */
   readonly slidingWindow: number | undefined;
   /** Whether a sequence can be rewound to checkpoints only, not to any token. */
   readonly needsCheckpoints: boolean;
@@ -65,7 +65,7 @@ export class NativeChatContext {
     this.needsCheckpoints = isHybrid || isRecurrent || swaSize !== undefined;
   }
 
-  /** Computes a batch; returns the index of each part's output, where it has one. `steady`: no other number of threads is tried. */
+  /** Computes a batch; returns the index of each part's output, if it has one. `steady`: tries no other number of threads. */
   async decode(parts: readonly BatchPart[], steady = false): Promise<(number | undefined)[]> {
     const total = parts.reduce((sum, { tokens }) => sum + tokens.length, 0);
     this.#raw.initBatch(total);
@@ -91,12 +91,12 @@ export class NativeChatContext {
     return new NativeSampler(this.#raw, new this.#bindings.AddonSampler(this.#rawModel));
   }
 
-  /** Removes the tokens of a sequence from `length` on; false where its kind of memory cannot. */
+  /** Removes the tokens of a sequence from `length` on; false if its kind of memory cannot. */
   truncate(sequence: number, length: number): boolean {
     if (length === 0) return this.#raw.removeTokenCellsFromSequence(sequence, -1, -1);
     if (this.slidingWindow !== undefined) {
       const first = this.#raw.getSequenceKvCacheMinPosition(sequence);
-      // The cache keeps the window only: what attention needs before `length` may be gone.
+      // The cache holds the window only: what attention needs before `length` may be gone.
       if (first > Math.max(0, length - this.slidingWindow)) return false;
     }
     return this.#raw.removeTokenCellsFromSequence(sequence, length, -1);
@@ -141,7 +141,7 @@ export class NativeEmbeddingContext {
     return marked;
   }
 
-  /** The vector of a text with its special tokens, computed on at most so many threads; and how it was. */
+  /** The vector of a text with its special tokens, on at most `most` threads, and the time it took. */
   async embed(
     tokens: readonly Token[],
     most: number,
@@ -159,7 +159,7 @@ export class NativeEmbeddingContext {
   }
 }
 
-/** Uses as many threads as the process has free, but no more than `most`; returns how many, and the time that it took. */
+/** Uses the free threads of the process, at most `most`; returns how many, and the time. */
 async function decodeBatch(
   raw: RawContext,
   consumer: ThreadConsumer,

@@ -35,7 +35,7 @@ import { LoopYield, SlicedTokenizer } from "../tokenizer/sliced-tokenizer.ts";
 export interface Prompt {
   tokens: Token[];
   markers: Omit<Markers, "stops">;
-  /** Where the prompt itself opens a thought: the marker that closes it. */
+  /** If the prompt itself opens a thought: the marker that closes it. */
   startsInThought: string | undefined;
   calls: CallStyle;
   /** Whether the answer goes on where the prompt ends, in the middle of a text. */
@@ -44,7 +44,7 @@ export interface Prompt {
 }
 
 export interface PromptBounds {
-  /** A longer prompt is of no use; default: any number of tokens. */
+  /** The most tokens that a prompt may have; default: any number. */
   most?: number;
   signal?: AbortSignal | undefined;
 }
@@ -74,7 +74,7 @@ export class PromptTemplate {
     return this.#wrapper.wrapperName;
   }
 
-  /** The prompt; undefined where it is too long to be tokenised. */
+  /** The prompt; undefined if it is too long to tokenize. */
   async render(
     messages: readonly ChatMessage[],
     tools: readonly Tool[] = [],
@@ -178,7 +178,7 @@ export class PromptTemplate {
   }
 }
 
-/** The tokens with the one that begins a text, where the model's file says so. */
+/** The tokens, after the one that begins a text if the model's file says so. */
 export function beginning({ tokens: known }: LlamaModel, tokens: Token[]): Token[] {
   const { bos, shouldPrependBosToken } = known;
   const begins = shouldPrependBosToken && bos !== null && tokens[0] !== bos;
@@ -214,7 +214,7 @@ function toFunctions(tools: readonly Tool[]): ChatModelFunctions {
 const isSchema = (value: unknown): value is GbnfJsonSchema =>
   typeof value === "object" && value !== null;
 
-/** The history, ending in the turn that the model is to write or to go on with. */
+/** The history, which ends in the turn that the model writes or continues. */
 export function toChatHistory(messages: readonly ChatMessage[]): ChatHistoryItem[] {
   const history: ChatHistoryItem[] = [];
   for (const [index, message] of messages.entries()) {
@@ -241,7 +241,7 @@ export function toChatHistory(messages: readonly ChatMessage[]): ChatHistoryItem
   return history;
 }
 
-/** What the tool messages right after a message say, by the id of the call. */
+/** The results in the tool messages right after a message, by the id of the call. */
 function resultsAfter(messages: readonly ChatMessage[], index: number): Map<string, string> {
   const results = new Map<string, string>();
   for (const message of messages.slice(index + 1)) {
@@ -251,7 +251,7 @@ function resultsAfter(messages: readonly ChatMessage[], index: number): Map<stri
   return results;
 }
 
-/** The model's turn: the one before a tool's result goes on after it, else a new one. */
+/** The model's turn: after a tool's result, the one before it continues; otherwise a new one. */
 function turnAt(history: ChatHistoryItem[], before: ChatMessage | undefined): ChatModelResponse {
   const last = history.at(-1);
   if (before?.role === "tool" && last?.type === "model") return last;
@@ -311,7 +311,7 @@ const wrappers: Record<PromptTemplateName, (model: LlamaModel) => ChatWrapper> =
     ),
 };
 
-/** No wrapper of the library writes this marker, and to try them all would take up to a second: the template is taken as it is. */
+/** No wrapper of the library writes this marker, and trying them all takes up to a second: the template is used as it is. */
 const unknownToWrappers = "<|user|>";
 
 function ownWrapper(model: LlamaModel): ChatWrapper {

@@ -17,7 +17,7 @@ export class RawPrompts {
     this.#tokenizer = new SlicedTokenizer(model);
   }
 
-  /** The prompt; undefined where it is too long to be tokenised. */
+  /** The prompt; undefined if it is too long to tokenize. */
   async render(
     { prompt, suffix, echo }: CompletionRequest,
     { most = Number.POSITIVE_INFINITY, signal }: PromptBounds = {},

@@ -31,7 +31,7 @@ export interface QuantizeOptions {
   type: Quantization;
   folder: string;
   threads: number;
-  /** Runs it at the lowest priority, and pauses it while the node answers requests; absent: it does not wait. */
+  /** Runs at the lowest priority, and pauses while the node answers requests; absent: runs at once. */
   quiet?: { watch(onChange: (goesOn: boolean) => void): Disposable };
   program: Program;
   signal: AbortSignal;
@@ -52,7 +52,7 @@ const bits: Record<Quantization, number> = {
 
 const pollMs = 200;
 
-/** Returns the path of the quantized file; where it cannot be made, that of the original, with a warning. */
+/** Returns the path of the quantized file; if that fails, of the original, with a warning. */
 export async function quantizeModel(path: string, options: QuantizeOptions): Promise<string> {
   const { type, folder, log } = options;
   const digest = await weightsDigest(path);
@@ -62,7 +62,7 @@ export async function quantizeModel(path: string, options: QuantizeOptions): Pro
       const { parameters, quantization } = await readFacts(path);
       if (quantization.toLowerCase() === type) return path;
       const bytes = (parameters * bits[type]) / 8;
-      // The model may lie in another folder, and this one not exist yet.
+      // The model may be in another folder, and this one may not exist yet.
       await mkdir(folder, { recursive: true, mode: 0o700 });
       await checkRoom(bytes, dirname(target));
       await run(path, target, bytes, options);
@@ -78,7 +78,7 @@ export async function quantizeModel(path: string, options: QuantizeOptions): Pro
   return target;
 }
 
-/** The file that weights were quantized into before; undefined where they were not. */
+/** The file of an earlier quantization; undefined if there is none. */
 export async function findQuantized(
   path: string,
   options: Pick<QuantizeOptions, "folder" | "type">,
@@ -109,7 +109,7 @@ async function run(
     stdout: "ignore",
     stderr: "pipe",
     signal,
-    // It hears no other while it pauses, or is in native code for minutes.
+    // It gets no other signal while it is paused, or in native code for minutes.
     killSignal: "SIGKILL",
   });
   // Windows has no such signals; there the priority has to do.
@@ -140,7 +140,7 @@ async function flush(path: string): Promise<void> {
   await file.sync();
 }
 
-/** Asks for twice the size, so that the disk and the memory are not filled to the last byte. */
+/** Requires twice the size, so that neither the disk nor the memory is filled to the last byte. */
 async function checkRoom(bytes: number, folder: string): Promise<void> {
   const { bavail, bsize } = await statfs(folder);
   if (bavail * bsize < bytes * 2) throw new Error("there is too little free disk");

@@ -29,7 +29,7 @@ export const quantizationFor = (systemInfo: string): StarterQuantization =>
     ? { type: "q8_0", first: true }
     : { type: "q4_k_s", first: false };
 
-/** Where llama.cpp cannot be asked: what is ready soonest of those that are made. */
+/** If llama.cpp cannot be asked: the quantization that is ready first. */
 const unknown: StarterQuantization = { type: "q8_0", first: true };
 
 interface AskOptions {
@@ -65,7 +65,7 @@ export async function starterQuantization({
   }
 }
 
-/** What was found at an earlier start on this CPU; undefined where none was. */
+/** The result of an earlier start on this CPU; undefined if there is none. */
 export async function rememberedQuantization(
   folder: string,
 ): Promise<StarterQuantization | undefined> {
