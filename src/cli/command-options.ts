@@ -45,11 +45,16 @@ export async function readConfig(shell: Shell, command: Command): Promise<Config
   return configFrom(shell, command, await readConfigFile(shell, command));
 }
 
+interface ConfigFile {
+  path: string;
+  text: string;
+}
+
 /** Reads the configuration again from the same places; throws if the file is gone. */
 export async function readConfigAgain(
   shell: Shell,
   command: Command,
-  before: { path: string } | undefined,
+  before: ConfigFile | undefined,
 ): Promise<Config> {
   const file = await readConfigFile(shell, command);
   if (before !== undefined && file === undefined) {
@@ -59,11 +64,7 @@ export async function readConfigAgain(
 }
 
 /** The configuration from a file that was read. */
-export function configFrom(
-  { env }: Pick<Shell, "env">,
-  command: Command,
-  file: { path: string; text: string } | undefined,
-): Config {
+export function configFrom({ env }: Shell, command: Command, file: ConfigFile | undefined): Config {
   return loadConfig({ ...given({ file }), env, flags: settingFlags(command) });
 }
 
@@ -79,9 +80,9 @@ export function settingFlags(command: Command): Record<string, string | undefine
 
 /** The configuration file; undefined if none is named and the default does not exist. */
 export async function readConfigFile(
-  { cwd, env }: Pick<Shell, "cwd" | "env">,
+  { cwd, env }: Shell,
   command: Command,
-): Promise<{ path: string; text: string } | undefined> {
+): Promise<ConfigFile | undefined> {
   const { config }: { config?: string } = command.opts();
   const named = config ?? env.PADDOCK_CONFIG;
   const path = named ?? defaultFile;
@@ -103,8 +104,8 @@ export interface OpenSecrets {
 
 /** The secrets of a configuration file that everyone on the machine can read, if any. */
 export function openSecretsIn(
-  { cwd }: Pick<Shell, "cwd">,
-  file: { path: string; text: string } | undefined,
+  { cwd }: Shell,
+  file: ConfigFile | undefined,
 ): OpenSecrets | undefined {
   if (file === undefined) return undefined;
   const path = resolve(cwd, file.path);

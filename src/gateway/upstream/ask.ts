@@ -59,9 +59,9 @@ export async function askJson(
   });
 }
 
-/** Identifies a request by its body. */
+/** Identifies a request by its body, or the beginning of a prompt. */
 export function digestOf(body: Question["body"] = ""): string {
-  const hash = new Bun.CryptoHasher("sha1");
+  const hash = new Bun.CryptoHasher("sha256");
   for (const part of typeof body === "string" ? [body] : body) hash.update(part);
   return hash.digest("hex");
 }

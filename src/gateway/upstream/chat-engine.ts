@@ -128,7 +128,7 @@ export class UpstreamChatEngine implements ChatEngine {
     return {
       question: { path: "/completions", body, field: "prompt" },
       answer: this.#bounds(request, "prompt", promptTokens),
-      prefix: rawPrefix(prompt, { model, scope: prefixScope }),
+      prefix: rawPrefix(prompt, model, prefixScope),
       promptTokens,
       echoed: echoOf(request),
       learn: () => {},
@@ -190,25 +190,19 @@ export function promptPrefix(
   messages: readonly ChatMessage[],
   { model, scope = "" }: { model: string; scope?: string | undefined },
 ): string {
-  const hash = new Bun.CryptoHasher("sha256").update(JSON.stringify([scope, model]));
   const first = messages.findIndex(({ role }) => role === "user");
-  for (const { role, content } of messages.slice(0, first + 1)) {
-    hash.update(JSON.stringify([role, content.slice(0, mostCharacters)]));
-  }
-  return hash.digest("hex");
+  const beginning = messages
+    .slice(0, first + 1)
+    .map(({ role, content }) => JSON.stringify([role, content.slice(0, mostCharacters)]));
+  return digestOf([JSON.stringify([scope, model]), ...beginning]);
 }
 
 /** Short, so that a prompt that grows still has the same prefix. */
 const mostOfPrompt = 256;
 
 /** The same for a prompt without a template. */
-const rawPrefix = (
-  prompt: RawPrompt,
-  { model, scope = "" }: { model: string; scope?: string | undefined },
-): string =>
-  new Bun.CryptoHasher("sha256")
-    .update(JSON.stringify([scope, model, prompt.slice(0, mostOfPrompt)]))
-    .digest("hex");
+const rawPrefix = (prompt: RawPrompt, model: string, scope = ""): string =>
+  digestOf(JSON.stringify([scope, model, prompt.slice(0, mostOfPrompt)]));
 
 /**
  * Checks that a server would answer a chat, since its list of models may be open without a key. It

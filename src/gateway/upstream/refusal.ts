@@ -98,9 +98,8 @@ const told = (sent: SentError | undefined, named: string): string =>
   sent === undefined ? `The server of ${named} refuses the request.` : withoutFiles(sent.message);
 
 /** Paths on the server are hidden from callers. */
-const withoutFiles = (message: string): string => files.reduce(withoutFile, message);
-
-const withoutFile = (message: string, file: RegExp): string => message.replaceAll(file, "…");
+const withoutFiles = (message: string): string =>
+  files.reduce((text, file) => text.replaceAll(file, "…"), message);
 
 /** Absolute paths, Windows paths, and relative paths of source files. */
 const files: readonly RegExp[] = [
@@ -116,13 +115,15 @@ function busyKind(sent: SentError | undefined): ErrorKind {
 }
 
 function describe(kind: ErrorKind, named: string): string {
-  if (kind === "timeout") return `The server of ${named} took too long.`;
   if (kind === "payload_too_large") return `The request is too large for the server of ${named}.`;
-  const why = kind === "too_many_requests" ? "is asked for more than it allows" : "is busy";
-  return kind === "overloaded" || kind === "too_many_requests"
-    ? `The server of ${named} ${why}. Try again later.`
-    : `The server of ${named} is not ready. Try again later.`;
+  return `The server of ${named} ${descriptions[kind] ?? "is not ready. Try again later"}.`;
 }
+
+const descriptions: Partial<Record<ErrorKind, string>> = {
+  timeout: "took too long",
+  too_many_requests: "is asked for more than it allows. Try again later",
+  overloaded: "is busy. Try again later",
+};
 
 /** Fields that have another name in this node. */
 const ourNames = new Map([["repetition_penalty", "repeat_penalty"]]);
