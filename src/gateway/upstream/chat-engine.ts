@@ -17,8 +17,7 @@ import { digestOf, openResponse, type Question, type Upstream, untilClosed } fro
 import { echoOf, toChatBody, toCompletionBody } from "./chat-request.ts";
 import { type AskedAnswer, StreamedAnswer } from "./chat-stream.ts";
 import type { ServerKind } from "./server-facts.ts";
-import { mostBytesPerToken, TokenEstimate } from "./token-estimate.ts";
-import type { ChatCounter } from "./tokenizer.ts";
+import { type ChatCounter, mostBytesPerToken, TokenEstimate } from "./tokenizer.ts";
 
 export interface UpstreamChatOptions {
   kind: ServerKind;

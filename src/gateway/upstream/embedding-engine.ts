@@ -11,8 +11,7 @@ import type {
 } from "../../core/ports/embedding-engine.ts";
 import type { Tokenizer } from "../../core/ports/tokenizer.ts";
 import { askJson, garbage, inBatches, type Upstream } from "./ask.ts";
-import { mostBytesPerToken, TokenEstimate } from "./token-estimate.ts";
-import type { TextCounter } from "./tokenizer.ts";
+import { mostBytesPerToken, type TextCounter, TokenEstimate } from "./tokenizer.ts";
 
 export interface UpstreamEmbeddingOptions {
   dimension: number;

@@ -6,8 +6,7 @@ import type { Ranking, RankOptions, Reranker } from "../../core/ports/reranker.t
 import { mostQuestionTokens, questionTooLong } from "../../core/reranking/rerank-service.ts";
 import { askJson, garbage, inBatches, type Upstream } from "./ask.ts";
 import type { ServerFacts } from "./server-facts.ts";
-import { TokenEstimate } from "./token-estimate.ts";
-import { type TextCounter, textCounter } from "./tokenizer.ts";
+import { type TextCounter, TokenEstimate, textCounter } from "./tokenizer.ts";
 
 /** Passages per request if the server reports no limit. */
 const defaultBatch = 64;

@@ -1,5 +1,4 @@
-/** Tokenizes and counts tokens on the upstream server, with each kind of server's own endpoints. */
-
+/** Counts tokens with each kind of server's own endpoints, or estimates them. */
 import { countAt, isObject, listAt, textAt } from "../../client/json-fields.ts";
 import { NodeError } from "../../core/errors.ts";
 import { given } from "../../core/given.ts";
@@ -8,7 +7,6 @@ import type { TokenizedText, Tokenizer, TokenizerInput } from "../../core/ports/
 import { askJson, garbage, inBatches, type Upstream } from "./ask.ts";
 import { toWireTools, withMessages } from "./chat-request.ts";
 import type { ServerKind } from "./server-facts.ts";
-import { mostBytesPerToken } from "./token-estimate.ts";
 
 export type ChatCounter = (
   messages: readonly ChatMessage[],
@@ -190,3 +188,59 @@ const unknown = (param: string): NodeError =>
     `'${param}' cannot be honoured: the server that this model runs on has nothing like it. Leave it out.`,
     { param },
   );
+
+// Estimates token counts for servers that do not count.
+
+/** More than any tokenizer averages: a text beyond this is too long without counting. */
+export const mostBytesPerToken = 128;
+
+/** Tokens per byte. English has 0.25; most other languages and code have less than this. */
+const leastDensity = 0.5;
+/** No text has more tokens than bytes. */
+const mostDensity = 1;
+/** Tokens that a prompt template adds per message, and per conversation. */
+const aroundMessage = 8;
+const aroundConversation = 16;
+/** In shorter prompts, the template is too large a part to learn from. */
+const leastBytes = 256;
+
+/** An estimate that errs on the high side. */
+export class TokenEstimate {
+  #density = leastDensity;
+
+  /** Upper bound for texts, with special tokens around each, or for token ids. */
+  static mostOf(inputs: readonly (string | readonly number[])[]): number {
+    const most = inputs.map((input) =>
+      typeof input === "string" ? Buffer.byteLength(input) * mostDensity : input.length,
+    );
+    return most.reduce((sum, tokens) => sum + tokens + aroundMessage, 0);
+  }
+
+  ofText(text: string): number {
+    return Math.ceil(Buffer.byteLength(text) * this.#density);
+  }
+
+  ofChat(messages: readonly ChatMessage[], tools: readonly Tool[] = []): number {
+    return Math.ceil(bytesOf(messages, tools) * this.#density) + around(messages);
+  }
+
+  /** Learns from the server's count: shorter tokens raise later estimates. */
+  learn(messages: readonly ChatMessage[], tools: readonly Tool[], tokens: number): void {
+    const bytes = bytesOf(messages, tools);
+    if (bytes < leastBytes) return;
+    const counted = Math.min(mostDensity, (tokens - aroundConversation) / bytes);
+    this.#density = Math.max(this.#density, counted);
+  }
+}
+
+const around = (messages: readonly ChatMessage[]): number =>
+  aroundConversation + messages.length * aroundMessage;
+
+function bytesOf(messages: readonly ChatMessage[], tools: readonly Tool[]): number {
+  const texts = messages.map((message) => {
+    const calls = "toolCalls" in message ? JSON.stringify(message.toolCalls) : "";
+    return Buffer.byteLength(message.content) + calls.length;
+  });
+  const offered = tools.length === 0 ? 0 : Buffer.byteLength(JSON.stringify(tools));
+  return texts.reduce((sum, bytes) => sum + bytes, offered);
+}

@@ -15,10 +15,9 @@ import {
   nameOf,
   shown,
 } from "./collections.ts";
-import { DocumentList } from "./document-list.tsx";
+import { DocumentList, listing, loadPage, refreshShown, watchIngest } from "./document-list.tsx";
 import { DropArea } from "./drop-area.tsx";
 import { counted } from "./file-check.ts";
-import { listing, loadPage, refreshShown, watchIngest } from "./listing.ts";
 import { deleteCollection, emptyCollection, RemovalDialog } from "./removal.tsx";
 import { UploadList } from "./upload-list.tsx";
 

@@ -6,7 +6,7 @@ import { byteSize } from "../../core/byte-size.ts";
 import { Button } from "../components/controls.tsx";
 import { openTab } from "../frame.ts";
 import { access, loadCollections, maxFileBytes, nameOf, shown } from "./collections.ts";
-import { giveFiles } from "./uploads.ts";
+import { giveFiles } from "./upload-list.tsx";
 
 export function DropArea() {
   const field = useRef<HTMLInputElement>(null);

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import type { ChatMessage } from "../../../../src/core/ports/chat-engine.ts";
-import { TokenEstimate } from "../../../../src/gateway/upstream/token-estimate.ts";
+import { TokenEstimate } from "../../../../src/gateway/upstream/tokenizer.ts";
 
 const user = (content: string): ChatMessage => ({ role: "user", content });
 
