@@ -5,15 +5,15 @@ const tiny = 512 * 1024;
 /** Bytes; of a larger model only a busy machine makes fewer threads faster, whatever a step's size. */
 const large = 64 * 1024 * 1024;
 
-/** A step is slow when it takes so many times the fastest of its size … */
+/** A step is slow if it takes this many times the fastest of its size … */
 const slowFactor = 3;
-/** … and so many of them in a row, or so much time lost, are a reason to try fewer threads. */
+/** … and this many in a row, or this much time lost, is a reason to try fewer threads. */
 const slowSteps = 3;
 const slowMs = 1000;
-/** A try is so many steps, or as many as fill the time. */
+/** A trial takes this many steps, or this much time. */
 const trySteps = 4;
 const tryMs = 1000;
-/** Fewer threads stay where the median step takes less than this part; more where it takes no longer. */
+/** Fewer threads stay if the median step takes less than this share of the time; more if it takes no longer. */
 const clearlyFaster = 0.8;
 /** A step that usually takes longer is not tried with: it could take many times as long. */
 const longestTriedMs = 3000;
@@ -198,11 +198,11 @@ const median = (values: readonly number[]): number =>
 
 export interface StepReport {
   finished: number;
-  /** Of the steps in progress, what the longest usually takes; absent: nothing is in progress. */
+  /** The usual time of the longest step in progress; absent: none is in progress. */
   usualMs?: number;
 }
 
-/** A step that takes longer by more than this, as where the process was stopped meanwhile, counts as this. */
+/** A step that takes more than this many times as long, for example since the process was stopped, counts as this. */
 const mostLonger = 10;
 
 /** What a process computes, for its heartbeats. A step is a batch of a chat model, or a text that is embedded or ranked. */
@@ -212,7 +212,7 @@ export class StepWatch {
   /** What a step takes, by its size: all of up to twice as many tokens are one. */
   readonly #usual = new Map<number, number>();
 
-  /** Runs a step of so many tokens; 0: what computes none, such as a copy of the cache, and is not timed. */
+  /** Runs a step; `tokens` is 0 for one that computes none, such as a copy of the cache, and is not timed. */
   async run<Result>(tokens: number, compute: () => Promise<Result>): Promise<Result> {
     const key = Symbol();
     const startedAt = performance.now();

@@ -1,4 +1,4 @@
-/** An answer: what the scheduler runs, how far it is, and its events, which a reader takes at its own pace. */
+/** An answer: what the scheduler runs, its progress, and its events, which a reader consumes at its own pace. */
 import type { Token } from "node-llama-cpp";
 import { onAbort } from "../../core/abort.ts";
 import type { GenerationEvent } from "../../core/ports/chat-engine.ts";
@@ -11,7 +11,7 @@ import type { Slot, SlotRequest } from "./slots.ts";
 
 /** What an answer wants to be evaluated before its next token is sampled. */
 export interface Feed {
-  /** Rewinds the sequence to so many tokens of prompt and answer first. */
+  /** First rewinds the sequence to this many tokens of prompt and answer. */
   rewindTo?: number;
   tokens: readonly Token[];
 }
@@ -37,7 +37,7 @@ export interface Answer {
   readonly topLogits: number | undefined;
   /** Wanted of its prompt, every token of which is evaluated then, a few in each step. */
   readonly promptScores?: PromptScores | undefined;
-  /** Back pressure: its reader is so far behind that it is left out of the next steps. */
+  /** Back pressure: the reader is too far behind, so the answer is left out of the next steps. */
   readonly paused: boolean;
   /** Called before its prompt is evaluated; returns what is to be evaluated after it. */
   begin(cachedTokens: number): Feed | undefined;
@@ -81,12 +81,12 @@ export class RunningAnswer {
     return this.scheduled.answer;
   }
 
-  /** Whether log probabilities are wanted of what is being evaluated. */
+  /** Whether the tokens being evaluated need log probabilities. */
   get isScored(): boolean {
     return this.inPrefill && this.answer.promptScores !== undefined;
   }
 
-  /** Whether a single token stands between it and its next one, as in every step of an answer. */
+  /** Whether it evaluates one token and then samples, as in every step of an answer. */
   get decodes(): boolean {
     return !this.inPrefill && this.pending.length === 1;
   }
@@ -199,13 +199,13 @@ class EventQueue<Event> {
     this.#wake();
   }
 
-  /** Nothing follows; what is unread is still read. */
+  /** No more events follow; unread ones are still read. */
   complete(): void {
     this.#end ??= "complete";
     this.#wake();
   }
 
-  /** Ends the reading at once; what is unread is dropped. */
+  /** Ends the reading at once, and drops unread events. */
   fail(reason: unknown): void {
     if (this.#end !== "complete" || this.#unread.length > 0) this.#end = { reason };
     this.#wake();

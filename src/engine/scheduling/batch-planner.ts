@@ -80,7 +80,7 @@ export class BatchPlanner {
     return Math.max(smallestChunk, Math.floor(ms / this.#tokenMs));
   }
 
-  /** Ends before the prompt's last token where a checkpoint is taken: that token is always evaluated again. */
+  /** Ends before the prompt's last token if a checkpoint is taken there: that token is always evaluated again. */
   #chunk(run: RunningAnswer, room: number, isBeside: boolean): Token[] {
     const { inPrefill, pending } = run;
     const stopsEarly = this.#limits.needsCheckpoints && inPrefill && pending.length > 1;
@@ -105,7 +105,7 @@ function shortFirst(prompts: readonly RunningAnswer[], room: number): RunningAns
 
 /** A chunk may take as long as this many steps of the answers alone … */
 const answerSteps = 8;
-/** … but it is not made smaller than what takes the first of these, nor larger than the second. */
+/** … but no less than the first of these, and no more than the second. */
 const [shortestMs, longestMs] = [100, 1000];
 /** Before anything was measured. */
 const firstChunk = 64;

@@ -66,7 +66,7 @@ export class ContextPool<Context, Input, Result> {
     return await Promise.all(results);
   }
 
-  /** Fails what waits, and waits for what is being computed, which still reads the weights. */
+  /** Fails waiting jobs, and waits for running ones, which still read the weights. */
   async close(): Promise<void> {
     this.#isClosed = true;
     for (let job = this.#jobs.next(); job !== undefined; job = this.#jobs.next()) {

@@ -3,7 +3,7 @@ import type { Token } from "node-llama-cpp";
 import type { Checkpoint } from "../native/bindings.ts";
 import type { NativeChatContext } from "../native/contexts.ts";
 
-/** Checkpoints of one sequence, where its memory cannot be truncated at any token. */
+/** Checkpoints of one sequence, if its memory cannot be truncated at any token. */
 const mostCheckpoints = 4;
 
 export type CacheContext = Pick<
@@ -20,7 +20,7 @@ export type CacheContext = Pick<
 export class CachedSequence {
   readonly id: number;
   readonly tokens: Token[] = [];
-  /** Whose prompt it holds. A prompt of another scope must not learn from a hit what is in it. */
+  /** The scope of its prompt. A prompt of another scope must not learn its content from a cache hit. */
   scope: string | undefined;
   /** Shortest first. */
   readonly checkpoints: Checkpoint[] = [];
@@ -29,7 +29,7 @@ export class CachedSequence {
     this.id = id;
   }
 
-  /** How many tokens of the prompt it holds, from the first on; none where the scope is another. */
+  /** How many tokens of the prompt it holds, from the first on; none if the scope differs. */
   cachedTokens(prompt: readonly Token[], scope: string | undefined): number {
     return this.scope === scope ? sharedPrefix(this.tokens, prompt) : 0;
   }
@@ -54,7 +54,7 @@ export class KvCache {
     return Math.max(16, Math.floor(this.#native.contextSize / 256));
   }
 
-  /** Drops what a sequence holds after so many tokens, and more where only a checkpoint leads back. */
+  /** Drops the tokens after `length`, and more if the sequence can only go back to a checkpoint. */
   async rewind(sequence: CachedSequence, length: number): Promise<void> {
     if (length >= sequence.tokens.length) return;
     if (this.#native.truncate(sequence.id, length)) return forgetAfter(sequence, length);
@@ -78,7 +78,7 @@ export class KvCache {
     target.scope = source.scope;
   }
 
-  /** Takes a checkpoint, where the sequence could not be truncated to this length later. */
+  /** Takes a checkpoint if the sequence cannot be truncated to this length later. */
   async takeCheckpoint(sequence: CachedSequence): Promise<void> {
     if (this.canCopy) return;
     const { checkpoints } = sequence;

@@ -21,7 +21,7 @@ export class Scheduler {
   #woken = false;
   #closed: Error | undefined;
 
-  /** `steps`: is told of whatever the context computes or copies. */
+  /** `steps` counts everything that the context computes or copies. */
   constructor(native: StepContext, cache: KvCache, steps: StepWatch) {
     this.#native = native;
     this.#cache = cache;
@@ -92,7 +92,7 @@ export class Scheduler {
     }
   }
 
-  /** Keeps what the sequence holds of the prompt, or copies more of it from another. */
+  /** Reuses what the sequence holds of the prompt, or copies more of it from another. */
   async #prepare(run: RunningAnswer): Promise<void> {
     const { sequence, prompt, fresh, evictionTarget, scope, answer } = run.scheduled;
     // What is not evaluated has no log probabilities.
@@ -197,7 +197,7 @@ export class Scheduler {
   }
 }
 
-/** Lets readers send their tokens on, and in the second turn what they deferred: beside a batch they would slow its threads. */
+/** Lets readers forward their tokens, and what they deferred in a second turn: during a batch they would slow its threads. */
 async function readersHaveRead(): Promise<void> {
   await new Promise(setImmediate);
   await new Promise(setImmediate);

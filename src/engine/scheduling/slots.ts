@@ -10,7 +10,7 @@ export interface Slot extends Disposable {
   readonly sequence: CachedSequence;
   /** Another sequence that holds, or is about to hold, more of the prompt than this one. */
   readonly source: PrefixSource | undefined;
-  /** A free sequence of less use, to which what this one holds is copied before it is overwritten. */
+  /** A less useful free sequence, to which the content of this one is copied before it is overwritten. */
   evictionTarget(): CachedSequence | undefined;
   /** Says that the sequence holds its prompt now, so that others may copy it. */
   prefillDone(): void;
@@ -20,7 +20,7 @@ export interface SlotRequest {
   prompt: readonly Token[];
   /** Evaluates the prompt without the prefix cache, for the same arithmetic each time; requests that run together share it. */
   fresh: boolean;
-  /** Prefixes are shared within a scope only, so that nobody learns from a hit what others asked. */
+  /** Prefixes are shared within a scope only, so that nobody learns from a cache hit what others sent. */
   scope: string | undefined;
 }
 
@@ -51,7 +51,7 @@ export class Slots {
     this.#free = [...cache.sequences];
   }
 
-  /** Throws where the queue has no place for the caller, before anything is computed for it. */
+  /** Throws if the queue has no place for the caller, before anything is computed for it. */
   checkQueue(caller = ""): void {
     if (this.#free.length === 0 && !this.#queue.admits(caller)) throw this.#busy();
   }
@@ -100,7 +100,7 @@ export class Slots {
   #neighbour(): CachedSequence | undefined {
     const busy = new Set([...this.#leases].map(({ sequence }) => sequence.id));
     const beside = this.#free.filter(({ id }) => busy.has(id - 1) || busy.has(id + 1));
-    // Without copies what it holds would be lost for its place, so only an empty one is taken.
+    // If sequences cannot be copied, its content would be lost, so only an empty one is chosen.
     return beside.find(isEmpty) ?? (this.#cache.canCopy ? beside[0] : undefined);
   }
 
@@ -143,7 +143,7 @@ export class Slots {
       older.get(other) === this.#usesOf(other) && other !== source?.sequence;
     const target = this.#free.find(isEmpty) ?? this.#free.find(isOlder);
     if (target === undefined) return undefined;
-    // It is placed in the order of use by the age of what it will hold.
+    // Its place in the order of use follows from the age of its new content.
     this.#free.splice(this.#free.indexOf(target), 1);
     this.#free.splice(this.#free.filter(isOlder).length, 0, target);
     return target;
@@ -165,7 +165,7 @@ export class Slots {
     return undefined;
   }
 
-  /** The sequence with the longest shared prefix, where copying it saves enough over the own one. */
+  /** The sequence with the longest shared prefix, if copying it saves enough over the own one. */
   #prefixSource(own: CachedSequence, { prompt, scope }: SlotRequest): PrefixSource | undefined {
     if (!this.#cache.canCopy) return undefined;
     let best: PrefixSource | undefined;
@@ -244,7 +244,7 @@ export class FairQueue<Waiter> {
     for (const [caller, waiters] of this.#callers) {
       for (const waiter of waiters) {
         this.leave(caller, waiter);
-        // Round robin: the caller goes behind the others with what still waits of it.
+        // Round robin: the caller goes to the end with its other waiters.
         if (this.#callers.delete(caller)) this.#callers.set(caller, waiters);
         return waiter;
       }
@@ -259,7 +259,7 @@ export class FairQueue<Waiter> {
     return last;
   }
 
-  /** The caller with the most places, where that is more than this caller would have. */
+  /** The caller with the most places, if that is more than this caller would have. */
   #loser(caller: string): string | undefined {
     let most = (this.#callers.get(caller)?.size ?? 0) + 1;
     let loser: string | undefined;

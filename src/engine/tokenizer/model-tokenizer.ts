@@ -15,7 +15,7 @@ interface ModelTokenizerOptions {
   contextSize: number;
   /** Tokens with those that the model wants around a text. */
   withMarkers: (tokens: Token[]) => readonly Token[];
-  /** A conversation's tokens; undefined where they are too many. Absent: the model has no chats. */
+  /** A conversation's tokens; undefined if they are too many. Absent: the model has no chats. */
   render?: (
     input: Extract<TokenizerInput, { messages: unknown }>,
     signal: AbortSignal,

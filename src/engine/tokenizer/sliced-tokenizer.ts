@@ -34,7 +34,7 @@ export class SlicedTokenizer {
     this.#dropsSpace = ggml.model !== "gpt2" && ggml.model !== "llama";
   }
 
-  /** Whether texts have more bytes than so many tokens can stand for. */
+  /** Whether texts have more bytes than `most` tokens can represent. */
   cannotFit(texts: Iterable<string>, most: number): boolean {
     let room = most * this.#longest;
     for (const text of texts) {
@@ -71,7 +71,7 @@ export class SlicedTokenizer {
     return collected.tokens;
   }
 
-  /** The first tokens of a text, at most so many: what is behind them is not looked at. */
+  /** The first `most` tokens of a text; the rest is not read. */
   async beginning(text: string, { most, loop }: TokenBudget): Promise<Token[]> {
     const tokens: Token[] = [];
     for (const slice of this.#slices(text, false)) {
@@ -112,7 +112,7 @@ export class SlicedTokenizer {
     return true;
   }
 
-  /** The tokens of a text, slice by slice, each tokenised when it is asked for. */
+  /** The tokens of a text, slice by slice, each tokenized on demand. */
   *#slices(text: string, trims: boolean): Generator<Token[]> {
     for (let from = 0, to = 0; from < text.length; from = to) {
       to = sliceEnd(text, from);
@@ -150,7 +150,7 @@ class Collected {
   }
 }
 
-/** A slice ends before a space between words, which no token spans, so its tokens are those of the whole text; else anywhere. */
+/** A slice ends before a space between words, which no token spans, so its tokens are those of the whole text; otherwise anywhere. */
 function sliceEnd(text: string, from: number): number {
   const end = from + sliceLength;
   if (end >= text.length) return text.length;
@@ -184,7 +184,7 @@ class SpecialTokens {
     }
   }
 
-  /** The text between special tokens, and those tokens, in order; undefined now and then, where the event loop may turn. */
+  /** The text between special tokens, and those tokens, in order; at times undefined, to yield to the event loop. */
   *split(text: string): Generator<string | Token | undefined> {
     let from = 0;
     let paused = 0;
@@ -237,7 +237,7 @@ interface Vocabulary {
 
 const normal = 1;
 
-/** How many bytes of text the longest token of a vocabulary stands for. */
+/** How many bytes of text the longest token of a vocabulary represents. */
 function longestTokenBytes({ model, tokens, token_type: types = [] }: Vocabulary): number {
   let longest = 1;
   for (const [token, piece] of tokens.entries()) {
@@ -258,7 +258,7 @@ function bytesOf(piece: string, model: string, type: number): number {
 /** How long the event loop may be blocked before the next yield. */
 const blockedMs = 10;
 
-/** Yields to the event loop during long synchronous work, and stops the work where its signal is aborted. */
+/** Yields to the event loop during long synchronous work, and stops the work when its signal aborts. */
 export class LoopYield {
   readonly #signal: AbortSignal | undefined;
   #yieldedAt = performance.now();

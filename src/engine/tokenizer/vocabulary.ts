@@ -7,11 +7,11 @@ import type { LoopYield } from "./sliced-tokenizer.ts";
 /** Kinds of tokens as GGUF numbers them. */
 const kinds = { normal: 1, userDefined: 4, unused: 5, byte: 6 } as const;
 
-/** Those that stand for themselves in a text: unknown, control and user-defined. */
+/** Kinds that are written out in a text: unknown, control and user-defined. */
 export const markerKinds: ReadonlySet<number> = new Set([2, 3, 4]);
 
 export class TokenBytes {
-  /** Whether the vocabulary is of a kind that says which bytes a token stands for. */
+  /** Whether the vocabulary's kind defines which bytes a token represents. */
   readonly known: boolean;
   /** Whether the tokenizer adds a space before the first token, which is no part of the text. */
   readonly leadingSpace: boolean;
@@ -36,18 +36,18 @@ export class TokenBytes {
     return kind !== kinds.normal && kind !== kinds.userDefined && kind !== kinds.byte;
   }
 
-  /** Whether a text breaks off at it: what follows begins with a space again, where texts do. */
+  /** Whether a text ends at it: the next one begins with a space again, in vocabularies that add one. */
   isMarker(token: Token): boolean {
     return markerKinds.has(this.#kinds[token] ?? kinds.normal);
   }
 
-  /** Whether what follows begins a text, and with a space that is no part of it. */
+  /** Whether the next token begins a text with a space that is not part of it. */
   dropsSpaceAfter(before: readonly Token[]): boolean {
     if (!this.leadingSpace || before.length > 1) return false;
     return before.length === 0 || before[0] === this.#model.tokens.bos;
   }
 
-  /** Token ids of a caller as tokens of the vocabulary; `refuse`: the error where there is no such token. */
+  /** Token ids of a caller as tokens of the vocabulary; `refuse`: the error if there is no such token. */
   tokensOf(ids: Iterable<number>, refuse: (why: string) => NodeError): Token[] {
     const count = this.#pieces.length;
     return Array.from(ids, (id) => {
@@ -105,7 +105,7 @@ interface DetokenizeOptions {
   loop: LoopYield;
 }
 
-/** The text that tokens stand for, made in slices between which the event loop turns. */
+/** The text of tokens, written in slices that yield to the event loop. */
 export async function detokenize(
   model: LlamaModel,
   tokenBytes: TokenBytes,
@@ -132,7 +132,7 @@ async function joinBytes(
 ): Promise<string> {
   const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
   let text = "";
-  // The tokenizer puts a space where a text begins, and after special tokens; it is not part of the text.
+  // The tokenizer adds a space at the start of a text and after special tokens; it is not part of the text.
   let drops = tokenBytes.leadingSpace;
   for (let from = 0; from < tokens.length; from += sliceLength) {
     for (const token of tokens.slice(from, from + sliceLength)) {
