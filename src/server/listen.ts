@@ -110,7 +110,6 @@ export class Connections {
 
 const loopback = /^(127\.|0:0:0:0::\/64$)/;
 
-/** The most proxies that a request may pass. */
 const mostProxies = 32;
 
 /** Some proxies write `203.0.113.7:4711` or `[2001:db8::1]:4711`. */

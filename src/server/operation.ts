@@ -87,7 +87,6 @@ export interface OperationFacts {
   whileDraining?: boolean;
   /** Descriptions of the path parameters, by name. */
   parameters?: Readonly<Record<string, string>>;
-  /** The query parameters. */
   query?: TObject;
   /** The request body's schema, with an example that works as it is. */
   body?: NamedSchema & { example: unknown };
@@ -135,7 +134,6 @@ export interface ReadRequest<Services> {
   /** Scopes that the key needs in addition to the operation's own. */
   readonly scopes: readonly Scope[];
   readonly answers: number;
-  /** How many requests it counts as. */
   readonly requests: number;
   /** Fields for the prompt log; undefined: nothing is logged. */
   logged(): object | undefined;
@@ -161,7 +159,6 @@ interface BodyRules<Body> {
   answers?: (body: Body) => number;
   /** How many requests it counts as in the caller's limit per minute; default: 1. */
   requests?: (body: Body) => number;
-  /** The request's fields in the prompt log. */
   logged: (body: Body) => object;
 }
 

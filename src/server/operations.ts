@@ -46,7 +46,6 @@ const all = [
   metrics,
 ] as const;
 
-/** The services of all handlers together. */
 export type OperationServices = UnionToIntersection<ServicesOf<(typeof all)[number]>>;
 
 type ServicesOf<Declared> = Declared extends Operation<infer Services> ? Services : never;

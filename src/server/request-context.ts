@@ -284,7 +284,6 @@ export function usedTokens(work: readonly FinishedWork[]): UsedTokens | undefine
   return { prompt: read.reduce((sum, { tokens }) => sum + tokens, 0), completion: 0 };
 }
 
-/** Undefined if no item has a value. */
 function sumOf<Item>(
   items: readonly Item[],
   of: (item: Item) => number | undefined,

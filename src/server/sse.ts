@@ -14,7 +14,6 @@ const headers = {
 /** A line that clients skip. It keeps the connection alive until the next token. */
 const comment = ": waiting\n\n";
 
-/** Whether the response continues after its headers. */
 export const isEventStream = (response: Response): boolean =>
   response.headers.get("content-type")?.startsWith(type) === true;
 
@@ -62,7 +61,6 @@ class FrameSource {
   readonly #buffers: StreamBuffers;
   /** `awaited`: the reader waits for a frame; `idle`: it is not reading; `over`: the end. */
   #state: "idle" | "awaited" | "over" = "idle";
-  /** Text that the reader has not read yet. */
   #unread = "";
   /** How the source of the frames ended. */
   #outcome: { error?: unknown } | undefined;
@@ -122,7 +120,6 @@ class FrameSource {
     this.#end();
   }
 
-  /** The reader is gone. */
   async cancel(reason: unknown): Promise<void> {
     if (this.#isOver()) return;
     this.#state = "over";
@@ -190,7 +187,6 @@ class FrameSource {
     this.#buffers.add(text.length);
   }
 
-  /** Removes the unread text from the buffer and returns it. */
   #taken(): string {
     const text = this.#unread;
     this.#unread = "";
@@ -280,7 +276,6 @@ const stalled = (seconds: number): NodeError =>
 
 /** The format of a stream's events: data only, or named events. */
 export interface EventFormat {
-  /** Formats one event that an operation yields. */
   write(event: string): string;
   /** The text after the last event of a complete stream. */
   readonly end: string;
@@ -309,7 +304,6 @@ export const namedEvent = (name: string, data: object): string =>
 export class LazyTimer implements Disposable {
   readonly #onDue: () => void;
   #timer: ReturnType<typeof setTimeout> | undefined;
-  /** When the current timer fires. */
   #firesAt = Number.POSITIVE_INFINITY;
   #dueAt = Number.POSITIVE_INFINITY;
 

@@ -43,7 +43,6 @@ export function authorize(
   if (scope !== undefined && more.length > 0) context.authenticate(scope, ...more);
 }
 
-/** Kinds of error that mean an unknown caller. */
 const unknown: readonly ErrorKind[] = ["unauthenticated", "too_many_requests"];
 
 /** A caller without a valid key stays a stranger, and still gets an answer. */

@@ -13,25 +13,19 @@ interface WireError {
   headers: Readonly<Record<string, string>>;
 }
 
+const ofType =
+  (type: WireError["type"]) =>
+  (status: number, code: string | null, headers: WireError["headers"] = {}): WireError => ({
+    status,
+    type,
+    code,
+    headers,
+  });
+
 /** An error that the caller can fix. */
-const refused = (
-  status: number,
-  code: string | null,
-  headers: WireError["headers"] = {},
-): WireError => ({ status, type: "invalid_request_error", code, headers });
-
+const refused = ofType("invalid_request_error");
 /** A failure of the node, or of a service that it depends on. */
-const failed = (status: number, code: string, headers: WireError["headers"] = {}): WireError => ({
-  status,
-  type: "server_error",
-  code,
-  headers,
-});
-
-const limited = (type: WireError["type"], code: string): WireError => ({
-  ...refused(429, code),
-  type,
-});
+const failed = ofType("server_error");
 
 /** Clients silently retry some statuses for a minute; for these errors that does not help. */
 const final = { "x-should-retry": "false" };
@@ -54,10 +48,10 @@ const table: Record<ErrorKind, WireError> = {
   client_stalled: refused(408, "client_stalled"),
   payload_too_large: refused(413, "payload_too_large"),
   unsupported_media_type: refused(415, "unsupported_media_type"),
-  too_many_requests: limited("requests", "rate_limit_exceeded"),
-  too_many_tokens: limited("tokens", "rate_limit_exceeded"),
+  too_many_requests: ofType("requests")(429, "rate_limit_exceeded"),
+  too_many_tokens: ofType("tokens")(429, "rate_limit_exceeded"),
   // Clients retry after a 429, but this error stays until something is deleted.
-  quota_exceeded: { ...limited("insufficient_quota", "insufficient_quota"), headers: final },
+  quota_exceeded: ofType("insufficient_quota")(429, "insufficient_quota", final),
   internal: failed(500, "internal_error"),
   // The remote server of a model broke off, or its answer cannot be read.
   upstream_failed: failed(502, "upstream_failed"),
@@ -120,7 +114,6 @@ export function answerError(
   });
 }
 
-/** `answerError` without a request context. */
 export const errorResponse = (error: NodeError): Response =>
   answerError(error, { id: "", errorFormat: undefined, fieldNames: chatNames });
 
@@ -133,7 +126,6 @@ export function errorBody(error: NodeError): ErrorAnswer {
   return { error: { message: toldMessage(error), type, param, code } };
 }
 
-/** The message for a caller, without the node's internals. */
 function toldMessage(error: NodeError): string {
   const message = shorten(error.message, longest.message);
   return table[error.kind].status < 500 ? message : redactPaths(message);

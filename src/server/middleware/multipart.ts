@@ -24,7 +24,6 @@ interface ReadForm<Received> {
 }
 
 const most = { fields: 16, parts: 24, fieldSize: 16_384, headerPairs: 32, headerSize: 8192 };
-/** Bytes allowed around the file. */
 const envelope = 1 << 20;
 
 export class UploadForm implements Disposable {
@@ -96,7 +95,6 @@ export class UploadForm implements Disposable {
     }
   }
 
-  /** Stops reading the body. */
   [Symbol.dispose](): void {
     this.#stop();
   }

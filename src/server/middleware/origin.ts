@@ -2,7 +2,6 @@
 import { NodeError } from "../../core/errors.ts";
 import { quoted } from "../../core/quoted.ts";
 
-/** This machine's own names. */
 const own = /^(localhost|[a-z0-9.-]+\.localhost|127(\.\d{1,3}){3}|\[::1\])$/;
 
 /**
@@ -16,14 +15,9 @@ export function checkHost(request: Request, allowed: readonly string[]): void {
   if (own.test(name) || allowed.some((other) => other.toLowerCase() === name)) return;
   throw new NodeError(
     "unknown_host",
-    `This node listens on loopback, and answers to this machine's own names; the request is for '${shorten(host)}'. If that is one of its names, add it to [http] allowed_hosts (PADDOCK_ALLOWED_HOSTS).`,
+    `This node listens on loopback, and answers to this machine's own names; the request is for ${quoted(host)}. If that is one of its names, add it to [http] allowed_hosts (PADDOCK_ALLOWED_HOSTS).`,
   );
 }
-
-const longest = 80;
-
-const shorten = (host: string): string =>
-  host.length > longest ? `${host.slice(0, longest)}…` : host;
 
 /** Methods that change nothing; without CORS, no page can read the answer. */
 const safe: readonly string[] = ["GET", "HEAD", "OPTIONS"];

@@ -32,7 +32,6 @@ export interface RateLimitSettings {
   /** Counts requests of each address, and those without a place: limits of this node alone. */
   addresses: RateLimiter;
   connections: Connections;
-  /** Limits of callers without their own. */
   callerLimits: CallerLimits;
   /** Most requests in progress from one address; 0: no limit. */
   connectionsPerClient: number;

@@ -234,7 +234,6 @@ const longText = 64;
 /** Bytes scanned before other requests get a turn: a few milliseconds. */
 const sliceBytes = 1 << 20;
 
-/** The state of a scan. */
 interface Scan {
   json: Uint8Array;
   at: number;
@@ -334,7 +333,6 @@ function nameOf(text: Uint8Array | undefined): string | undefined {
   }
 }
 
-/** The end of a sentence for each excess. */
 export const excessText: Readonly<Record<JsonExcess["what"], string>> = {
   nesting: `is nested too deep: a body may have ${deepestNesting} levels`,
   values: `holds too much: a body may have ${mostValues} values. Split it into several requests`,

@@ -150,13 +150,11 @@ function checkMessageSize(message: unknown): void {
   }
 }
 
-/** An MCP caller, its permissions and callbacks. */
 export interface McpSession {
   caller: DocumentCaller;
   /** Throws if the caller's key lacks the scope. */
   authorize(scope: Scope): void;
   signal: AbortSignal;
-  /** Called with the work that is done. */
   report?: Report;
   /** Called with unexpected errors, whose details the caller does not see. */
   onFault(error: unknown): void;

@@ -11,7 +11,6 @@ export const inList =
   (at?: number): string =>
     at === undefined ? list : `${list}[${at}]${field}`;
 
-/** The field names of OpenAI's chat and completions. */
 export const chatNames: FieldNames = {
   messages: inList("messages"),
   call: inList("messages", ".tool_call_id"),

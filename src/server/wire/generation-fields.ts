@@ -134,7 +134,6 @@ export const acceptedFields = {
   prompt_cache_retention: accepted(cachesItself),
 };
 
-/** Descriptions and fields of several APIs. */
 export const noEffort = "A model decides by itself how long it thinks.";
 export const parallelCalls =
   "Whether one answer may call several tools, if the model's template can.";

@@ -17,15 +17,8 @@ export const pageQuery = <More extends TProperties>(more: More, most = 100, usua
 
 const usualLimit = 20;
 
-interface AskedPage {
-  limit?: number;
-  order?: "asc" | "desc";
-  after?: string;
-  before?: string;
-}
-
 export function toPageRequest(
-  { limit, order = "desc", after, before }: AskedPage,
+  { limit, order = "desc", after, before }: Partial<PageRequest>,
   usual = usualLimit,
 ): PageRequest {
   return { limit: limit ?? usual, order, ...given({ after, before }) };
@@ -54,7 +47,6 @@ export function toPage<Item, Shown extends { id: string }>(
   };
 }
 
-/** The answer of a list operation in the OpenAPI document. */
 export const pageAnswer = <Item extends { id: string }>(
   name: string,
   item: TSchema,
@@ -67,7 +59,6 @@ export const pageAnswer = <Item extends { id: string }>(
   example: toPage({ items: [example], hasMore: false }, (one: Item) => one),
 });
 
-/** The answer of a delete operation in the OpenAPI document. */
 export const deletedAnswer = (
   name: string,
   object: string,

@@ -13,14 +13,13 @@ import { ChunkWriter, toLogprobs, toUsage } from "../../wire/completion.ts";
 import { secondsNow } from "../../wire/fields.ts";
 import type { ChatCompletion, ChatCompletionChunk } from "./schema.ts";
 
-interface CompletionHead {
-  id: string;
-  created: number;
-}
-
-export function newCompletionHead(): CompletionHead {
-  return { id: `chatcmpl-${crypto.randomUUID()}`, created: secondsNow() };
-}
+const newHead = <Kind extends string>(object: Kind, { model, fingerprint }: ChatAnswer) => ({
+  id: `chatcmpl-${crypto.randomUUID()}`,
+  object,
+  created: secondsNow(),
+  model,
+  system_fingerprint: fingerprint,
+});
 
 interface AnswerForm {
   /** Whether a stream ends with the token counts. */
@@ -34,18 +33,14 @@ type Choice = ChatCompletion["choices"][number];
 type Chunk = ChatCompletionChunk["choices"][number];
 
 export async function toChatCompletion(
-  { id, created }: CompletionHead,
   answer: ChatAnswer,
   { isOlder }: AnswerForm,
 ): Promise<ChatCompletion> {
-  const { model, fingerprint, grounding } = answer;
+  const head = newHead("chat.completion", answer);
+  const { grounding } = answer;
   const finished = await readWhole(answer);
   return {
-    id,
-    object: "chat.completion",
-    created,
-    model,
-    system_fingerprint: fingerprint,
+    ...head,
     choices: finished.map(({ parts, finish }, index) => ({
       index,
       message: isOlder ? inOlderForm(toMessage(parts)) : toMessage(parts),
@@ -93,18 +88,11 @@ const toReason = (reason: FinishReason, isOlder: boolean): Choice["finish_reason
 
 /** The chunks of a streamed completion, as JSON; the first is sent with the first event. */
 export async function* toChunks(
-  { id, created }: CompletionHead,
-  { model, fingerprint, choices, grounding, events }: ChatAnswer,
+  answer: ChatAnswer,
   { includeUsage, isOlder }: AnswerForm,
 ): AsyncGenerator<string> {
-  const head = {
-    id,
-    object: "chat.completion.chunk",
-    created,
-    model,
-    system_fingerprint: fingerprint,
-  } satisfies Partial<ChatCompletionChunk>;
-  const writer = new ChunkWriter<Chunk>(head, includeUsage);
+  const { choices, grounding, events } = answer;
+  const writer = new ChunkWriter<Chunk>(newHead("chat.completion.chunk", answer), includeUsage);
   const retrieval = given({ retrieval: grounding && toRetrievalReport(grounding) });
   const opened = new Set<number>();
   const usages: TokenUsage[] = [];
@@ -129,27 +117,21 @@ function toChunkChoice(index: number, event: GenerationEvent, isOlder: boolean):
     }
     case "reasoning":
       return toChoice(index, { role: "assistant", reasoning_content: event.text });
-    case "tool-call":
-      if (isOlder) {
-        const function_call = { name: event.name, arguments: "" };
-        return toChoice(index, { role: "assistant", function_call });
-      }
-      return toChoice(index, {
-        role: "assistant",
-        tool_calls: [
-          {
-            index: event.index,
-            id: event.id,
-            type: "function",
-            function: { name: event.name, arguments: "" },
-          },
-        ],
-      });
-    case "tool-arguments":
-      if (isOlder) return toChoice(index, { function_call: { arguments: event.text } });
-      return toChoice(index, {
-        tool_calls: [{ index: event.index, function: { arguments: event.text } }],
-      });
+    case "tool-call": {
+      const call = { name: event.name, arguments: "" };
+      const begun = { index: event.index, id: event.id, type: "function" as const, function: call };
+      const delta = isOlder ? { function_call: call } : { tool_calls: [begun] };
+      return toChoice(index, { role: "assistant", ...delta });
+    }
+    case "tool-arguments": {
+      const call = { arguments: event.text };
+      return toChoice(
+        index,
+        isOlder
+          ? { function_call: call }
+          : { tool_calls: [{ index: event.index, function: call }] },
+      );
+    }
     case "finish":
       return { ...toChoice(index, {}), finish_reason: toReason(event.reason, isOlder) };
   }

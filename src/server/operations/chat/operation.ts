@@ -5,7 +5,7 @@ import { type Answer, defineOperation, type Handler, namedSchema, tags } from ".
 import { beginAnswer, type ChatNeeds } from "../../wire/answer.ts";
 import { toUsage } from "../../wire/completion.ts";
 import { scopesOfRag } from "../../wire/grounding.ts";
-import { newCompletionHead, toChatCompletion, toChunks } from "./completion.ts";
+import { toChatCompletion, toChunks } from "./completion.ts";
 import { fieldNamesOf, isOlderForm, toChatRequest } from "./request.ts";
 import { ChatCompletion, ChatCompletionChunk, ChatCompletionRequest } from "./schema.ts";
 
@@ -57,15 +57,14 @@ const answerChat: Handler<ChatCompletionRequest, ChatNeeds> = async (
   context,
   needs,
 ): Promise<Answer> => {
-  const head = newCompletionHead();
   context.fieldNames = fieldNamesOf(body);
   const answer = await beginAnswer(toChatRequest(body), context, needs);
   const form = {
     includeUsage: body.stream_options?.include_usage ?? false,
     isOlder: isOlderForm(body),
   };
-  if (body.stream !== true) return { json: await toChatCompletion(head, answer, form) };
-  return { events: toChunks(head, answer, form) };
+  if (body.stream !== true) return { json: await toChatCompletion(answer, form) };
+  return { events: toChunks(answer, form) };
 };
 
 export const chat = defineOperation({

@@ -23,7 +23,7 @@ export interface Draft {
   finish: { reason: FinishReason; usage: TokenUsage } | undefined;
 }
 
-export function newHead({ model, fingerprint }: ChatAnswer): Head {
+function newHead({ model, fingerprint }: ChatAnswer): Head {
   return {
     id: `cmpl-${crypto.randomUUID()}`,
     object: "text_completion",
@@ -35,11 +35,11 @@ export function newHead({ model, fingerprint }: ChatAnswer): Head {
 
 /** A `Completion` as JSON, in steps: serializing logprobs of long prompts at once takes seconds. */
 export async function toCompletionJson(
-  head: Head,
   answer: ChatAnswer,
   candidates: Candidates,
   asksLogprobs: boolean,
 ): Promise<string> {
+  const head = newHead(answer);
   const drafts = await readDrafts(answer, asksLogprobs);
   const usages = drafts.map(({ finish }) => {
     if (finish === undefined) throw unfinished();
@@ -105,12 +105,12 @@ const tooManyScored = (): NodeError =>
 
 /** The chunks of a streamed completion, as JSON; the first is sent with the first event. */
 export async function* toChunks(
-  head: Head,
-  { choices, events }: ChatAnswer,
+  answer: ChatAnswer,
   { generated }: Candidates,
   includeUsage: boolean,
 ): AsyncGenerator<string> {
-  const writer = new ChunkWriter<Chunk>(head, includeUsage);
+  const { choices, events } = answer;
+  const writer = new ChunkWriter<Chunk>(newHead(answer), includeUsage);
   const places = Array.from({ length: choices }, () => new ChoiceLogprobs());
   const usages: TokenUsage[] = [];
   let finished = 0;

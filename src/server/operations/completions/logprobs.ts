@@ -44,7 +44,6 @@ export class ChoiceLogprobs {
   }
 }
 
-/** Offsets of tokens in the text that they form. */
 class TextPlaces {
   readonly #text: string;
   readonly #decoder = new TextDecoder("utf-8", { ignoreBOM: true });

@@ -6,7 +6,7 @@ import { modelErrors } from "../../openapi.ts";
 import { type Answer, defineOperation, type Handler, namedSchema, tags } from "../../operation.ts";
 import { beginWith } from "../../wire/answer.ts";
 import { toUsage } from "../../wire/completion.ts";
-import { newHead, toChunks, toCompletionJson } from "./completion.ts";
+import { toChunks, toCompletionJson } from "./completion.ts";
 import { placesOf, toCandidates, toCompletionsRequest } from "./request.ts";
 import { Completion, CompletionChunk, CompletionRequest } from "./schema.ts";
 
@@ -50,13 +50,12 @@ const completePrompts: Handler<CompletionRequest, CompletionNeeds> = async (
   const candidates = toCandidates(body);
   const request = toCompletionsRequest(body, candidates);
   const answer = await beginWith((options) => complete(models, request, options), context, log);
-  const head = newHead(answer);
   if (body.stream === true) {
     const includeUsage = body.stream_options?.include_usage ?? false;
-    return { events: toChunks(head, answer, candidates, includeUsage) };
+    return { events: toChunks(answer, candidates, includeUsage) };
   }
   const asksLogprobs = typeof body.logprobs === "number";
-  const text = await toCompletionJson(head, answer, candidates, asksLogprobs);
+  const text = await toCompletionJson(answer, candidates, asksLogprobs);
   return { text, contentType: "application/json" };
 };
 

@@ -18,7 +18,6 @@ import { generationFields, samplingFields } from "../../wire/generation-fields.t
 
 const Tokens = T.Array(count(), { minItems: 1 });
 
-/** The API's own default, which is short. */
 export const defaultMaxTokens = 16;
 
 const useChat = "cannot be honoured: a prompt is continued as it is; use /v1/chat/completions";

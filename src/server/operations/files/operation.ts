@@ -150,7 +150,6 @@ function toFileObject(file: FileRecord): FileObject {
 const secondsField = "expires_after[seconds]";
 const anchorField = "expires_after[anchor]";
 
-/** OpenAI's purposes that this node does not support. */
 const unserved = new Map([
   ["batch", "has no Batch API"],
   ["fine-tune", "does not train models"],

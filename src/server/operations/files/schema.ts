@@ -3,7 +3,6 @@ import { type Static, Type as T } from "@sinclair/typebox";
 import { count, integer, oneOf, optional, UnixTime } from "../../wire/fields.ts";
 import { pageQuery } from "../../wire/page-schema.ts";
 
-/** The purposes of OpenAI's API that this node supports. */
 const Purpose = oneOf(["assistants", "user_data"], {
   description: "What it is for. Both mean the same here: it can be added to vector stores.",
 });
@@ -36,7 +35,6 @@ export const FileUpload = T.Object({
   ),
 });
 
-/** The form's fields without the file. */
 export const UploadFields = T.Omit(FileUpload, ["file"]);
 
 export type UploadFields = Static<typeof UploadFields>;

@@ -194,7 +194,6 @@ interface MessageContent {
 /** Separates texts of different blocks or messages. */
 const paragraph = "\n\n";
 
-/** Put before the result of a tool that failed. */
 const failed = "Error: ";
 
 /** Block types that cannot be read as text, with their names for errors. */

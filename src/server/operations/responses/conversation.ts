@@ -8,7 +8,7 @@ import { isFinished } from "../../../core/ports/response-store.ts";
 import { quoted } from "../../../core/quoted.ts";
 import { JsonSize } from "../../middleware/read-request.ts";
 import { chatNames, type FieldNames, withNames } from "../../wire/field-names.ts";
-import { refuse, withoutNulls } from "../../wire/fields.ts";
+import { refuse } from "../../wire/fields.ts";
 import { checkedArguments, type PartTypes, textOfParts } from "../../wire/messages.ts";
 import {
   type FindResponse,
@@ -228,7 +228,7 @@ function readCall(
   }
   if (typeof text !== "string") throw refuse(`${at}.arguments`, "is required: JSON, as a string");
   const complete = checkedArguments(text, `${at}.arguments`, size);
-  return { id, name: modelName({ name, ...withoutNulls({ namespace }) }), arguments: complete };
+  return { id, name: modelName({ name, namespace }), arguments: complete };
 }
 
 function readOutput({ call_id: id, output }: InputItem, at: string): ChatMessage {

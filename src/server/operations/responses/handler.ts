@@ -111,7 +111,6 @@ export const createResponse: Handler<ResponseRequest, ResponseNeeds> = async (
   }
 };
 
-/** The conversation that a request continues, for its caller. */
 export function readConversation(
   body: ResponseRequest,
   id: string,
@@ -271,7 +270,6 @@ async function makeResponse(
   }
 }
 
-/** The request for the chat service, without the conversation. */
 function toChatRequest(
   body: ResponseRequest,
   { toolUse, search }: OfferedTools,
@@ -297,7 +295,6 @@ function toChatRequest(
   };
 }
 
-/** The conversation, with the instructions before it. */
 export const withInstructions = (
   instructions: string | null | undefined,
   conversation: readonly ChatMessage[],

@@ -22,7 +22,6 @@ const mostResponses = 128;
 
 export const itemCheck = TypeCompiler.Compile(InputItem);
 
-/** Replaces references with the items that they refer to. */
 export async function withoutReferences(
   items: readonly InputItem[],
   { find, maxBodyBytes, signal }: ReferenceOptions,
@@ -154,7 +153,6 @@ export const newResponseId = (): string => `${prefix}${crypto.randomUUID().repla
 export const itemId = (responseId: string, kind: string, index: number): string =>
   `${kind}_${hexOf(responseId)}_${index}`;
 
-/** The id of an input item that was sent without one. */
 export const inputItemId = (responseId: string, kind: string, index: number): string =>
   `${kind}_${hexOf(responseId)}_in${index}`;
 

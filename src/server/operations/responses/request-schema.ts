@@ -80,7 +80,6 @@ const outputText = "Of a function's output: text, or a list of text parts that a
 const known = { id: accepted("It is listed with the item."), status: ofOutput };
 const caller = ignored("Only the model calls functions.");
 
-/** The supported item types. */
 const itemTypes = [
   openObject({
     // An id alone is a reference too.
@@ -245,5 +244,4 @@ export const ResponseRequest = openObject({
 
 export type ResponseRequest = Static<typeof ResponseRequest>;
 
-/** The input of a request that has one. */
 export type Input = NonNullable<ResponseRequest["input"]>;

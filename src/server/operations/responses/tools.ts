@@ -117,19 +117,13 @@ export const ToolChoice = T.Union(
 
 export type ToolChoice = Static<typeof ToolChoice>;
 
-/** The `file_search` tool, and its index in the request's tools. */
-interface OfferedSearch {
-  tool: FileSearchTool;
-  place: number;
-}
-
 export interface OfferedTools {
   /** Undefined if no function may be called. */
   toolUse: ToolUse | undefined;
   /** The functions that may be called, in the order of `toolUse`. */
   functions: readonly OfferedFunction[];
-  /** Undefined if no search is offered, or `tool_choice` excludes it. */
-  search: OfferedSearch | undefined;
+  /** With its index in the tools; undefined if none is offered, or `tool_choice` excludes it. */
+  search: { tool: FileSearchTool; place: number } | undefined;
 }
 
 /** Field names of the Responses API for the parts that an error may be about. */
@@ -159,10 +153,8 @@ export function toOfferedTools(body: RequestedTools): OfferedTools {
   if (twice !== found) throw refuse(`tools[${twice}]`, "is a second search; one may be offered");
   const functions = offeredFunctions(offered);
   const names = new Set(functions.map(({ tool }) => tool.name));
-  const { choice, allowed } = toChoice(body.tool_choice ?? "auto", {
-    names,
-    search: found !== -1,
-  });
+  const available = { names, search: found !== -1 };
+  const { choice, allowed } = toChoice(body.tool_choice ?? "auto", available);
   const tools = functions.map(({ tool }) => tool);
   const parallel = body.parallel_tool_calls ?? true;
   const checked = withNames(responseNames({ functions }), () =>
@@ -202,7 +194,7 @@ function toChoice(choice: ToolChoice, offered: Available): Choice {
       if (choice.name === undefined) {
         throw refuse("tool_choice.name", "is required: the name of the function");
       }
-      return { choice: { name: nameOf(choice) } };
+      return { choice: { name: modelName(choice) } };
     case search:
       checkOffered(choice, offered, "tool_choice");
       return { choice: "auto" };
@@ -214,7 +206,7 @@ function toChoice(choice: ToolChoice, offered: Available): Choice {
         checkOffered(tool, offered, `tool_choice.tools[${at}]`);
       }
       const names = new Set(
-        tools.flatMap((tool) => (tool.type === "function" ? [nameOf(tool)] : [])),
+        tools.flatMap((tool) => (tool.type === "function" ? [modelName(tool)] : [])),
       );
       const allowed = { names, search: tools.some(({ type }) => type === search) };
       return { choice: names.size === 0 ? "auto" : mode, allowed };
@@ -230,29 +222,28 @@ function orSearch(choice: Extract<ToolChoice, string>, offered: Available): Choi
   return choice === "required" && isSearchOnly ? "auto" : choice;
 }
 
-interface NamedTool extends Partial<WireName> {
-  type: string;
+interface PartialName {
+  name?: string;
+  namespace?: string | null | undefined;
 }
 
-/** The tool's name for the model. */
-const nameOf = ({ name = "", namespace }: NamedTool): string =>
-  modelName({ name, ...(namespace === undefined ? {} : { namespace }) });
-
-function checkOffered(wanted: NamedTool, offered: Available, param: string): void {
+function checkOffered(
+  wanted: PartialName & { type: string },
+  offered: Available,
+  param: string,
+): void {
   if (wanted.type !== "function" && wanted.type !== search) throw refusedTool(wanted.type, param);
   const isFunction = wanted.type === "function";
-  if (isFunction ? offered.names.has(nameOf(wanted)) : offered.search) return;
-  const called = isFunction ? `the function ${quoted(nameOf(wanted))}` : `'${search}'`;
+  if (isFunction ? offered.names.has(modelName(wanted)) : offered.search) return;
+  const called = isFunction ? `the function ${quoted(modelName(wanted))}` : `'${search}'`;
   throw refuse(param, `names ${called}, which is not one of the tools`);
 }
 
-/** A function's name in calls on the wire. */
 export interface WireName {
   name: string;
   namespace?: string;
 }
 
-/** A function that is offered to the model. */
 interface OfferedFunction {
   tool: Tool;
   /** Its path in the request: `tools[4].tools[0]`. */
@@ -277,8 +268,8 @@ function offeredFunctions(tools: readonly ResponseTool[]): OfferedFunction[] {
 }
 
 /** Namespace and name as one name for the model, such as `files__read`. */
-export function modelName({ namespace, name }: WireName): string {
-  if (namespace === undefined) return name;
+export function modelName({ namespace, name = "" }: PartialName): string {
+  if (namespace === undefined || namespace === null) return name;
   return namespace.endsWith("__") ? `${namespace}${name}` : `${namespace}__${name}`;
 }
 
@@ -334,7 +325,6 @@ export const absentItems: Readonly<Record<string, string>> = {
 const reasonOf = (type: string): string | undefined =>
   Object.entries(absentTools).find(([begins]) => type.startsWith(begins))?.[1];
 
-/** Whether it is a tool of OpenAI's API that this node does not have. */
 const isHosted = (type: string): boolean => reasonOf(type) !== undefined;
 
 export const refusedItem = (type: string, param: string): NodeError =>
