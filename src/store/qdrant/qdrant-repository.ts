@@ -7,10 +7,7 @@ import type {
   EmbeddedPassage,
   Passage,
   PassageRepository,
-  ScoredPassage,
-  SearchBounds,
   StoredDocument,
-  WordMatch,
 } from "../../core/ports/passage-repository.ts";
 import { checkVector } from "../../core/retrieval/collection.ts";
 import { type CollectionShape, documentField, wordsVector } from "./collection-shape.ts";
@@ -94,10 +91,7 @@ export class QdrantRepository implements PassageRepository {
     }
   }
 
-  async page(
-    document: string,
-    { from, limit }: { from: number; limit: number },
-  ): Promise<Passage[]> {
+  page: PassageRepository["page"] = async (document, { from, limit }) => {
     const { must } = ofDocument(document);
     // A foreign collection may have no positions; its passages are all at 0.
     const unplaced = from === 0 ? [{ is_empty: { key: "position" } }] : [];
@@ -112,7 +106,7 @@ export class QdrantRepository implements PassageRepository {
     );
     const passages = points.slice(0, limit).flatMap((point) => passageOf(point) ?? []);
     return passages.toSorted((a, b) => a.position - b.position);
-  }
+  };
 
   async read(ids: readonly string[]): Promise<Passage[]> {
     if (ids.length === 0) return [];
@@ -142,11 +136,11 @@ export class QdrantRepository implements PassageRepository {
     return found;
   }
 
-  async search(
-    vector: Float32Array,
-    { limit, scoreThreshold }: SearchBounds,
-    documents?: DocumentSelection,
-  ): Promise<ScoredPassage[]> {
+  search: PassageRepository["search"] = async (
+    vector,
+    { limit, scoreThreshold },
+    documents,
+  ) => {
     this.#checkVector(vector);
     if (limit < 1 || isNothing(documents)) return [];
     const points = await this.#nearest(
@@ -158,14 +152,9 @@ export class QdrantRepository implements PassageRepository {
       const passage = passageOf(point);
       return passage ? [{ ...passage, score: point.score }] : [];
     });
-  }
+  };
 
-  async matchWords(
-    text: string,
-    vector: Float32Array,
-    limit: number,
-    documents?: DocumentSelection,
-  ): Promise<WordMatch[]> {
+  matchWords: PassageRepository["matchWords"] = async (text, vector, limit, documents) => {
     this.#checkVector(vector);
     const terms = questionTerms(text);
     if (!this.matchesWords || terms.length === 0 || limit < 1 || isNothing(documents)) return [];
@@ -178,7 +167,7 @@ export class QdrantRepository implements PassageRepository {
       const words = shareOf(point.score, full);
       return passage && score !== undefined ? [{ ...passage, score, words }] : [];
     });
-  }
+  };
 
   /** Nothing to close: Bun pools the connections, and closes idle ones. */
   async [Symbol.asyncDispose](): Promise<void> {}

@@ -4,14 +4,10 @@ import { NodeError } from "../../core/errors.ts";
 import type { Log } from "../../core/log.ts";
 import type {
   CollectionDescription,
-  DocumentSelection,
   EmbeddedPassage,
   Passage,
   PassageRepository,
-  ScoredPassage,
-  SearchBounds,
   StoredDocument,
-  WordMatch,
 } from "../../core/ports/passage-repository.ts";
 import { checkVector } from "../../core/retrieval/collection.ts";
 import { change, rowOf, rowsOf } from "../database.ts";
@@ -102,13 +98,10 @@ export class SqliteRepository implements PassageRepository {
     }
   }
 
-  async page(
-    document: string,
-    { from, limit }: { from: number; limit: number },
-  ): Promise<Passage[]> {
+  page: PassageRepository["page"] = async (document, { from, limit }) => {
     const where = "document = ? and position >= ? order by position, key limit ?";
     return this.#rows(where, document, from, limit).map(toPassage);
-  }
+  };
 
   async read(ids: readonly string[]): Promise<Passage[]> {
     this.#checkIdentity();
@@ -133,23 +126,14 @@ export class SqliteRepository implements PassageRepository {
     return await removeInSlices(this.#database, this.#collection, gone);
   }
 
-  async search(
-    vector: Float32Array,
-    bounds: SearchBounds,
-    documents?: DocumentSelection,
-  ): Promise<ScoredPassage[]> {
+  search: PassageRepository["search"] = async (vector, bounds, documents) => {
     this.#checkVector(vector);
     this.#checkIdentity();
     this.#index.follow();
     return this.#read(await this.#vectors.nearest(vector, bounds, documents));
-  }
+  };
 
-  async matchWords(
-    text: string,
-    vector: Float32Array,
-    limit: number,
-    documents?: DocumentSelection,
-  ): Promise<WordMatch[]> {
+  matchWords: PassageRepository["matchWords"] = async (text, vector, limit, documents) => {
     this.#checkVector(vector);
     if (!this.matchesWords) return [];
     const hits = new Map(
@@ -159,7 +143,7 @@ export class SqliteRepository implements PassageRepository {
     return this.#read(
       scored.map((candidate) => ({ ...candidate, words: hits.get(candidate.key) ?? 0 })),
     ).sort((a, b) => b.words - a.words);
-  }
+  };
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#index.close();
