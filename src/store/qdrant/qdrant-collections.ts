@@ -7,15 +7,16 @@ import type {
   PassageRepository,
 } from "../../core/ports/passage-repository.ts";
 import { wordForm } from "../words.ts";
+import { QdrantConnection, type QdrantOptions, unlessRefused } from "./connection.ts";
 import {
   type CollectionShape,
   definitionOf,
   documentField,
   shapeOf,
+  textOr,
   wordsVector,
-} from "./collection-shape.ts";
-import { QdrantConnection, type QdrantOptions, unlessRefused } from "./connection.ts";
-import { textOr, wordWeights } from "./points.ts";
+  wordWeights,
+} from "./points.ts";
 import { QdrantRepository } from "./qdrant-repository.ts";
 
 export class QdrantCollectionStore implements CollectionStore {

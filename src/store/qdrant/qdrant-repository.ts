@@ -10,13 +10,14 @@ import type {
   StoredDocument,
 } from "../../core/ports/passage-repository.ts";
 import { checkVector } from "../../core/retrieval/collection.ts";
-import { type CollectionShape, documentField, wordsVector } from "./collection-shape.ts";
 import type { QdrantConnection } from "./connection.ts";
 import {
   askFor,
   batchesOf,
+  type CollectionShape,
   cosine,
   countOr,
+  documentField,
   fullScore,
   passageOf,
   payloadFields,
@@ -26,6 +27,7 @@ import {
   shareOf,
   textOr,
   vectorOf,
+  wordsVector,
 } from "./points.ts";
 
 type ScoredPoint = Schemas["ScoredPoint"];
@@ -136,11 +138,7 @@ export class QdrantRepository implements PassageRepository {
     return found;
   }
 
-  search: PassageRepository["search"] = async (
-    vector,
-    { limit, scoreThreshold },
-    documents,
-  ) => {
+  search: PassageRepository["search"] = async (vector, { limit, scoreThreshold }, documents) => {
     this.#checkVector(vector);
     if (limit < 1 || isNothing(documents)) return [];
     const points = await this.#nearest(

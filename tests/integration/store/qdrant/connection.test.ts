@@ -1,5 +1,5 @@
 import { describe, expect, spyOn, test } from "bun:test";
-import type { CollectionShape } from "../../../../src/store/qdrant/collection-shape.ts";
+import type { CollectionShape } from "../../../../src/store/qdrant/points.ts";
 import { QdrantConnection } from "../../../../src/store/qdrant/connection.ts";
 import { QdrantRepository } from "../../../../src/store/qdrant/qdrant-repository.ts";
 import { rejectionOf } from "../../../support/rejection.ts";
