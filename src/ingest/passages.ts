@@ -23,16 +23,12 @@ export interface SourceDocument {
   read(): Promise<Uint8Array>;
 }
 
-interface Cutting extends ChunkOptions {
-  signal: AbortSignal;
-}
-
 /** Reads a document and splits it into passages. */
 export type CutDocument = (
   name: string,
   bytes: Uint8Array,
   options: Partial<ReadOptions>,
-  cutting: Cutting,
+  cutting: ChunkOptions & { signal: AbortSignal },
 ) => Promise<Chunk[]>;
 
 export interface PlanOptions extends Partial<ReadOptions> {

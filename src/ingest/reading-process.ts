@@ -35,13 +35,7 @@ export interface ReadingOptions extends ReadingBounds {
   isBackground?: boolean;
 }
 
-interface Child {
-  process: Bun.Subprocess;
-  /** Does nothing if the process has ended; `next` reports that. */
-  send(message: ToReader): void;
-  /** The next message; undefined if the process has ended. */
-  next(): Promise<FromReader | undefined>;
-}
+type Child = ReturnType<typeof start>;
 
 export class ReadingProcess implements AsyncDisposable {
   readonly #options: ReadingOptions;
@@ -136,7 +130,7 @@ export class ReadingProcess implements AsyncDisposable {
   }
 }
 
-function start({ program: { command, env }, isBackground = false }: ReadingOptions): Child {
+function start({ program: { command, env }, isBackground = false }: ReadingOptions) {
   const heard: (FromReader | undefined)[] = [];
   let wake = (): void => {};
   const hear = (message: FromReader | undefined): void => {
@@ -153,14 +147,15 @@ function start({ program: { command, env }, isBackground = false }: ReadingOptio
   if (isBackground) setPriority(process.pid, constants.priority.PRIORITY_BELOW_NORMAL);
   return {
     process,
-    send(message) {
+    send(message: ToReader): void {
       try {
         process.send(message);
       } catch {
-        // It was killed while working, for example because of its memory.
+        // It was killed while working, for example because of its memory; `next` reports that.
       }
     },
-    async next() {
+    /** The next message; undefined if the process has ended. */
+    async next(): Promise<FromReader | undefined> {
       while (heard.length === 0) {
         await new Promise<void>((resolve) => {
           wake = resolve;
@@ -181,18 +176,10 @@ interface ReadingBounds {
 
 const memoryEveryMs = 100;
 
-interface Watch {
-  /** Stops the clock until `resume`. */
-  pause(): void;
-  resume(): void;
-  /** The limit that was exceeded, if the process was killed. */
-  stop(): NodeError | undefined;
-}
-
 function watched(
   process: Bun.Subprocess,
   { read_timeout: seconds, read_memory: megabytes }: ReadingBounds,
-): Watch {
+) {
   let excess: NodeError | undefined;
   let isOver = false;
   const end = (why: string): void => {
@@ -224,9 +211,11 @@ function watched(
     );
   }, memoryEveryMs);
   return {
+    /** Stops the clock until `resume`. */
     pause,
     resume,
-    stop() {
+    /** The limit that was exceeded, if the process was killed. */
+    stop(): NodeError | undefined {
       isOver = true;
       clearTimeout(timer);
       clearInterval(looking);

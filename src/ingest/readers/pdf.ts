@@ -205,16 +205,7 @@ function joined(text: string, next: string): string {
   return isSpaceless ? `${text}${next}` : `${text} ${next}`;
 }
 
-/** What is usual in a PDF: the size of its text, the distance of its lines, the width of its columns. */
-interface PdfMeasures {
-  /** Whether the line is set in a clearly larger font than the text. */
-  isLarge: (line: PdfLine) => boolean;
-  differInSize: (a: PdfLine, b: PdfLine) => boolean;
-  /** Whether the second line is further below the first one than lines of a paragraph are. */
-  isFarBelow: (first: PdfLine, second: PdfLine) => boolean;
-  /** Whether the first line had room for the next one's first word, so that it was ended on purpose. */
-  endsEarly: (first: PdfLine, second: PdfLine) => boolean;
-}
+type PdfMeasures = ReturnType<typeof measure>;
 
 /** In sizes of the text. */
 const clearly = 1.15;
@@ -223,7 +214,8 @@ const far = 1.3;
 /** On a page of more lines no columns are looked for, since each line is compared with all others. */
 const mostLines = 2000;
 
-function measure(lines: readonly PdfLine[]): PdfMeasures {
+/** What is usual in a PDF: the size of its text, the distance of its lines, the width of its columns. */
+function measure(lines: readonly PdfLine[]) {
   const textSize = usualSize(lines);
   const leading = usualLeading(lines);
   const pages = Map.groupBy(lines, ({ page }) => page);
@@ -241,10 +233,14 @@ function measure(lines: readonly PdfLine[]): PdfMeasures {
       .reduce((end, { right }) => Math.max(end, right), 0);
   };
   return {
-    isLarge: ({ size, angle, page }) => size >= clearly * textSize && angle === angles.get(page),
-    differInSize: (a, b) => Math.max(a.size, b.size) >= clearly * Math.min(a.size, b.size),
-    isFarBelow: (first, second) => second.down - first.down > far * leading * first.size,
-    endsEarly: (first, second) => {
+    isLarge: ({ size, angle, page }: PdfLine): boolean =>
+      size >= clearly * textSize && angle === angles.get(page),
+    differInSize: (a: PdfLine, b: PdfLine): boolean =>
+      Math.max(a.size, b.size) >= clearly * Math.min(a.size, b.size),
+    isFarBelow: (first: PdfLine, second: PdfLine): boolean =>
+      second.down - first.down > far * leading * first.size,
+    /** Whether the first line had room for the next one's first word, so that it was ended on purpose. */
+    endsEarly: (first: PdfLine, second: PdfLine): boolean => {
       const [word = ""] = second.text.split(" ", 1);
       const width = ((second.right - second.left) / second.text.length) * (word.length + 1);
       return first.right + width < columnEnd(first);

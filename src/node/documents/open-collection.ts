@@ -23,17 +23,12 @@ export function openConfiguredCollection(
   return openCollection(store, config.vectorstore.collection_name, spec, log);
 }
 
-/** A collection with the model that fills it; disposing of it closes the collection and unloads the model. */
-export interface FillableCollection extends OpenCollection, AsyncDisposable {
-  embedding: EmbeddingModel;
-}
-
-/** `create` false: the store is not changed; a missing collection is an empty one in memory. */
+/** Opens the collection with the model that fills it, until it is disposed of. `create` false: the store is not changed; a missing collection is an empty one in memory. */
 export async function openCollectionToFill(
   options: ModelOptions,
   signal: AbortSignal,
   { create = true } = {},
-): Promise<FillableCollection> {
+): Promise<OpenCollection & AsyncDisposable & { embedding: EmbeddingModel }> {
   await using resources = new AsyncDisposableStack();
   const { embedding } = resources.use(await openEmbeddingModel(options, signal));
   const configured = collectionStore(options);
@@ -58,17 +53,12 @@ export function collectionStore(
   return new QdrantCollectionStore({ url, timeoutMs: timeout * 1000, ...given({ apiKey }) });
 }
 
-/** Disposing of it unloads the model and its host. */
-export interface OpenEmbeddingModel extends AsyncDisposable {
-  embedding: EmbeddingModel;
-}
-
-/** Loads only the model that fills the collection, or the named one, into this process. */
+/** Loads only the model that fills the collection, or the named one, into this process, until it is disposed of. */
 export async function openEmbeddingModel(
   options: ModelOptions,
   signal: AbortSignal,
   name?: string,
-): Promise<OpenEmbeddingModel> {
+): Promise<AsyncDisposable & { embedding: EmbeddingModel }> {
   const { config, progress } = options;
   const model = embeddingModelIn(config, name);
   await using resources = new AsyncDisposableStack();
