@@ -1,6 +1,6 @@
 import { describe, expect, spyOn, test } from "bun:test";
-import type { CollectionShape } from "../../../../src/store/qdrant/points.ts";
 import { QdrantConnection } from "../../../../src/store/qdrant/connection.ts";
+import type { CollectionShape } from "../../../../src/store/qdrant/points.ts";
 import { QdrantRepository } from "../../../../src/store/qdrant/qdrant-repository.ts";
 import { rejectionOf } from "../../../support/rejection.ts";
 
