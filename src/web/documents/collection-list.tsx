@@ -16,7 +16,7 @@ import {
   showCollection,
   shown,
 } from "./collections.ts";
-import { counted } from "./file-check.ts";
+import { counted } from "./upload-queue.ts";
 
 export function CollectionList() {
   const [isNaming, setNaming] = useState(false);

@@ -10,9 +10,9 @@ import { Questions, withKey } from "../client.ts";
 import { Button, FailureNote } from "../components/controls.tsx";
 import { type Failure, failureOf } from "../failure.ts";
 import { collections, documents, loadCollections, nameOf, shown } from "./collections.ts";
-import { counted } from "./file-check.ts";
 import { read } from "./reading.ts";
 import { isUploaded, RemovalDialog, removeDocument } from "./removal.tsx";
+import { counted } from "./upload-queue.ts";
 
 export function DocumentList({ store }: { store: VectorStore }) {
   const [removing, setRemoving] = useState<VectorStoreFile>();

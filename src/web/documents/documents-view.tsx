@@ -17,9 +17,9 @@ import {
 } from "./collections.ts";
 import { DocumentList, listing, loadPage, refreshShown, watchIngest } from "./document-list.tsx";
 import { DropArea } from "./drop-area.tsx";
-import { counted } from "./file-check.ts";
 import { deleteCollection, emptyCollection, RemovalDialog } from "./removal.tsx";
 import { UploadList } from "./upload-list.tsx";
+import { counted } from "./upload-queue.ts";
 
 export function DocumentsView() {
   useEffect(() => void loadCollections({ asks: true }), []);

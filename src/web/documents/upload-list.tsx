@@ -11,8 +11,14 @@ import { Failure, failureOf } from "../failure.ts";
 import { openTab } from "../frame.ts";
 import { documents, maxFileBytes, nameOf, shown } from "./collections.ts";
 import { isIngesting, refreshShown } from "./document-list.tsx";
-import { counted, refusalOf, sentName } from "./file-check.ts";
-import { type Upload, type UploadFailure, UploadQueue } from "./upload-queue.ts";
+import {
+  counted,
+  refusalOf,
+  sentName,
+  type Upload,
+  type UploadFailure,
+  UploadQueue,
+} from "./upload-queue.ts";
 
 /** More rows than this are counted, not shown. */
 const mostRows = 20;
