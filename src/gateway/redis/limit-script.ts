@@ -99,9 +99,6 @@ export interface Counted {
   standing: Standing;
 }
 
-const bucketsOf = (connection: RedisConnection, { id }: LimitedCaller): string =>
-  connection.name("limits", id);
-
 export const placesOf = (connection: RedisConnection, { id }: LimitedCaller): string =>
   connection.name("places", id);
 
@@ -113,7 +110,7 @@ export async function count(
   const { requestsPerMinute, tokensPerMinute, concurrency } = caller.limits;
   const reply = await connection.run(
     script,
-    [bucketsOf(connection, caller), placesOf(connection, caller)],
+    [connection.name("limits", caller.id), placesOf(connection, caller)],
     [
       ...[requestsPerMinute, tokensPerMinute, concurrency, placeMs].map(String),
       check,

@@ -33,8 +33,7 @@ export class UpstreamEmbeddingEngine implements EmbeddingEngine {
   readonly vocabularySize: number;
   readonly tokenizer: Tokenizer | undefined;
   readonly #upstream: Upstream;
-  readonly #maxBatch: number;
-  readonly #count: TextCounter | undefined;
+  readonly #options: UpstreamEmbeddingOptions;
   readonly #estimate = new TokenEstimate();
 
   constructor(upstream: Upstream, options: UpstreamEmbeddingOptions) {
@@ -43,12 +42,11 @@ export class UpstreamEmbeddingEngine implements EmbeddingEngine {
     this.vocabularySize = options.vocabularySize;
     this.tokenizer = options.tokenizer;
     this.#upstream = upstream;
-    this.#maxBatch = options.maxBatch;
-    this.#count = options.count;
+    this.#options = options;
   }
 
   get estimatesTokens(): boolean {
-    return this.#count === undefined;
+    return this.#options.count === undefined;
   }
 
   async countTokens(
@@ -64,7 +62,8 @@ export class UpstreamEmbeddingEngine implements EmbeddingEngine {
       return undefined;
     });
     const found =
-      (await this.#count?.(texts, signal)) ?? texts.map((text) => this.#estimate.ofText(text));
+      (await this.#options.count?.(texts, signal)) ??
+      texts.map((text) => this.#estimate.ofText(text));
     const rest = found.values();
     return counts.map((count) => count ?? rest.next().value ?? 0);
   }
@@ -76,7 +75,7 @@ export class UpstreamEmbeddingEngine implements EmbeddingEngine {
     signal.throwIfAborted();
     if (inputs.length === 0) return [];
     onStart?.();
-    const bounds = { most: this.#maxBatch, atOnce };
+    const bounds = { most: this.#options.maxBatch, atOnce };
     return await inBatches(inputs, bounds, async (batch, start) => {
       try {
         return await embedBatch(this.#upstream, batch, { signal, dimension: this.dimension });
