@@ -116,6 +116,14 @@ describe.skipIf(browserPath === undefined)("answer from my documents", () => {
     await page.getByRole("radio", { name: "auto", checked: true }).waitFor();
   });
 
+  test("is left to the node while its handbook is still being stored", async () => {
+    await using app = await listeningDocuments();
+    const storing = { status: "ready", reasons: ["The handbook is being stored (0 %)."] };
+    app.instead = ({ url }) => (url.endsWith("/ready") ? Response.json(storing) : undefined);
+    await using visited = await visit(app.origin);
+    await visited.page.getByRole("radio", { name: "auto", checked: true }).waitFor();
+  });
+
   test("is left to the node for the questions to begin with, but for the one about it", async () => {
     await using app = await withPassages("animals.md");
     app.app.chat.script({ type: "text", text: "Paris." }, finish);

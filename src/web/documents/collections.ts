@@ -34,12 +34,13 @@ export const collections = computed(() => [
   ...known.value.filter((store) => !isNodes(store)),
 ]);
 
-/** Whether there are passages in the node's collection, or in those that the key is bound to. */
+/** Whether there are passages in the node's collection, or in those that the key is bound to; or may soon be, since a new node is still storing its handbook. */
 export const holdsPassages = computed(() => {
   const nodes = known.value.filter(isNodes);
   const searched = nodes.length > 0 ? nodes : known.value;
   return searched.some(
-    ({ file_counts: { completed, in_progress } }) => completed + in_progress > 0,
+    ({ file_counts: { completed, in_progress } }) =>
+      completed + in_progress + coming.value.length > 0,
   );
 });
 
