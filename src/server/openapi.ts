@@ -8,11 +8,11 @@ const errorSchema: NamedSchema = { name: "Error", schema: ErrorAnswer };
 
 export const modelErrors: Readonly<Record<number, string>> = {
   400: "Malformed JSON or an invalid field; `param` names it.",
-  401: "The key is missing or wrong, where the node wants one.",
-  403: "The key does not open this operation, the request is for another host than the node's, or a proxy passed it on to a node without keys.",
-  404: "The named model is not on this node, or of another type: code `model_not_found`.",
+  401: "The key is missing or wrong, on a node with keys.",
+  403: "The key lacks the scope, the host is not the node's, or a proxy forwarded the request to a node without keys.",
+  404: "There is no such model, or it has another type: code `model_not_found`.",
   429: "The caller's limit is reached: code `rate_limit_exceeded`, type `requests` or `tokens`; `Retry-After` says when to try again.",
-  502: "The upstream server of a model failed (`upstream_failed`), or does not accept what the node sends it (`upstream_refused`: its key, or the model's name there).",
+  502: "A model's upstream server failed (`upstream_failed`), or rejects the node's key or the model's name (`upstream_refused`).",
   503: "The model or the collection is not ready yet.",
   504: "The answer took longer than the node allows.",
 };
@@ -25,10 +25,10 @@ export const specifiedModelErrors: Readonly<Record<number, string>> = (() => {
 
 export const documentErrors: Readonly<Record<number, string>> = {
   400: "A field or a parameter is invalid; `param` names it.",
-  401: "The key is missing or wrong, where the node wants one.",
-  403: "The key does not open this operation, or is bound to other vector stores.",
-  404: "There is no such object, or it is not for this key.",
-  429: "The caller's limit is reached: code `rate_limit_exceeded`; or its quota or the node's is: code `insufficient_quota`.",
+  401: "The key is missing or wrong, on a node with keys.",
+  403: "The key lacks the scope, or is bound to other vector stores.",
+  404: "There is no such object, or it belongs to another key.",
+  429: "The caller's limit is reached: code `rate_limit_exceeded`; or its quota or the node's: code `insufficient_quota`.",
   503: "The store is away, the disk full, or another node has the data dir.",
 };
 
@@ -41,8 +41,8 @@ const bodyErrors: Readonly<Record<number, string>> = {
 
 export const uploadErrors: Readonly<Record<number, string>> = {
   ...documentErrors,
-  408: "Nothing came for too long.",
-  413: "The file is larger than the node takes.",
+  408: "The upload paused for too long.",
+  413: "The file is too large.",
   415: "The body is not a form.",
 };
 

@@ -24,7 +24,7 @@ export type WantedSettings = Omit<ModelSettings, keyof FittedSettings> & {
   [Key in keyof FittedSettings]: number | "auto";
 };
 
-export interface UpstreamCard {
+interface UpstreamCard {
   model: string;
   /** The server's software and version: `vLLM 0.11.0`. */
   server: string;

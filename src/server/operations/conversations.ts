@@ -90,9 +90,9 @@ const createConversation = defineOperation({
   method: "POST",
   path: "/v1/conversations",
   operationId: "createConversation",
-  summary: "Make a conversation that responses go on from",
+  summary: "Create a conversation that responses continue",
   description:
-    "Stored for the key that made it, for `responses.keep_for` seconds after its last change, within the bounds of stored responses.",
+    "Stored for the key that made it, for `responses.keep_for` seconds after its last change, within the limits of stored responses.",
   parameters: {},
   body: {
     ...namedSchema({ ConversationRequest }),
@@ -112,7 +112,7 @@ const getConversation = defineOperation({
   method: "GET",
   path: "/v1/conversations/:conversation_id",
   operationId: "getConversation",
-  summary: "Read a conversation's facts",
+  summary: "Read a conversation",
   answer: conversationAnswer,
   handler: async ({ parameters }, { authenticated }, { conversations }: Needs) => {
     const id = parameters.conversation_id ?? "";
@@ -146,7 +146,7 @@ const deleteConversation = defineOperation({
   path: "/v1/conversations/:conversation_id",
   operationId: "deleteConversation",
   summary: "Delete a conversation with its items",
-  description: "Responses that were made in it have their own copy, and stay.",
+  description: "Its responses have their own copy, and stay.",
   answer: deletedAnswer("ConversationDeleted", "conversation.deleted", conversationExample.id),
   handler: async ({ parameters }, { authenticated }, { conversations }: Needs) => {
     const id = parameters.conversation_id ?? "";

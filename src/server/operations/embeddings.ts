@@ -76,7 +76,7 @@ export const embeddings = defineOperation({
   genAiName: "embeddings",
   operationId: "createEmbeddings",
   summary: "Embed texts",
-  description: "Computes a vector of unit length for each text, in their order.",
+  description: "Computes a vector of unit length for each text, in the same order.",
   tag: tags.embeddings,
   scope: "embeddings",
   body: {

@@ -77,7 +77,7 @@ export const mcp = defineOperation({
   operationId: "postMcpMessage",
   summary: "Documents for agents, over the Model Context Protocol",
   description:
-    "MCP's streamable HTTP, without sessions: each message is answered for itself, as JSON. Tools search documents, read around a passage, and list collections and documents; documents are resources. What lists, and resources, want a key that opens `documents` besides. A notification is answered with 202.",
+    "MCP's streamable HTTP without sessions: each message gets its own answer, as JSON. Tools search documents, read around a passage, and list collections and documents; documents are resources. Lists and resources also require the scope `documents`. A notification gets a 202.",
   tag: tags.retrieval,
   scope: "retrieve",
   body: {
@@ -95,7 +95,7 @@ export const mcp = defineOperation({
   },
   answer: {
     ...namedSchema({ McpAnswer }),
-    description: "The answer, a failure of a tool included.",
+    description: "The answer, or a tool's failure.",
     example: {
       jsonrpc: "2.0",
       id: 1,
@@ -108,7 +108,7 @@ export const mcp = defineOperation({
   errorFormat: mcpErrors,
   errors: {
     ...documentErrors,
-    406: "The client takes no JSON.",
+    406: "The client does not accept JSON.",
     504: "The answer took longer than the node allows.",
   },
   handler: async ({ body }, context, { mcp, log }: { mcp: McpEndpoint; log: Log }) => {

@@ -116,7 +116,7 @@ const declared = {
   },
   answer: {
     ...namedSchema({ RerankResult }),
-    description: "The documents' places and scores, best first.",
+    description: "The documents' indices and scores, best first.",
     example: {
       id: "rerank-9f1c",
       object: "list",
@@ -168,7 +168,7 @@ const rerank = defineOperation({
   operationId: "rerank",
   summary: "Rank documents by how well they fit a query",
   description:
-    "A reranking model reads each document together with the query. As Jina, vLLM and llama-server have it; scores are probabilities.",
+    "A reranking model reads each document with the query; scores are probabilities. Compatible with Jina, vLLM and llama-server.",
   handler: rerankDocuments(true),
 });
 
@@ -177,9 +177,9 @@ const rerankAtCohere = defineOperation({
   ...declared,
   path: "/v2/rerank",
   operationId: "rerankV2",
-  summary: "The same at the address of Cohere's clients",
+  summary: "Rank documents, for Cohere's clients",
   description:
-    "As `/v1/rerank`; documents are repeated only where the request says so, and errors have their `message` on top too.",
+    "As `/v1/rerank`, but documents are returned only on request, and errors have a top-level `message`.",
   errorFormat: cohereErrors,
   errors: modelErrors,
   handler: rerankDocuments(false),

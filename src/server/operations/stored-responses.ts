@@ -79,8 +79,8 @@ const about = {
   parameters: { response_id: "The response's id." },
   errors: {
     ...documentErrors,
-    403: "The key does not open this operation.",
-    404: "There is no such response: it was not stored, was deleted, its time is over, or it is another key's.",
+    403: "The key lacks the scope.",
+    404: "There is no such response: it was not stored, was deleted, has expired, or belongs to another key.",
     429: "The caller's limit is reached: code `rate_limit_exceeded`.",
     503: "The stored responses cannot be read or written.",
   },
@@ -97,7 +97,7 @@ const getResponse = defineOperation({
   query: ResponseQuery,
   answer: {
     ...namedSchema({ StoredResponse }),
-    description: "The response as it stands now.",
+    description: "The response in its current state.",
     example: storedExample,
   },
   handler: async ({ parameters, query }, context, services: Needs) => {
@@ -114,7 +114,7 @@ const deleteResponse = defineOperation({
   operationId: "deleteResponse",
   summary: "Delete a stored response",
   description:
-    "Deletes it with its conversation; one that is being made is cancelled. Responses that went on from it have their own copy of the conversation, and stay.",
+    "Deletes it with its conversation; one that is being made is cancelled. Responses that continue it have their own copy of the conversation, and stay.",
   answer: deletedAnswer("ResponseDeleted", "response", storedExample.id),
   handler: async ({ parameters }, context, { responses }: Needs) => {
     const id = parameters.response_id ?? "";
@@ -128,7 +128,7 @@ const listInputItems = defineOperation({
   method: "GET",
   path: "/v1/responses/:response_id/input_items",
   operationId: "listResponseInputItems",
-  summary: "List what a response was asked with",
+  summary: "List the input items of a response",
   query: InputItemQuery,
   answer: pageAnswer("ResponseInputItemList", ListedItem, "items", inputExample),
   handler: async ({ parameters, query }, context, services: Needs) => {
@@ -144,12 +144,12 @@ const cancelResponse = defineOperation({
   method: "POST",
   path: "/v1/responses/:response_id/cancel",
   operationId: "cancelResponse",
-  summary: "Cancel a response that is made in the background",
+  summary: "Cancel a background response",
   description:
-    "Only one that was made with `background: true` can be cancelled; one that has ended is answered as it is.",
+    "Only a response with `background: true` can be cancelled. One that has ended stays as it is.",
   answer: {
     ...namedSchema({ StoredResponse }),
-    description: "The response as it stands now.",
+    description: "The response in its current state.",
     example: cancelledExample,
   },
   handler: async ({ parameters }, context, { responses }: Needs) => {

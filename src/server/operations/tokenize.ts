@@ -103,9 +103,9 @@ const tokenize = defineOperation({
   path: "/v1/tokenize",
   name: "tokenize",
   operationId: "tokenize",
-  summary: "Tokenise a text",
+  summary: "Tokenize a text",
   description:
-    "The ids of a text's tokens, or of a conversation's as the model's chat template has it. Nothing is generated.",
+    "The token ids of a text, or of a conversation with the model's chat template. Nothing is generated.",
   tag: tags.chat,
   scope: "chat",
   body: {
@@ -143,8 +143,8 @@ const detokenize = defineOperation({
   path: "/v1/detokenize",
   name: "detokenize",
   operationId: "detokenize",
-  summary: "The text of tokens",
-  description: "The text that token ids stand for.",
+  summary: "Convert tokens to text",
+  description: "The text of token ids.",
   tag: tags.chat,
   scope: "chat",
   body: {

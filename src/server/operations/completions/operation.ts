@@ -67,7 +67,7 @@ export const completions = defineOperation({
   operationId: "createCompletion",
   summary: "Continue a text",
   description:
-    "Generates what follows each prompt, to which no chat template is applied, as one JSON body or, with `stream`, as server-sent events that end with `data: [DONE]`.",
+    "Continues each prompt without a chat template, as one JSON body or, with `stream`, as server-sent events that end with `data: [DONE]`.",
   tag: tags.chat,
   scope: "chat",
   body: {

@@ -80,11 +80,11 @@ const event: MessageEvent = {
 const errors = {
   ...modelErrors,
   400: "Malformed JSON or an invalid field; the message names it.",
-  404: "The named model is not on this node, or of another type.",
+  404: "There is no such model, or it has another type.",
   429: "The caller's limit is reached; `Retry-After` says when to retry.",
   500: "The node failed.",
-  503: "The collection is not ready yet, or what the model needs is away.",
-  529: "The model is not ready yet, or too many requests wait already.",
+  503: "The collection is not ready yet, or a service that the model needs is away.",
+  529: "The model is not ready yet, or too many requests are waiting.",
 };
 
 const createMessage = defineOperation({
@@ -93,7 +93,7 @@ const createMessage = defineOperation({
   name: "messages",
   genAiName: "chat",
   operationId: "createMessage",
-  summary: "Answer a conversation, as Anthropic's API has it",
+  summary: "Answer a conversation, in Anthropic's API",
   description:
     "Generates the assistant's next message, as one JSON body or, with `stream`, as server-sent events from `message_start` to `message_stop`.",
   tag: tags.chat,
@@ -126,7 +126,7 @@ const countTokens = defineOperation({
   path: "/v1/messages/count_tokens",
   name: "count_tokens",
   operationId: "countMessageTokens",
-  summary: "Count the tokens of a conversation, as Anthropic's API has it",
+  summary: "Count the tokens of a conversation, in Anthropic's API",
   tag: tags.chat,
   scope: "chat",
   body: {
@@ -137,7 +137,7 @@ const countTokens = defineOperation({
   },
   answer: {
     ...namedSchema({ TokenCount }),
-    description: "How many there are.",
+    description: "The count.",
     example: { input_tokens: 39 },
   },
   errorFormat: messageErrors,

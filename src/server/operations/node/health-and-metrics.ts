@@ -34,7 +34,7 @@ export const ready = defineOperation({
   path: "/ready",
   name: "ready",
   operationId: "getReadiness",
-  summary: "Whether the node can take a request",
+  summary: "Whether the node is ready for requests",
   tag: tags.node,
   key: "optional",
   isProbe: true,
@@ -42,7 +42,7 @@ export const ready = defineOperation({
   answer: {
     ...readiness,
     description:
-      "Every model and the collection are ready, and no queue is full; passages of the handbook may still be coming, or what nodes share be away, which `reasons` says.",
+      "Models and collection are ready, and no queue is full. `reasons` says if the handbook is still being stored, or Redis is away.",
     example: { status: "ready", reasons: [] },
   },
   errors: {
@@ -68,19 +68,19 @@ export const metrics = defineOperation({
   path: "/metrics",
   name: "metrics",
   operationId: "getMetrics",
-  summary: "The node's numbers, for Prometheus",
+  summary: "Metrics for Prometheus",
   description:
-    "Requests, tokens, times, queues and memory in Prometheus' text format. Wants a key where keys are configured, unless the configuration says `[metrics] open = true`.",
+    "Requests, tokens, times, queues and memory. A node with keys requires one, unless `[metrics] open = true`.",
   tag: tags.node,
   key: "required",
   whileDraining: true,
   answer: {
     name: "Metrics",
     schema: T.String({ description: "Prometheus' text format, version 0.0.4." }),
-    description: "The numbers.",
+    description: "The metrics.",
     contentType: "text/plain",
   },
-  errors: { 401: "The key is missing or wrong, where the node wants one." },
+  errors: { 401: "The key is missing or wrong, on a node with keys." },
   handler: async (_request, _context, { metrics: page }: { metrics: MetricsPage }) => ({
     text: await page.text(),
     contentType: page.contentType,

@@ -51,7 +51,7 @@ const getModels = defineOperation({
   ...listing,
   method: "GET",
   operationId: "getModels",
-  summary: "List the models, as OpenAI clients ask for them",
+  summary: "List the models, for OpenAI's clients",
   handler: list,
 });
 
@@ -64,7 +64,7 @@ const getModel = defineOperation({
   tag: tags.node,
   parameters: { id: "The model's name." },
   answer: { ...namedSchema({ Model }), description: "The model.", example },
-  errors: { 404: "The named model is not on this node: code `model_not_found`." },
+  errors: { 404: "There is no such model: code `model_not_found`." },
   handler: ({ parameters }, _context, { models }: Needs) => ({
     json: toModel(models.card(parameters.id ?? "")),
   }),

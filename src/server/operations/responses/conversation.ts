@@ -87,7 +87,7 @@ async function said(id: string, find: FindResponse): Promise<readonly ChatMessag
   if (response === undefined) {
     throw new NodeError(
       "no_such_object",
-      `Previous response with id ${quoted(id)} not found: it was not stored, was deleted, its time is over, or it is another key's.`,
+      `Previous response with id ${quoted(id)} not found: it was not stored, was deleted, has expired, or belongs to another key.`,
       { param },
     );
   }

@@ -72,7 +72,7 @@ const responses = defineOperation({
   name: "responses",
   genAiName: "chat",
   operationId: "createResponse",
-  summary: "Make a response",
+  summary: "Create a response",
   description:
     "Generates an answer as the items of a response, as one JSON body or, with `stream`, as server-sent events that end with `response.completed`, `response.incomplete` or `response.failed`.",
   tag: tags.responses,
@@ -98,7 +98,7 @@ const responses = defineOperation({
   },
   errors: {
     ...modelErrors,
-    404: "The named model is not on this node, or of another type: code `model_not_found`. Or there is no such response to go on from: it was not stored, was deleted, its time is over, or it is another key's.",
+    404: "There is no such model, or it has another type: code `model_not_found`. Or there is no such response to continue: it was not stored, was deleted, has expired, or belongs to another key.",
   },
   handler: createResponse,
 });
@@ -126,8 +126,8 @@ const countInputTokens = defineOperation({
   path: "/v1/responses/input_tokens",
   name: "responses",
   operationId: "countResponseInputTokens",
-  summary: "Count the tokens that a response would be made from",
-  description: "Takes what `POST /v1/responses` takes. Nothing is generated.",
+  summary: "Count the input tokens of a response",
+  description: "Accepts the same fields as `POST /v1/responses`. Nothing is generated.",
   tag: tags.responses,
   scope: "chat",
   body: {
@@ -141,7 +141,7 @@ const countInputTokens = defineOperation({
   },
   errors: {
     ...modelErrors,
-    404: "The named model, or the response to go on from, is not there.",
+    404: "There is no such model, or no such response to continue.",
   },
   handler: countPrompt,
 });

@@ -76,7 +76,7 @@ const addVectorStoreFile = defineOperation({
   operationId: "addVectorStoreFile",
   summary: "Add a file to a vector store",
   description:
-    "Ingests an uploaded file in the background: its status is `in_progress`, then `completed`, or `failed` with the reason. Nothing of it is found before it is whole. A file that is in the store already stays, with the attributes that are sent.",
+    "Ingests an uploaded file in the background: its status is `in_progress`, then `completed`, or `failed` with the reason. Searches find it once it is complete. A file that is already in the store stays, with the new attributes.",
   body: {
     ...namedSchema({ VectorStoreFileRequest }),
     example: { file_id: fileExample.id, attributes: { language: "en", year: 2026 } },
@@ -100,7 +100,7 @@ const listVectorStoreFiles = defineOperation({
   method: "GET",
   operationId: "listVectorStoreFiles",
   summary: "List a vector store's files",
-  description: "Documents that the command line ingested are among them.",
+  description: "Includes documents that the command line ingested.",
   query: VectorStoreFileQuery,
   answer: pageAnswer("VectorStoreFileList", VectorStoreFile, "files", fileExample),
   handler: async ({ query, parameters }, { authenticated: caller }, { storeFiles }: Needs) => {
@@ -158,7 +158,7 @@ const getVectorStoreFileContent = defineOperation({
   query: ContentQuery,
   answer: {
     ...namedSchema({ VectorStoreFileContent }),
-    description: "What was read of the file.",
+    description: "The file's passages.",
     example: {
       object: "vector_store.file_content.page",
       data: [{ type: "text", text: "Keys\n\nSet PADDOCK_API_KEYS to one or more keys." }],
@@ -178,12 +178,12 @@ const removeVectorStoreFile = defineOperation({
   method: "DELETE",
   operationId: "removeVectorStoreFile",
   summary: "Remove a file from a vector store",
-  description: "No answer comes from it any more. The uploaded file stays.",
+  description: "Searches no longer find it. The uploaded file stays.",
   answer: deletedAnswer(
     "VectorStoreFileDeleted",
     "vector_store.file.deleted",
     fileExample.id,
-    "It is gone from the store.",
+    "It is removed from the store.",
   ),
   handler: async ({ parameters }, { authenticated: caller }, { storeFiles }: Needs) => {
     const { vector_store_id: store = "", file_id: id = "" } = parameters;
@@ -205,7 +205,7 @@ const batchPath = "/v1/vector_stores/:vector_store_id/file_batches";
 const oneBatch = { ...about, parameters: { ...store, batch_id: "The batch's id." } } as const;
 const describedBatch = {
   ...namedSchema({ FileBatch }),
-  description: "The batch, with how far it is.",
+  description: "The batch and its progress.",
   example: batchExample,
 };
 
@@ -250,7 +250,7 @@ const cancelFileBatch = defineOperation({
   path: `${batchPath}/:batch_id/cancel`,
   operationId: "cancelFileBatch",
   summary: "Cancel a batch",
-  description: "Files that are not ingested yet stay out, with the status `cancelled`.",
+  description: "Files that are not ingested yet are left out, with the status `cancelled`.",
   answer: describedBatch,
   handler: async ({ parameters }, { authenticated: caller }, { storeFiles }: Needs) => {
     const { vector_store_id: store = "", batch_id: id = "" } = parameters;

@@ -63,9 +63,8 @@ const createVectorStore = defineOperation({
   method: "POST",
   path,
   operationId: "createVectorStore",
-  summary: "Make a vector store",
-  description:
-    "Makes a collection that files can be added to. Files that it begins with are ingested in the background.",
+  summary: "Create a vector store",
+  description: "Creates a collection for files. Its first files are ingested in the background.",
   body: {
     ...namedSchema({ VectorStoreRequest }),
     example: { name: "handbook", metadata: { team: "support" } },
@@ -91,8 +90,7 @@ const listVectorStores = defineOperation({
   path,
   operationId: "listVectorStores",
   summary: "List the vector stores",
-  description:
-    "Those that were made over HTTP, and every collection of the command line, the node's own among them.",
+  description: "Includes the node's own collection and those of the command line.",
   query: VectorStoreQuery,
   answer: pageAnswer("VectorStoreList", VectorStore, "vector stores", example),
   handler: async ({ query }, { authenticated: caller }, { stores }: Needs) => {
@@ -152,8 +150,7 @@ const searchVectorStore = defineOperation({
   genAiName: "retrieval",
   operationId: "searchVectorStore",
   summary: "Search a vector store",
-  description:
-    "Finds the passages that match a question, among the files that the filters let through.",
+  description: "Finds the passages that match a question, in files that match the filters.",
   tag: tags.vectorStores,
   scope: "retrieve",
   body: {
