@@ -297,24 +297,16 @@ export function remedyFor(error: unknown): string | undefined {
   return remedies.find(([beginning]) => code.startsWith(beginning))?.[1];
 }
 
-/** Shows whether a file is still the one that was opened, by its inode, size and times. */
-export interface FileStamp {
-  /** The identity of the file: device and inode. */
-  identity: string;
-  /** Differs if the file was changed in any way. */
-  state: string;
-  size: number;
-  /** When it was last changed, in milliseconds. */
-  changedMs: number;
-}
+export type FileStamp = ReturnType<typeof stampOf>;
 
-/** Undefined if there is no file. */
-export function stampOf(path: string): FileStamp | undefined {
+/** Shows whether a file is still the one that was opened; undefined if there is none. */
+export function stampOf(path: string) {
   const file = statSync(path, { bigint: true, throwIfNoEntry: false });
   if (file === undefined) return undefined;
   const { dev, ino, size, mtimeNs, ctimeNs } = file;
   return {
     identity: `${dev}:${ino}`,
+    /** Differs if the file was changed in any way. */
     state: [dev, ino, size, mtimeNs, ctimeNs].join(":"),
     size: Number(size),
     changedMs: Math.max(Number(file.mtimeMs), Number(file.ctimeMs)),

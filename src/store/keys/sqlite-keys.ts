@@ -110,10 +110,7 @@ interface Opened extends OpenKeys {
 }
 
 /** The stamps of the database and its write-ahead log. */
-interface Look {
-  file: FileStamp | undefined;
-  log: FileStamp | undefined;
-}
+type Look = Record<"file" | "log", FileStamp>;
 
 /** The coarsest resolution of file times: a change within it may not show. */
 const coarsestClockMs = 2000;
@@ -165,12 +162,11 @@ class KeysFile implements Disposable {
   #current(): Database | undefined {
     const opened = this.#opened;
     const look = this.#look();
-    const isThere = look.file !== undefined && look.file.size > 0;
     if (opened?.before !== undefined && opened.before === stateIn(look, opened)) {
       return opened.database;
     }
     this[Symbol.dispose]();
-    return isThere ? this.#open() : undefined;
+    return (look.file?.size ?? 0) > 0 ? this.#open() : undefined;
   }
 
   #open(): Database {

@@ -35,12 +35,10 @@ export class VectorSearch {
   ): Promise<readonly Candidate[]> {
     const best = new BestCandidates(limit, scoreThreshold);
     const isChosen = chooserOf(documents);
-    if (documents !== undefined && "only" in documents) {
-      const keys = this.#keysOf(documents.only);
-      if (keys !== undefined) {
-        await this.#compare(vector, keys, best);
-        return best.sorted;
-      }
+    const few = documents && "only" in documents ? this.#keysOf(documents.only) : undefined;
+    if (few !== undefined) {
+      await this.#compare(vector, few, best);
+      return best.sorted;
     }
     // More than needed: the index is approximate, and the rows' own vectors decide.
     const wanted = 16 + 3 * limit;
