@@ -5,6 +5,7 @@
 import { existsSync, statSync } from "node:fs";
 import { open, readdir, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
+import { turn } from "./vector-search.ts";
 
 export interface IndexFile {
   file: string;
@@ -100,7 +101,7 @@ async function digestOf(
     hash.update(buffer.subarray(0, bytesRead));
     bytes += bytesRead;
     // Reads that finish at once would never yield to the event loop.
-    await new Promise((resolve) => setImmediate(resolve));
+    await turn();
   }
   return { bytes, checksum: hash.digest("hex") };
 }
