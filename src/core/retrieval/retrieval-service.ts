@@ -62,10 +62,10 @@ export interface RetrievalResult {
   tokens: number;
 }
 
-/** How long a question waits for passages that are being stored. */
-const mostWaitMs = 3000;
-/** And how long after storing began: the handbook comes with its vectors and takes a second or two; anything slower may take minutes. */
-const mostStoringMs = 10_000;
+/** How long a question waits for passages that are being stored: a right answer later is better than a wrong one now. */
+const mostWaitMs = 10_000;
+/** And how long after storing began: the handbook comes with its vectors and takes a second or two, or some more beside other work; anything slower may take minutes. */
+const mostStoringMs = 60_000;
 
 /** Reported until the collection is attached, or something fails. */
 const preparing = "The node's collection is still being prepared.";

@@ -277,9 +277,9 @@ test("passages that are being stored are waited for shortly, and not when storin
     });
     await Promise.resolve();
     expect(isOver).toBe(false);
-    jest.advanceTimersByTime(3000);
+    jest.advanceTimersByTime(10_000);
     await first;
-    now = 10_000;
+    now = 60_000;
     // No timer fires any more.
     await retrieval.passagesStored();
   } finally {
