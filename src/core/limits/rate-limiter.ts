@@ -226,7 +226,7 @@ export interface RateLimit {
   resetMs: number;
 }
 
-export const minuteMs = 60_000;
+const minuteMs = 60_000;
 /** Rounding must not refuse a caller that waited exactly as long as it was told. */
 const rounding = 1e-6;
 

@@ -40,7 +40,7 @@ export interface FileRegistry {
   usageOf(least: number, owner?: string): Promise<FileUsage>;
 }
 
-export type StoreChange = Partial<
+type StoreChange = Partial<
   Pick<StoreRecord, "name" | "description" | "metadata" | "lastActiveAt" | "state">
 > & { expiresAfterDays?: number | null };
 
@@ -75,7 +75,7 @@ export interface Removal {
   document: string | undefined;
 }
 
-export interface Selection {
+interface Selection {
   documents: DocumentSelection;
   hidden: ReadonlySet<string>;
 }
