@@ -44,7 +44,8 @@ export function toNodeError(
       : "Set the environment variable PADDOCK_KEY to one.";
     return new NodeError("unauthenticated", `The server wants a key (401).${said} ${advice}`);
   }
-  if (status === 404 && said === "") {
+  // FastAPI, which vLLM and others are built on, answers so.
+  if (status === 404 && (said === "" || serverMessage === "Not Found")) {
     return new NodeError(
       "not_found",
       `${baseUrl} knows no such path (404). Check the address; most end in /v1.`,

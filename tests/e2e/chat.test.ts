@@ -178,6 +178,18 @@ describe("paddock chat in a pipe", () => {
       [],
       "knows no such path (404). Check the address; most end in /v1.",
     ],
+    [
+      "another kind of server, built on FastAPI",
+      () => Response.json({ detail: "Not Found" }, { status: 404 }),
+      [],
+      "knows no such path (404). Check the address; most end in /v1.",
+    ],
+    [
+      "a whole answer without a message",
+      chatting(() => Response.json({ choices: [{ text: "hi" }] })),
+      [],
+      "The answer failed: the server sent something else.",
+    ],
     ["a page", () => new Response("<html>"), [], "is not of the OpenAI API"],
     [
       "a server that moved",

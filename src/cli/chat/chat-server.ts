@@ -167,9 +167,12 @@ export async function* answerPieces(
 
 /** The pieces of a whole answer, from a server that does not stream. */
 function* wholeAnswer(body: unknown): Generator<AnswerPiece> {
-  const choices = listAt(body, "choices");
-  if (choices.length === 0) throw failed("the server sent something else");
-  for (const choice of choices) yield* piecesOf(objectAt(choice, "message"));
+  const messages = listAt(body, "choices").map((choice) => objectAt(choice, "message"));
+  const isText = (content: unknown): boolean => typeof (content ?? "") === "string";
+  if (messages.length === 0 || messages.some((message) => !(message && isText(message.content)))) {
+    throw failed("the server sent something else");
+  }
+  for (const message of messages) yield* piecesOf(message);
 }
 
 function* piecesOf(delta: unknown): Generator<AnswerPiece> {

@@ -130,7 +130,7 @@ export class GroundingService {
       bounds: narrow(allowed, wanted?.bounds ?? {}),
     };
     // If the node decides, a handbook that is only partly stored would give the wrong page.
-    if (isAuto && wanted.stores === undefined) await this.#retrieval.passagesStored();
+    if (isAuto && wanted.stores === undefined) await this.#retrieval.passagesStored(options.signal);
     const found = await findPassages(this.#retrieval, search, options, this.#log);
     return isAuto ? { ...found, points: nearBest(found.points) } : found;
   }

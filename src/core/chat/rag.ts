@@ -56,5 +56,3 @@ export interface Grounding extends FoundPassages {
   /** How many of `points`, from the first, belong to earlier turns. */
   carried: number;
 }
-
-/** Grounds chats: adds the passages that match the question to the prompt, and reports them. */

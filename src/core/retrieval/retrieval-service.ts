@@ -1,4 +1,5 @@
 /** Retrieval: embeds a question and finds the passages that match it. */
+import { untilAborted } from "../abort.ts";
 import type { DocumentCaller } from "../documents/document-caller.ts";
 import { checkInputs } from "../embedding/embedding-service.ts";
 import { copyOf, NodeError } from "../errors.ts";
@@ -116,13 +117,14 @@ export class RetrievalService {
     if (notice === undefined) this.#stored.resolve();
   }
 
-  /** Waits until all expected passages are stored, for a few seconds at most. */
-  async passagesStored(): Promise<void> {
+  /** Waits until all expected passages are stored, for ten seconds at most; throws if the signal aborts. */
+  async passagesStored(signal: AbortSignal): Promise<void> {
     const waitMs = Math.min(mostWaitMs, this.#waitUntil - performance.now());
     if (this.#coming === undefined || waitMs <= 0) return;
     const late = Promise.withResolvers<void>();
     const timer = setTimeout(late.resolve, waitMs);
-    await Promise.race([this.#stored.promise, late.promise]).finally(() => clearTimeout(timer));
+    const stored = Promise.race([this.#stored.promise, late.promise]);
+    await untilAborted(stored, signal).finally(() => clearTimeout(timer));
   }
 
   /** The notice while passages are still being stored; undefined once they are. */

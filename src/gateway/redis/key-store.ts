@@ -284,7 +284,9 @@ export class KeyMirror implements KeyRing, Disposable {
 
   /** Updates the copy from the server, if it answers; otherwise when it is back. */
   read(): Promise<void> {
-    this.#reading = this.#reading.then(() => this.#readOnce()).catch(unlessAway);
+    const next = (): Promise<void> => this.#readOnce();
+    // After a read that failed, too.
+    this.#reading = this.#reading.then(next, next).catch(unlessAway);
     return this.#reading;
   }
 

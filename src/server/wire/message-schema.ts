@@ -69,7 +69,10 @@ export const FunctionTool = openObject({
     {
       name: toolName(64, "The function's name."),
       description: nullable(T.String(), "What the function does, for the model."),
-      parameters: nullable(JsonSchema, "JSON Schema of the arguments, which always follow it."),
+      parameters: nullable(
+        JsonSchema,
+        "JSON Schema of the arguments, which always follow it. Absent: none.",
+      ),
       strict: flag("The arguments always follow the schema."),
     },
     { description: "The function." },

@@ -25,9 +25,10 @@ export function withoutFrontMatter(markdown: string): string {
   }
   const page = markdown.slice(whole.length);
   const title = titleOf(yaml ?? "");
+  if (title === undefined) return page;
   const tokens = lexBlocks(page.replace(/\r\n?/g, "\n"));
   const hasTopHeading = tokens.some((token) => isHeading(token) && token.depth === 1);
-  return title === undefined || hasTopHeading ? page : `${heading(1, title)}\n\n${page}`;
+  return hasTopHeading ? page : `${heading(1, title)}\n\n${page}`;
 }
 
 function titleOf(yaml: string): string | undefined {

@@ -156,7 +156,8 @@ function readLine(line: string, number: number, { textField }: ReadOptions): str
   const where = ` in line ${number}`;
   const names = [...fields.keys()];
   const field = textFieldOf(names, { wanted: textField, called: "text field", where });
-  const title = fields.get(headingFieldOf(names, field) ?? "") ?? "";
+  const heading = headingFieldOf(names, field);
+  const title = heading === undefined ? "" : (fields.get(heading) ?? "");
   return textUnder(title, fields.get(field) ?? "");
 }
 

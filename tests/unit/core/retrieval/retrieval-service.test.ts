@@ -265,6 +265,7 @@ describe("a query that cannot be answered", () => {
 
 test("passages that are being stored are waited for shortly, and not when storing takes long", async () => {
   const { retrieval } = await service();
+  const { signal } = new AbortController();
   const realNow = performance.now;
   let now = 0;
   jest.useFakeTimers();
@@ -272,7 +273,7 @@ test("passages that are being stored are waited for shortly, and not when storin
   try {
     retrieval.expectPassages("The handbook is being stored.");
     let isOver = false;
-    const first = retrieval.passagesStored().then(() => {
+    const first = retrieval.passagesStored(signal).then(() => {
       isOver = true;
     });
     await Promise.resolve();
@@ -281,9 +282,18 @@ test("passages that are being stored are waited for shortly, and not when storin
     await first;
     now = 60_000;
     // No timer fires any more.
-    await retrieval.passagesStored();
+    await retrieval.passagesStored(signal);
   } finally {
     jest.useRealTimers();
     performance.now = realNow;
   }
+});
+
+test("a caller that leaves does not wait for passages that are being stored", async () => {
+  const { retrieval } = await service();
+  retrieval.expectPassages("The handbook is being stored.");
+  const leave = new AbortController();
+  const waiting = retrieval.passagesStored(leave.signal);
+  leave.abort(new Error("left"));
+  await expect(waiting).rejects.toThrow("left");
 });

@@ -120,6 +120,10 @@ describe("a record", () => {
     ]);
   });
 
+  test("has no title from a field without a name", async () => {
+    expect(await readLines('{"": "17", "text": "Llamas hum."}')).toEqual(["Llamas hum."]);
+  });
+
   test("may be a string itself", async () => {
     expect(await readLines('"Llamas hum."\n" "\n"Alpacas spit."')).toEqual([
       "Llamas hum.",
