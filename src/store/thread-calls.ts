@@ -60,7 +60,7 @@ interface Running {
 /** In the executable, all modules are one file, and the path is relative to main.ts. */
 const module = import.meta.url.endsWith("/thread-calls.ts") ? "./thread.ts" : "./store/thread.ts";
 
-/** The thread starts with the first call, and again if it has died. */
+/** The thread starts with the first call, and again if it has died and its object has a file. */
 export class ObjectThread<Name extends TargetName> implements AsyncDisposable {
   readonly #options: ThreadOptions<Name>;
   #running: Running | undefined;
@@ -150,6 +150,8 @@ export class ObjectThread<Name extends TargetName> implements AsyncDisposable {
     worker.on("error", fail);
     worker.on("exit", () => {
       this.#running = undefined;
+      // What an object without a file knew is lost: a new one would answer as if it were all.
+      this.#isClosed ||= this.#options.file === undefined;
       fail(new Error("its thread has ended"));
       end();
     });

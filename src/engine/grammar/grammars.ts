@@ -5,6 +5,7 @@ import type { AnswerFormat, Tool } from "../../core/ports/chat-engine.ts";
 import type { CallSyntax } from "../generation/tool-call-parser.ts";
 import { JsonSchemaCompiler, UnsupportedSchema } from "./json-schema.ts";
 import { Budget, mostOpenParses, OverBudget } from "./limits.ts";
+import { checkNativeCost } from "./native-cost.ts";
 import { GrammarRules, literal } from "./rules.ts";
 import { isObject } from "./schema-merge.ts";
 import { pointerSteps } from "./schema-resolver.ts";
@@ -51,10 +52,12 @@ function grammarText({ format, calls }: Shape, refuse: (over: OverBudget) => Nod
       roots.push(new JsonSchemaCompiler(rules, format.schema, { part: "schema" }).compile().rule);
     }
     if (calls !== undefined) roots.push(callRule(rules, calls));
+    const text = rules.toString(roots.join(" | "));
+    checkNativeCost(text);
+    return text;
   } catch (error) {
     throw error instanceof OverBudget ? refuse(error) : error;
   }
-  return rules.toString(roots.join(" | "));
 }
 
 function callRule(

@@ -8,6 +8,10 @@ export const deepestSchema = 64;
 export const mostGrammarCharacters = 1_000_000;
 /** A rule that llama.cpp adds for a repetition takes as long to parse as these characters. */
 export const charactersOfRule = 12;
+/** Elements that llama.cpp makes of the text; a repetition counts as often as it may repeat. */
+export const mostGrammarElements = 1_000_000;
+/** Elements that llama.cpp reads in search of left recursion, each as often as a rule begins with its own; takes about 100 ms. */
+export const mostLeftmostReads = 40_000_000;
 /** Parses of an answer that a grammar may keep open at one time. */
 export const mostOpenParses = 128;
 /** Optional properties of one object: each is an open parse where the next may begin. */

@@ -116,12 +116,12 @@ export function openDatabase(
   const prepare = (database: Database): void => {
     prepareTables(database, onRebuild);
     if (spec !== undefined) describeOnce(database, spec);
-    if (dimensionIn(database) === undefined) {
-      throw new Error("it does not say what vectors it holds");
-    }
   };
   try {
-    return openOwn(path, prepare).database;
+    const { database } = openOwn(path, prepare);
+    if (dimensionIn(database) !== undefined) return database;
+    database.close();
+    throw new Error("it does not say what vectors it holds");
   } catch (cause) {
     throw new NodeError(
       "unavailable",

@@ -95,6 +95,8 @@ export class VectorIndex {
       return found;
     } catch (error) {
       this.#giveUp(error);
+      void index[Symbol.asyncDispose]();
+      this.#index = undefined;
       return nothing;
     }
   }
@@ -119,13 +121,11 @@ export class VectorIndex {
     await this.#index?.[Symbol.asyncDispose]();
   }
 
-  /** Drops the index; results stay right without it, and searches only take longer. */
+  /** Results stay right without the index, or if it is not updated; searches only take longer. */
   #giveUp(error: unknown): void {
     if (this.#broken || this.#closed) return;
     this.#broken = true;
     this.#warn("the index of vectors cannot be built; passages are compared one by one", error);
-    void this.#index?.[Symbol.asyncDispose]();
-    this.#index = undefined;
   }
 
   /** An index that could not be saved still works in this process. */

@@ -130,6 +130,17 @@ export const excessive: Readonly<Record<string, unknown>> = {
       },
     },
   },
+  "names for names, each begun with": {
+    prefixItems: numbered(6000, (at) => ({ $ref: `#/$defs/d${6000 - at}` })),
+    $defs: Object.fromEntries([
+      ...numbered(6000, (at) => [`d${at}`, { $ref: `#/$defs/d${at + 1}` }]),
+      ["d6000", { type: "null" }],
+    ]),
+  },
+  "a long text, as an option in many places": {
+    prefixItems: numbered(3000, (at) => ({ anyOf: [{ $ref: "#/$defs/long" }, { const: at }] })),
+    $defs: { long: { anyOf: [{ const: "a".repeat(330_000) }, { type: "array" }] } },
+  },
   "references in a circle": chain(3, () => ({ $ref: "#/$defs/d0" })),
   "anyOf of itself": { anyOf: [{ $ref: "#" }, { type: "integer" }] },
   "allOf of itself": { allOf: [{ $ref: "#" }, { type: "integer" }] },

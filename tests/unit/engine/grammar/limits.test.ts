@@ -4,9 +4,12 @@ import { NodeError } from "../../../../src/core/errors.ts";
 import { JsonSchemaCompiler } from "../../../../src/engine/grammar/json-schema.ts";
 import {
   mostGrammarCharacters,
+  mostGrammarElements,
+  mostLeftmostReads,
   mostSchemaSteps,
   OverBudget,
 } from "../../../../src/engine/grammar/limits.ts";
+import { checkNativeCost } from "../../../../src/engine/grammar/native-cost.ts";
 import { GrammarRules } from "../../../../src/engine/grammar/rules.ts";
 import { GbnfMachine } from "./gbnf-machine.ts";
 import { excessive, repetitive } from "./hostile-schemas.ts";
@@ -16,7 +19,9 @@ function compile(schema: unknown): { grammar?: string; refusal?: unknown; steps:
   const rules = new GrammarRules();
   const outcome = attempt(() => {
     const { rule } = new JsonSchemaCompiler(rules, schema, { part: "schema" }).compile();
-    return { grammar: rules.toString(rule) };
+    const grammar = rules.toString(rule);
+    checkNativeCost(grammar);
+    return { grammar };
   });
   return { ...outcome, steps: rules.budget.steps };
 }
@@ -118,6 +123,9 @@ describe("a schema by chance", () => {
         }
         compiled++;
         expect(grammar.length).toBeLessThanOrEqual(2 * mostGrammarCharacters);
+        const { elements, leftmostReads } = checkNativeCost(grammar);
+        expect(elements).toBeLessThanOrEqual(mostGrammarElements);
+        expect(leftmostReads).toBeLessThanOrEqual(mostLeftmostReads);
         new GbnfMachine(grammar).read("");
       }),
       { numRuns: 3000 },

@@ -1,0 +1,242 @@
+/** Predicts what a grammar costs llama.cpp's parser, which has no limits and runs on the event loop of the model's process. */
+import { mostGrammarElements, mostLeftmostReads, OverBudget } from "./limits.ts";
+
+/** Rules that begin with one another; llama.cpp follows them on its stack. */
+const deepestLeftmostChain = 5_000;
+
+const terminal = -1;
+/** A rule's alternatives: elements that are terminals or the numbers of rules. */
+type Alternatives = number[][];
+
+export interface NativeCost {
+  /** Elements of all rules, those that groups and repetitions become included. */
+  elements: number;
+  /** Elements read in search of left recursion: those of a rule that several begin with, once for each. */
+  leftmostReads: number;
+}
+
+/** Throws where the grammar costs llama.cpp more than it may. */
+export function checkNativeCost(text: string): NativeCost {
+  const expansion = new Expansion(text);
+  expansion.run();
+  return { elements: expansion.elements, leftmostReads: leftmostReads(expansion.rules) };
+}
+
+/** The rules that llama.cpp's parser makes, as `parse_sequence` and `handle_repetitions` do. */
+class Expansion {
+  readonly rules: Alternatives[] = [];
+  elements = 0;
+  readonly #text: string;
+  readonly #numbers = new Map<string, number>();
+  #at = 0;
+
+  constructor(text: string) {
+    this.#text = text;
+  }
+
+  run(): void {
+    while (this.#at < this.#text.length) {
+      const number = this.#named(this.#word());
+      this.#at += " ::= ".length;
+      this.rules[number] = this.#alternatives();
+      this.#at++;
+    }
+  }
+
+  #named(name: string): number {
+    const number = this.#numbers.get(name) ?? this.#add([]);
+    this.#numbers.set(name, number);
+    return number;
+  }
+
+  #add(alternatives: Alternatives): number {
+    this.#count(2);
+    return this.rules.push(alternatives) - 1;
+  }
+
+  #count(elements: number): void {
+    this.elements += elements;
+    if (this.elements <= mostGrammarElements) return;
+    throw new OverBudget(
+      `makes a grammar of more than ${mostGrammarElements} elements; lengths and counts add as many as they allow`,
+    );
+  }
+
+  #alternatives(): Alternatives {
+    const alternatives: Alternatives = [[]];
+    let item: number[] = [];
+    for (;;) {
+      const sequence = alternatives.at(-1) ?? [];
+      const character = this.#text[this.#at];
+      if (character === undefined || character === ")" || character === "\n") return alternatives;
+      if (character === "|") {
+        this.#at++;
+        alternatives.push([]);
+        this.#count(1);
+      } else if (character === " ") {
+        this.#at++;
+      } else if ("*+?{".includes(character)) {
+        this.#repeat(sequence, item);
+      } else {
+        item = this.#item(character);
+        this.#count(item.length);
+        for (const element of item) sequence.push(element);
+      }
+    }
+  }
+
+  #item(character: string): number[] {
+    if (character === '"' || character === "[") return this.#terminals(character);
+    if (character !== "(") return [this.#named(this.#word())];
+    this.#at++;
+    const number = this.#add([]);
+    this.rules[number] = this.#alternatives();
+    this.#at++;
+    return [number];
+  }
+
+  /** A literal is an element for each character, a class one for each of its bounds. */
+  #terminals(open: string): number[] {
+    const close = open === "[" ? "]" : open;
+    const elements: number[] = [];
+    for (this.#at++; this.#text[this.#at] !== close; ) {
+      const escaped = this.#text[this.#at] === "\\" ? this.#text[this.#at + 1] : undefined;
+      const digits = { x: 2, u: 4, U: 8 }[escaped ?? ""] ?? 0;
+      this.#at += escaped === undefined ? 1 : 2 + digits;
+      elements.push(terminal);
+    }
+    this.#at++;
+    return elements;
+  }
+
+  #repeat(sequence: number[], item: readonly number[]): void {
+    const [least, most] = this.#bounds();
+    const start = sequence.length - item.length;
+    this.#count(item.length * Math.max(0, least - 1));
+    sequence.length = start;
+    for (let count = 0; count < least; count++) for (const one of item) sequence.push(one);
+    let last: number | undefined;
+    for (let count = 0; count < (most === undefined ? 1 : most - least); count++) {
+      const number = this.#add([]);
+      this.#count(item.length + 1);
+      const next = most === undefined ? number : last;
+      this.rules[number] = [[...item, ...(next === undefined ? [] : [next])], []];
+      last = number;
+    }
+    if (last !== undefined) sequence.push(last);
+  }
+
+  #bounds(): [least: number, most: number | undefined] {
+    repetition.lastIndex = this.#at;
+    const [found = "", least = "", comma, most = ""] = repetition.exec(this.#text) ?? [];
+    this.#at += Math.max(1, found.length);
+    if (least === "") return [found === "+" ? 1 : 0, found === "?" ? 1 : undefined];
+    const exactly = comma === undefined ? least : most;
+    return [Number(least), exactly === "" ? undefined : Number(exactly)];
+  }
+
+  #word(): string {
+    word.lastIndex = this.#at;
+    const [found = ""] = word.exec(this.#text) ?? [];
+    this.#at += Math.max(1, found.length);
+    return found;
+  }
+}
+
+const repetition = /[*+?]|\{(\d+)(?:(,)(\d*))?\}/y;
+const word = /[A-Za-z0-9-]+/y;
+
+const tooManyOptions = (): OverBudget =>
+  new OverBudget("has too many options inside options; list them once, in one anyOf");
+
+/** As `llama_grammar_detect_left_recursion` goes, which reads a rule again for each that begins with it. */
+function leftmostReads(rules: readonly Alternatives[]): number {
+  const begins = leftmostRules(rules);
+  const known = new Map<number, { reads: number; depth: number }>();
+  const seen = new Set<number>();
+  let total = 0;
+  for (const start of rules.keys()) {
+    measure(start, rules, begins, known);
+    if (!seen.has(start)) total += known.get(start)?.reads ?? 0;
+    markSeen(start, begins, seen);
+    if (total > mostLeftmostReads) throw tooManyOptions();
+  }
+  return total;
+}
+
+/** For each rule those that it may begin with. */
+function leftmostRules(rules: readonly Alternatives[]): number[][] {
+  const empty = emptyRules(rules);
+  return rules.map((alternatives) =>
+    alternatives.flatMap((sequence) => {
+      const end = sequence.findIndex((element) => !empty.has(element));
+      return sequence.slice(0, end === -1 ? undefined : end + 1).filter((one) => one !== terminal);
+    }),
+  );
+}
+
+/** Counts the elements read from one rule on; without recursion of our own, since the chains may be long. */
+function measure(
+  start: number,
+  rules: readonly Alternatives[],
+  begins: readonly number[][],
+  known: Map<number, { reads: number; depth: number }>,
+): void {
+  const begin = (rule: number) => ({ rule, reads: sizeOf(rules[rule] ?? []), depth: 1, next: 0 });
+  const path = known.has(start) ? [] : [begin(start)];
+  const inProgress = new Set([start]);
+  for (let top = path.at(-1); top !== undefined; top = path.at(-1)) {
+    const child = begins[top.rule]?.[top.next];
+    const measured = child === undefined ? undefined : known.get(child);
+    if (child !== undefined && measured === undefined) {
+      if (inProgress.has(child)) {
+        throw new OverBudget("refers to itself before anything is written");
+      }
+      inProgress.add(child);
+      path.push(begin(child));
+      if (path.length > deepestLeftmostChain) throw tooManyOptions();
+      continue;
+    }
+    top.next++;
+    if (measured !== undefined) {
+      top.reads += measured.reads;
+      top.depth = Math.max(top.depth, measured.depth + 1);
+      if (top.reads > mostLeftmostReads || top.depth > deepestLeftmostChain) {
+        throw tooManyOptions();
+      }
+      continue;
+    }
+    known.set(top.rule, { reads: top.reads, depth: top.depth });
+    inProgress.delete(top.rule);
+    path.pop();
+  }
+}
+
+/** Each alternative has an element at its end. */
+const sizeOf = (alternatives: Alternatives): number =>
+  alternatives.reduce((sum, { length }) => sum + length + 1, 0);
+
+function markSeen(start: number, begins: readonly number[][], seen: Set<number>): void {
+  const open = [start];
+  for (let rule = open.pop(); rule !== undefined; rule = open.pop()) {
+    if (seen.has(rule)) continue;
+    seen.add(rule);
+    for (const next of begins[rule] ?? []) open.push(next);
+  }
+}
+
+/** The rules that may stand for no text at all. */
+function emptyRules(rules: readonly Alternatives[]): Set<number> {
+  const empty = new Set<number>();
+  for (let size = -1; size !== empty.size; ) {
+    size = empty.size;
+    // From the last to the first, since rules usually refer to later ones.
+    for (let rule = rules.length - 1; rule >= 0; rule--) {
+      const mayBeEmpty = (rules[rule] ?? []).some((sequence) =>
+        sequence.every((element) => empty.has(element)),
+      );
+      if (mayBeEmpty) empty.add(rule);
+    }
+  }
+  return empty;
+}
