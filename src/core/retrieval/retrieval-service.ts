@@ -1,5 +1,4 @@
 /** Retrieval: embeds a question and finds the passages that match it. */
-import { untilAborted } from "../abort.ts";
 import type { DocumentCaller } from "../documents/document-caller.ts";
 import { checkInputs } from "../embedding/embedding-service.ts";
 import { copyOf, NodeError } from "../errors.ts";
@@ -121,10 +120,11 @@ export class RetrievalService {
   async passagesStored(signal: AbortSignal): Promise<void> {
     const waitMs = Math.min(mostWaitMs, this.#waitUntil - performance.now());
     if (this.#coming === undefined || waitMs <= 0) return;
+    signal.throwIfAborted();
     const late = Promise.withResolvers<void>();
     const timer = setTimeout(late.resolve, waitMs);
-    const stored = Promise.race([this.#stored.promise, late.promise]);
-    await untilAborted(stored, signal).finally(() => clearTimeout(timer));
+    signal.addEventListener("abort", () => late.reject(signal.reason), { once: true });
+    await Promise.race([this.#stored.promise, late.promise]).finally(() => clearTimeout(timer));
   }
 
   /** The notice while passages are still being stored; undefined once they are. */
