@@ -175,17 +175,17 @@ describe("all replicas", () => {
   test("have conversations: each second turn finds its first one evaluated, as at one server", async () => {
     const three = await threeNodes();
     await using front = await frontNode(three.map(({ url }) => url));
-    const talks = Array.from({ length: 9 }, (_, at) => `Talk ${at}: what do llamas eat, and why?`);
     const cachedShare = async (turns: readonly string[]): Promise<number> => {
       const { usage } = await decode(ChatCompletion, await front.chat(turns));
       return (usage.prompt_tokens_details?.cached_tokens ?? 0) / usage.prompt_tokens;
     };
-    for (const talk of talks) {
+    const requests = (): Promise<number[]> =>
+      Promise.all(three.map(({ url }) => front.series("requests_total", url)));
+    // Which server a conversation goes to follows from the servers' ports: as many as it takes for each.
+    for (let at = 0; at < 9 || (await requests()).some((count) => count < 2); at++) {
+      const talk = `Talk ${at}: what do llamas eat, and why?`;
       await cachedShare([talk]);
       expect(await cachedShare([talk, "Grass.", "And why?"])).toBeGreaterThan(0.4);
-    }
-    for (const { url } of three) {
-      expect(await front.series("requests_total", url)).toBeGreaterThan(1);
     }
   });
 

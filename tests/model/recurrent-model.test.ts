@@ -74,7 +74,7 @@ describe("a recurrent model, whose memory cannot be cut at a token", () => {
     expect(again.text).toBe(one.text);
   });
 
-  test("evaluates anew what no kept state fits", async () => {
+  test("evaluates again what no stored state fits", async () => {
     await using warm = await load();
     await run(warm, first);
     const shorter = [user(`A conversation ${"c".repeat(40)}`)];
