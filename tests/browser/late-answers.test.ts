@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import type { Page, Route } from "playwright-core";
-import { browserPath, visit } from "../support/browser.ts";
+import { ask, browserPath, visit } from "../support/browser.ts";
 import { dropFiles, readyDocument } from "../support/documents-page.ts";
 import { listeningApp } from "../support/listening-app.ts";
 import { listeningDocuments } from "../support/listening-documents.ts";
@@ -120,6 +120,20 @@ describe.skipIf(browserPath === undefined)("an answer that comes late", () => {
     await first;
     await dropFiles(page, { name: "notes.md", text: "llamas hum" });
     await readyDocument(page, "notes.md").waitFor();
+  });
+
+  test("about the collections is awaited by a question, which is answered from them", async () => {
+    await using app = await listeningDocuments();
+    await app.app.repository.upsert([passage(1, [1, 1], { source: "Llamas hum." })]);
+    await using visited = await visit("about:blank", { path: "" });
+    const { page } = visited;
+    const stores = await holdNext(page, "**/vector_stores?*");
+    const request = page.waitForRequest("**/v1/chat/completions");
+    await page.goto(app.origin);
+    await stores.given;
+    await ask(page, "What do llamas do?");
+    await stores.release();
+    expect((await request).postDataJSON().rag).toBe("auto");
   });
 
   test("of a node that was not ready does not hide that it is", async () => {

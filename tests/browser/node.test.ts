@@ -85,6 +85,7 @@ describe.skipIf(browserPath === undefined)("the node's load", () => {
 # TYPE paddock_queue_length gauge
 paddock_queue_length{model="a"} 2
 paddock_queue_length{model="b {odd} 7"} 1
+paddock_queue_length{model="no number"} NaN
 paddock_slots{model="a"} 4
 paddock_slots_in_use{model="a"} 1
 paddock_generated_tokens_total{model="a",kind="x"} ${tokens} 1794739783509

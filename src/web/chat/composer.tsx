@@ -2,6 +2,7 @@
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { Button, boundTo } from "../components/controls.tsx";
 import { CollectionChoice } from "../documents/collection-choice.tsx";
+import { firstCollections } from "../documents/collections.ts";
 import { chatModels } from "../node/state.ts";
 import { type Grounded, groundings } from "./conversation.ts";
 import {
@@ -33,8 +34,10 @@ export function Composer() {
     field.current.style.height = `${field.current.scrollHeight + 2}px`;
   }, [draft.value]);
 
-  const submit = (event: Event): void => {
+  const submit = async (event: Event): Promise<void> => {
     event.preventDefault();
+    // They decide whether a first question is answered from documents.
+    if (ready) await firstCollections;
     const question = draft.value.trim();
     if (writing || !ready || question === "") return;
     draft.value = "";
@@ -55,7 +58,7 @@ export function Composer() {
     return () => document.removeEventListener("keydown", onEscape);
   }, [writing]);
   const onKeyDown = (event: KeyboardEvent): void => {
-    if (event.key === "Enter" && !event.shiftKey && !event.isComposing) submit(event);
+    if (event.key === "Enter" && !event.shiftKey && !event.isComposing) void submit(event);
   };
 
   return (

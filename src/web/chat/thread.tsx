@@ -1,6 +1,7 @@
 /** The turns of a conversation, or example questions for an empty one. */
 import { useLayoutEffect, useRef } from "preact/hooks";
 import { Button, scrolls } from "../components/controls.tsx";
+import { firstCollections } from "../documents/collections.ts";
 import { chatModels } from "../node/state.ts";
 import { AnswerView } from "./answer-view.tsx";
 import type { Settings } from "./conversation.ts";
@@ -81,7 +82,8 @@ const examples: readonly Example[] = [
 ];
 
 function StarterQuestions() {
-  const begin = ({ question, settings }: Example): void => {
+  const begin = async ({ question, settings }: Example): Promise<void> => {
+    await firstCollections;
     changeSettings(settings);
     void send(question);
     focusComposer();
@@ -97,7 +99,7 @@ function StarterQuestions() {
       <ul>
         {examples.map((example) => (
           <li key={example.question}>
-            <Button disabled={chatModels.value.length === 0} onClick={() => begin(example)}>
+            <Button disabled={chatModels.value.length === 0} onClick={() => void begin(example)}>
               <span>{example.question}</span>
               <span class="note">{example.about}</span>
             </Button>

@@ -60,11 +60,14 @@ const pageSize = 100;
 /** Number of pages of collections to load. */
 let wantedPages = 1;
 const questions = new Questions();
+const first = Promise.withResolvers<void>();
+/** Settles with the first answer about the collections, or its failure. */
+export const firstCollections = first.promise;
 
 /** `asks`: whether to ask the user for a key if the node requires one. */
 export function loadCollections({ asks }: { asks: boolean }): Promise<void> {
   const load = () => Promise.all([loadPages(), maxFileBytes.value ?? documents.maxFileBytes()]);
-  return questions.ask(
+  const loaded = questions.ask(
     () => (asks ? withKey(load) : load()),
     ([{ stores, hasMore }, bytes]) => {
       known.value = stores;
@@ -76,6 +79,7 @@ export function loadCollections({ asks }: { asks: boolean }): Promise<void> {
       access.value = accessAfter(error);
     },
   );
+  return loaded.finally(first.resolve);
 }
 
 /** Reloads all pages, since any may contain collections that are being filled. */

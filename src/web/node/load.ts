@@ -85,7 +85,6 @@ function readLoad(text: string): Load {
 
 function sumOf(text: string, name: string): number {
   const samples = text.matchAll(new RegExp(`^${name}(?:\\{[^\\n]*\\})? +([^ \\n]+)`, "gm"));
-  let sum = 0;
-  for (const [, value] of samples) sum += Number(value);
-  return Number.isFinite(sum) ? sum : 0;
+  const values = samples.map(([, value]) => Number(value)).filter(Number.isFinite);
+  return values.reduce((sum, value) => sum + value, 0);
 }
