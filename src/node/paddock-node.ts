@@ -21,7 +21,6 @@ import { Connections } from "../server/listen.ts";
 import { keyAccess, withoutGuessing } from "../server/middleware/authentication.ts";
 import { PromptLog } from "../server/middleware/request-log.ts";
 import type { McpEndpoint } from "../server/operations/mcp.ts";
-import { metrics as metricsOperation } from "../server/operations/node/health-and-metrics.ts";
 import { keysFile, SqliteKeys } from "../store/keys/sqlite-keys.ts";
 import { createMetrics } from "../telemetry/metrics.ts";
 import type { NodeCollectionOptions } from "./documents/node-collection.ts";
@@ -156,7 +155,7 @@ export class PaddockNode implements AsyncDisposable {
       metrics,
       telemetry: metrics,
       isOpen: config.auth.open,
-      openOperations: config.metrics.open ? [metricsOperation.facts.name] : [],
+      openOperations: config.metrics.open ? ["metrics"] : [],
       corsOrigins: config.http.cors_origins,
       ...(isLoopback(config.host) ? { allowedHosts: config.http.allowed_hosts } : {}),
       limits: toRequestLimits(config),

@@ -6,6 +6,7 @@ import favicon from "swagger-ui-dist/favicon-32x32.png" with { type: "file" };
 import stylesheet from "swagger-ui-dist/swagger-ui.css" with { type: "file" };
 import script from "swagger-ui-dist/swagger-ui-bundle.js" with { type: "file" };
 import { missingRoute, pathOf } from "./address.ts";
+import { tags } from "./operation.ts";
 import { pageHeaders, type ServedText, serveText, toServed } from "./page.ts";
 
 interface DocsOptions {
@@ -79,13 +80,7 @@ export function docs({ version, schemas }: DocsOptions) {
                 "A node that serves a language model: chat (plain and streamed), embeddings, retrieval from a vector collection, model listing and node information.",
             },
             servers: [{ url: "/", description: "This node" }],
-            tags: [
-              { name: "Chat", description: "Answers from a chat model." },
-              { name: "Responses", description: "OpenAI's Responses API, on the same models." },
-              { name: "Embeddings", description: "Vectors of texts." },
-              { name: "Retrieval", description: "Passages from the node's collection." },
-              { name: "Node", description: "What the node has, and how it is." },
-            ],
+            tags: Object.entries(tags).map(([name, description]) => ({ name, description })),
             components: {
               schemas: { ...schemas },
               securitySchemes: {

@@ -133,7 +133,7 @@ function describeErrors({ body, errors, errorFormat }: OperationFacts) {
 export function schemasOf(all: readonly OperationFacts[]): Record<string, TSchema> {
   const named = all.flatMap(({ body, form, answer, stream, errors, errorFormat }) => [
     ...[body, form, answer, stream, errorFormat].filter((schema) => schema !== undefined),
-    ...Object.values(errors).filter((error) => typeof error !== "string"),
+    ...Object.values(errors ?? {}).filter((error) => typeof error !== "string"),
   ]);
   return Object.fromEntries([...named, errorSchema].map(({ name, schema }) => [name, schema]));
 }

@@ -10,15 +10,16 @@ import { type ListBound, queryReader } from "./middleware/read-request.ts";
 import type { RequestContext } from "./request-context.ts";
 import type { EventFormat } from "./sse.ts";
 
+/** The groups of the OpenAPI document. */
 export const tags = {
-  chat: "Chat",
-  responses: "Responses",
-  embeddings: "Embeddings",
-  retrieval: "Retrieval",
-  files: "Files",
-  vectorStores: "Vector stores",
-  node: "Node",
-} as const;
+  Chat: "Answers from a chat model.",
+  Responses: "OpenAI's Responses API, on the same models.",
+  Embeddings: "Vectors of texts.",
+  Retrieval: "Passages from the node's collection.",
+  Files: "Uploaded files.",
+  "Vector stores": "Collections of files that can be searched.",
+  Node: "What the node has, and how it is.",
+};
 
 /** A schema and its name in the OpenAPI document. */
 export interface NamedSchema<Schema extends TSchema = TSchema> {
@@ -33,6 +34,13 @@ export function namedSchema<Schema extends TSchema>(
   for (const [name, schema] of Object.entries(one)) return { name, schema };
   throw new Error("A schema in the OpenAPI document needs a name");
 }
+
+/** An answer of that schema: `described({ ChatCompletion }, "The answer.", example)`. */
+export const described = <Schema extends TSchema>(
+  one: Readonly<Record<string, Schema>>,
+  description: string,
+  example: Static<Schema>,
+) => ({ ...namedSchema(one), description, example });
 
 /** A file sent as it is. A browser never shows it, since its author may not be trusted. */
 export interface Download {
@@ -58,7 +66,7 @@ export type Answer = {
 
 /** Facts about an operation for the OpenAPI document, logs, metrics, traces and the pipeline. */
 export interface OperationFacts {
-  method: "GET" | "POST" | "DELETE";
+  method: string;
   /** In Elysia's syntax: `/v1/models/:id`. */
   path: string;
   /** The name in metrics, traces and logs; operations of one resource share it. */
@@ -68,7 +76,7 @@ export interface OperationFacts {
   operationId: string;
   summary: string;
   description?: string;
-  tag: (typeof tags)[keyof typeof tags];
+  tag: keyof typeof tags;
   /** The scope that a key needs, on a node with keys. An operation with a scope is rate limited. */
   scope?: Scope;
   /**
@@ -100,20 +108,20 @@ export interface OperationFacts {
   /** Headers that its clients expect, in addition to the OpenAI API's. */
   headerFormat?: HeaderFormat;
   /** Error statuses and their descriptions; with a schema if the body is not the usual error. */
-  errors: Readonly<Record<number, string | (NamedSchema & { description: string })>>;
+  errors?: Readonly<Record<number, string | (NamedSchema & { description: string })>>;
 }
 
-interface ValidRequest<Body, Query> {
+interface ValidRequest<Body, Query, Parameter extends string = string> {
   body: Body;
   query: Query;
-  parameters: Readonly<Record<string, string>>;
+  parameters: Readonly<Record<Parameter, string>>;
   /** Streams the body of an operation that declares a form: it may be larger than memory. */
   form: UploadForm;
 }
 
 /** Turns a valid request and its context into an answer. */
-export type Handler<Body, Services, Query = object> = (
-  request: ValidRequest<Body, Query>,
+export type Handler<Body, Services, Query = object, Parameter extends string = string> = (
+  request: ValidRequest<Body, Query, Parameter>,
   context: RequestContext,
   services: Services,
 ) => Answer | Promise<Answer>;
@@ -162,18 +170,27 @@ interface BodyRules<Body> {
   logged: (body: Body) => object;
 }
 
-interface Declaration<Body extends TSchema, Query extends TObject, Services>
-  extends OperationFacts {
+interface Declaration<
+  Body extends TSchema,
+  Query extends TObject,
+  Parameter extends string,
+  Services,
+> extends Omit<OperationFacts, "method" | "path"> {
+  route: `${"GET" | "POST" | "DELETE"} /${string}`;
   body?: NamedSchema<Body> & { example: Static<Body> } & BodyRules<Static<Body>>;
   query?: Query;
-  handler: Handler<Static<Body>, Services, Static<Query>>;
+  parameters?: Readonly<Record<Parameter, string>>;
+  handler: Handler<Static<Body>, Services, Static<Query>, Parameter>;
 }
 
 export function defineOperation<
   Body extends TSchema,
   Query extends TObject,
+  Parameter extends string,
   Services extends object,
->({ handler, ...facts }: Declaration<Body, Query, Services>): Operation<Services> {
+>({ handler, route, ...rest }: Declaration<Body, Query, Parameter, Services>): Operation<Services> {
+  const [method = "", path = ""] = route.split(" ");
+  const facts = { method, path, ...rest };
   const { body } = facts;
   const checker = body && TypeCompiler.Compile(body.schema);
   const isValid = (value: unknown): value is Static<Body> => checker?.Check(value) ?? true;

@@ -10,9 +10,7 @@ import { embeddings } from "./operations/embeddings.ts";
 import { fileOperations } from "./operations/files/operation.ts";
 import { mcp } from "./operations/mcp.ts";
 import { messageOperations } from "./operations/messages/operation.ts";
-import { health, metrics, ready } from "./operations/node/health-and-metrics.ts";
-import { infoOperations } from "./operations/node/info.ts";
-import { modelOperations } from "./operations/node/models.ts";
+import { modelOperations, nodeOperations } from "./operations/node/operation.ts";
 import { rerankOperations } from "./operations/rerank.ts";
 import { responseOperations } from "./operations/responses/operation.ts";
 import { retrieve } from "./operations/retrieve/operation.ts";
@@ -40,10 +38,7 @@ const all = [
   ...vectorStoreOperations,
   ...vectorStoreFileOperations,
   mcp,
-  ...infoOperations,
-  health,
-  ready,
-  metrics,
+  ...nodeOperations,
 ] as const;
 
 export type OperationServices = UnionToIntersection<ServicesOf<(typeof all)[number]>>;

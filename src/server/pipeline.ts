@@ -74,7 +74,8 @@ export interface PipelineSettings extends Observers {
 /** A request as Elysia passes it to a route, with the response's status and headers. */
 interface RoutedRequest {
   request: Request;
-  params: Readonly<Record<string, string>>;
+  /** Absent for a path without any; null: it cannot be decoded. */
+  params?: Readonly<Record<string, string | null>>;
   set: { status?: number | string; headers: ResponseHeaders };
 }
 
@@ -113,7 +114,10 @@ export class Pipeline {
     const bytes = takesBody ? await readBody(request, limits) : undefined;
     const form = ending.use(new UploadForm(request, context, limits));
     const { searchParams: query } = new URL(request.url);
-    const asked = await readRequest(operation, bytes, { parameters: params, query, form }, limits);
+    const parameters = Object.fromEntries(
+      Object.entries(params ?? {}).map(([name, value]) => [name, value ?? ""]),
+    );
+    const asked = await readRequest(operation, bytes, { parameters, query, form }, limits);
     context.model = asked.model;
     authorize(context, operation.facts, asked.scopes);
     if (asked.answers > 1) await context.lease.reserve(asked.answers);

@@ -11,7 +11,7 @@ import type { EmbeddingEngine } from "../../core/ports/embedding-engine.ts";
 import type { LoadOptions } from "../../core/ports/model-host.ts";
 import type { OpenCollection } from "../../core/retrieval/collection.ts";
 import type { RetrievalService } from "../../core/retrieval/retrieval-service.ts";
-import type { NodeIdentity } from "../../server/operations/node/info.ts";
+import type { NodeIdentity } from "../../server/operations/node/operation.ts";
 import type { Metrics } from "../../telemetry/metrics.ts";
 import { NodeCollection } from "../documents/node-collection.ts";
 import type { NodeDocuments } from "../documents/node-documents.ts";

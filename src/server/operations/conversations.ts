@@ -8,7 +8,7 @@ import type {
   ConversationService,
 } from "../../core/responses/conversation-service.ts";
 import { documentErrors } from "../openapi.ts";
-import { defineOperation, namedSchema, tags } from "../operation.ts";
+import { defineOperation, described, namedSchema } from "../operation.ts";
 import { checkedPairs, Metadata } from "../wire/attributes.ts";
 import { nullable, openObject, refuse, UnixTime, unexamined } from "../wire/fields.ts";
 import {
@@ -66,176 +66,144 @@ const sentItem = { role: "user" as const, content: "Do llamas hum?" };
 
 const about = {
   name: "conversations",
-  tag: tags.responses,
+  tag: "Responses",
   scope: "chat",
   takesPlace: false,
   parameters: { conversation_id: "The conversation's id." },
   errors: documentErrors,
 } as const;
-const ofItem = {
-  ...about,
-  path: "/v1/conversations/:conversation_id/items/:item_id",
-  parameters: { ...about.parameters, item_id: "The item's id." },
-} as const;
+const ofItem = { ...about, parameters: { ...about.parameters, item_id: "The item's id." } };
 
-const conversationAnswer = {
-  ...namedSchema({ Conversation: ConversationObject }),
-  description: "The conversation.",
-  example: conversationExample,
-};
+const conversationAnswer = described(
+  { Conversation: ConversationObject },
+  "The conversation.",
+  conversationExample,
+);
 const listAnswer = pageAnswer("ConversationItemList", ListedItem, "items", itemExample);
 
-const createConversation = defineOperation({
-  ...about,
-  method: "POST",
-  path: "/v1/conversations",
-  operationId: "createConversation",
-  summary: "Create a conversation that responses continue",
-  description:
-    "Stored for the key that made it, for `responses.keep_for` seconds after its last change, within the limits of stored responses.",
-  parameters: {},
-  body: {
-    ...namedSchema({ ConversationRequest }),
-    example: { items: [sentItem], metadata: { topic: "llamas" } },
-    logged: ({ items }) => ({ items }),
-  },
-  answer: conversationAnswer,
-  handler: async ({ body }, { authenticated }, { conversations }: Needs) => {
-    const metadata = checkedPairs(body.metadata ?? {}, "metadata");
-    const items = checkedItems(body.items ?? []);
-    return { json: toConversation(await conversations.create(authenticated, { metadata, items })) };
-  },
-});
-
-const getConversation = defineOperation({
-  ...about,
-  method: "GET",
-  path: "/v1/conversations/:conversation_id",
-  operationId: "getConversation",
-  summary: "Read a conversation",
-  answer: conversationAnswer,
-  handler: async ({ parameters }, { authenticated }, { conversations }: Needs) => {
-    const id = parameters.conversation_id ?? "";
-    return { json: toConversation(await conversations.get(id, authenticated)) };
-  },
-});
-
-const updateConversation = defineOperation({
-  ...about,
-  method: "POST",
-  path: "/v1/conversations/:conversation_id",
-  operationId: "updateConversation",
-  summary: "Change a conversation's metadata",
-  body: {
-    ...namedSchema({ ConversationChange }),
-    example: { metadata: { topic: "alpacas" } },
-    logged: () => ({}),
-  },
-  answer: conversationAnswer,
-  handler: async ({ body, parameters }, { authenticated }, { conversations }: Needs) => {
-    const metadata = checkedPairs(body.metadata, "metadata");
-    const id = parameters.conversation_id ?? "";
-    const changed = await conversations.change(id, authenticated, () => ({ metadata }));
-    return { json: toConversation(changed) };
-  },
-});
-
-const deleteConversation = defineOperation({
-  ...about,
-  method: "DELETE",
-  path: "/v1/conversations/:conversation_id",
-  operationId: "deleteConversation",
-  summary: "Delete a conversation with its items",
-  description: "Its responses have their own copy, and stay.",
-  answer: deletedAnswer("ConversationDeleted", "conversation.deleted", conversationExample.id),
-  handler: async ({ parameters }, { authenticated }, { conversations }: Needs) => {
-    const id = parameters.conversation_id ?? "";
-    await conversations.delete(id, authenticated);
-    return { json: { id, object: "conversation.deleted", deleted: true } };
-  },
-});
-
-const addConversationItems = defineOperation({
-  ...about,
-  method: "POST",
-  path: "/v1/conversations/:conversation_id/items",
-  operationId: "addConversationItems",
-  summary: "Add items to a conversation",
-  body: {
-    ...namedSchema({ ConversationItems: ItemsRequest }),
-    example: { items: [sentItem] },
-    logged: ({ items }) => ({ items }),
-  },
-  answer: { ...listAnswer, description: "The items that were added." },
-  handler: async ({ body, parameters }, { authenticated }, { conversations, limits }: Needs) => {
-    const added = checkedItems(body.items);
-    await conversations.change(parameters.conversation_id ?? "", authenticated, ({ items }) => ({
-      items: withItems(items, added, limits.maxMessages),
-    }));
-    return { json: toPage({ items: added, hasMore: false }, (item) => item) };
-  },
-});
-
-const listConversationItems = defineOperation({
-  ...about,
-  method: "GET",
-  path: "/v1/conversations/:conversation_id/items",
-  operationId: "listConversationItems",
-  summary: "List the items of a conversation",
-  query: pageQuery({}),
-  answer: listAnswer,
-  handler: async ({ parameters, query }, { authenticated }, { conversations }: Needs) => {
-    const id = parameters.conversation_id ?? "";
-    const { items } = await conversations.get(id, authenticated);
-    const page = pageOfItems(items, toPageRequest(query));
-    return { json: toPage(page, (item) => item) };
-  },
-});
-
-const getConversationItem = defineOperation({
-  ...ofItem,
-  method: "GET",
-  operationId: "getConversationItem",
-  summary: "Read an item of a conversation",
-  answer: {
-    ...namedSchema({ ConversationItem: ListedItem }),
-    description: "The item.",
-    example: itemExample,
-  },
-  handler: async ({ parameters }, { authenticated }, { conversations }: Needs) => {
-    const { conversation_id: id = "", item_id: itemId = "" } = parameters;
-    const { items } = await conversations.get(id, authenticated);
-    const item = items.find((one) => one.id === itemId);
-    if (item === undefined) throw noSuchItem(itemId);
-    return { json: item };
-  },
-});
-
-const deleteConversationItem = defineOperation({
-  ...ofItem,
-  method: "DELETE",
-  operationId: "deleteConversationItem",
-  summary: "Delete an item of a conversation",
-  answer: conversationAnswer,
-  handler: async ({ parameters }, { authenticated }, { conversations }: Needs) => {
-    const { conversation_id: id = "", item_id: itemId = "" } = parameters;
-    const changed = await conversations.change(id, authenticated, ({ items }) => {
-      if (!items.some((item) => item.id === itemId)) throw noSuchItem(itemId);
-      return { items: items.filter((item) => item.id !== itemId) };
-    });
-    return { json: toConversation(changed) };
-  },
-});
-
 export const conversationOperations = [
-  createConversation,
-  getConversation,
-  updateConversation,
-  deleteConversation,
-  addConversationItems,
-  listConversationItems,
-  getConversationItem,
-  deleteConversationItem,
+  defineOperation({
+    ...about,
+    route: "POST /v1/conversations",
+    operationId: "createConversation",
+    summary: "Create a conversation that responses continue",
+    description:
+      "Stored for the key that made it, for `responses.keep_for` seconds after its last change, within the limits of stored responses.",
+    parameters: {},
+    body: {
+      ...namedSchema({ ConversationRequest }),
+      example: { items: [sentItem], metadata: { topic: "llamas" } },
+      logged: ({ items }) => ({ items }),
+    },
+    answer: conversationAnswer,
+    handler: async ({ body }, { authenticated }, { conversations }: Needs) => {
+      const metadata = checkedPairs(body.metadata ?? {}, "metadata");
+      const items = checkedItems(body.items ?? []);
+      const created = await conversations.create(authenticated, { metadata, items });
+      return { json: toConversation(created) };
+    },
+  }),
+  defineOperation({
+    ...about,
+    route: "GET /v1/conversations/:conversation_id",
+    operationId: "getConversation",
+    summary: "Read a conversation",
+    answer: conversationAnswer,
+    handler: async ({ parameters }, { authenticated }, { conversations }: Needs) => ({
+      json: toConversation(await conversations.get(parameters.conversation_id, authenticated)),
+    }),
+  }),
+  defineOperation({
+    ...about,
+    route: "POST /v1/conversations/:conversation_id",
+    operationId: "updateConversation",
+    summary: "Change a conversation's metadata",
+    body: {
+      ...namedSchema({ ConversationChange }),
+      example: { metadata: { topic: "alpacas" } },
+      logged: () => ({}),
+    },
+    answer: conversationAnswer,
+    handler: async ({ body, parameters }, { authenticated }, { conversations }: Needs) => {
+      const change = { metadata: checkedPairs(body.metadata, "metadata") };
+      const { conversation_id: id } = parameters;
+      return { json: toConversation(await conversations.change(id, authenticated, () => change)) };
+    },
+  }),
+  defineOperation({
+    ...about,
+    route: "DELETE /v1/conversations/:conversation_id",
+    operationId: "deleteConversation",
+    summary: "Delete a conversation with its items",
+    description: "Its responses have their own copy, and stay.",
+    answer: deletedAnswer("ConversationDeleted", "conversation.deleted", conversationExample.id),
+    handler: async ({ parameters }, { authenticated }, { conversations }: Needs) => {
+      const { conversation_id: id } = parameters;
+      await conversations.delete(id, authenticated);
+      return { json: { id, object: "conversation.deleted", deleted: true } };
+    },
+  }),
+  defineOperation({
+    ...about,
+    route: "POST /v1/conversations/:conversation_id/items",
+    operationId: "addConversationItems",
+    summary: "Add items to a conversation",
+    body: {
+      ...namedSchema({ ConversationItems: ItemsRequest }),
+      example: { items: [sentItem] },
+      logged: ({ items }) => ({ items }),
+    },
+    answer: { ...listAnswer, description: "The items that were added." },
+    handler: async ({ body, parameters }, { authenticated }, { conversations, limits }: Needs) => {
+      const added = checkedItems(body.items);
+      await conversations.change(parameters.conversation_id, authenticated, ({ items }) => ({
+        items: withItems(items, added, limits.maxMessages),
+      }));
+      return { json: toPage({ items: added, hasMore: false }, (item) => item) };
+    },
+  }),
+  defineOperation({
+    ...about,
+    route: "GET /v1/conversations/:conversation_id/items",
+    operationId: "listConversationItems",
+    summary: "List the items of a conversation",
+    query: pageQuery({}),
+    answer: listAnswer,
+    handler: async ({ parameters, query }, { authenticated }, { conversations }: Needs) => {
+      const { items } = await conversations.get(parameters.conversation_id, authenticated);
+      const page = pageOfItems(items, toPageRequest(query));
+      return { json: toPage(page, (item) => item) };
+    },
+  }),
+  defineOperation({
+    ...ofItem,
+    route: "GET /v1/conversations/:conversation_id/items/:item_id",
+    operationId: "getConversationItem",
+    summary: "Read an item of a conversation",
+    answer: described({ ConversationItem: ListedItem }, "The item.", itemExample),
+    handler: async ({ parameters }, { authenticated }, { conversations }: Needs) => {
+      const { conversation_id: id, item_id: itemId } = parameters;
+      const { items } = await conversations.get(id, authenticated);
+      const item = items.find((one) => one.id === itemId);
+      if (item === undefined) throw noSuchItem(itemId);
+      return { json: item };
+    },
+  }),
+  defineOperation({
+    ...ofItem,
+    route: "DELETE /v1/conversations/:conversation_id/items/:item_id",
+    operationId: "deleteConversationItem",
+    summary: "Delete an item of a conversation",
+    answer: conversationAnswer,
+    handler: async ({ parameters }, { authenticated }, { conversations }: Needs) => {
+      const { conversation_id: id, item_id: itemId } = parameters;
+      const changed = await conversations.change(id, authenticated, ({ items }) => {
+        if (!items.some((item) => item.id === itemId)) throw noSuchItem(itemId);
+        return { items: items.filter((item) => item.id !== itemId) };
+      });
+      return { json: toConversation(changed) };
+    },
+  }),
 ] as const;
 
 const toConversation = ({ id, createdAt, metadata }: Conversation): ConversationObject => ({

@@ -9,7 +9,7 @@ import type { Embedding } from "../../core/ports/embedding-engine.ts";
 import { toJsonList } from "../middleware/answer.ts";
 import { specifiedErrors } from "../middleware/errors.ts";
 import { specifiedModelErrors } from "../openapi.ts";
-import { type Answer, defineOperation, namedSchema, tags } from "../operation.ts";
+import { type Answer, defineOperation, described, namedSchema } from "../operation.ts";
 import {
   acceptedAs,
   count,
@@ -70,14 +70,13 @@ export const EmbeddingList = T.Object({
 export type EmbeddingList = Static<typeof EmbeddingList>;
 
 export const embeddings = defineOperation({
-  method: "POST",
-  path: "/v1/embeddings",
+  route: "POST /v1/embeddings",
   name: "embeddings",
   genAiName: "embeddings",
   operationId: "createEmbeddings",
   summary: "Embed texts",
   description: "Computes a vector of unit length for each text, in the same order.",
-  tag: tags.embeddings,
+  tag: "Embeddings",
   scope: "embeddings",
   body: {
     ...namedSchema({ EmbeddingRequest }),
@@ -86,16 +85,12 @@ export const embeddings = defineOperation({
     lists: [{ param: "input", limit: "maxInputs", isFor: (first) => typeof first !== "number" }],
     logged: ({ model, input }) => ({ model, input }),
   },
-  answer: {
-    ...namedSchema({ EmbeddingList }),
-    description: "The vectors.",
-    example: {
-      object: "list",
-      data: [{ index: 0, object: "embedding", embedding: [0.0962, 0.0213, -0.0341] }],
-      model: "all-MiniLM-L6-v2",
-      usage: { prompt_tokens: 9, completion_tokens: 0, total_tokens: 9 },
-    },
-  },
+  answer: described({ EmbeddingList }, "The vectors.", {
+    object: "list",
+    data: [{ index: 0, object: "embedding", embedding: [0.0962, 0.0213, -0.0341] }],
+    model: "all-MiniLM-L6-v2",
+    usage: { prompt_tokens: 9, completion_tokens: 0, total_tokens: 9 },
+  }),
   errorFormat: specifiedErrors,
   errors: specifiedModelErrors,
   handler: async ({ body }, context, { models }: { models: ModelRegistry }): Promise<Answer> => {

@@ -7,7 +7,7 @@ import type { Log } from "../../core/log.ts";
 import type { Report } from "../../core/ports/telemetry.ts";
 import { type ErrorFormat, errorBody } from "../middleware/errors.ts";
 import { documentErrors } from "../openapi.ts";
-import { defineOperation, namedSchema, tags } from "../operation.ts";
+import { defineOperation, described, namedSchema } from "../operation.ts";
 import { ErrorAnswer, openObject, optional, unexamined } from "../wire/fields.ts";
 
 /** Protocol versions before 2025-06-18 send batches. */
@@ -71,14 +71,13 @@ const mcpErrors: ErrorFormat = {
 };
 
 export const mcp = defineOperation({
-  method: "POST",
-  path: "/mcp",
+  route: "POST /mcp",
   name: "mcp",
   operationId: "postMcpMessage",
   summary: "Documents for agents, over the Model Context Protocol",
   description:
     "MCP's streamable HTTP without sessions: each message gets its own answer, as JSON. Tools search documents, read around a passage, and list collections and documents; documents are resources. Lists and resources also require the scope `documents`. A notification gets a 202.",
-  tag: tags.retrieval,
+  tag: "Retrieval",
   scope: "retrieve",
   body: {
     ...namedSchema({ McpMessage }),
@@ -93,18 +92,14 @@ export const mcp = defineOperation({
       messages: messagesOf(body).map(({ method, params }) => ({ method, params })),
     }),
   },
-  answer: {
-    ...namedSchema({ McpAnswer }),
-    description: "The answer, or a tool's failure.",
-    example: {
-      jsonrpc: "2.0",
-      id: 1,
-      result: {
-        content: [{ type: "text", text: '{"passages":[]}' }],
-        structuredContent: { passages: [] },
-      },
+  answer: described({ McpAnswer }, "The answer, or a tool's failure.", {
+    jsonrpc: "2.0",
+    id: 1,
+    result: {
+      content: [{ type: "text", text: '{"passages":[]}' }],
+      structuredContent: { passages: [] },
     },
-  },
+  }),
   errorFormat: mcpErrors,
   errors: {
     ...documentErrors,

@@ -10,7 +10,7 @@ import {
 import { toJsonList } from "../middleware/answer.ts";
 import { type ErrorFormat, errorBody } from "../middleware/errors.ts";
 import { modelErrors } from "../openapi.ts";
-import { defineOperation, type Handler, namedSchema, tags } from "../operation.ts";
+import { defineOperation, described, type Handler, namedSchema } from "../operation.ts";
 import {
   accepted,
   count,
@@ -104,9 +104,8 @@ const example: RerankRequest = {
 };
 
 const declared = {
-  method: "POST",
   name: "rerank",
-  tag: tags.embeddings,
+  tag: "Embeddings",
   scope: "embeddings",
   body: {
     ...namedSchema({ RerankRequest }),
@@ -114,24 +113,20 @@ const declared = {
     lists: [{ param: "documents", limit: "maxInputs" }],
     logged: ({ model, query, documents }: RerankRequest) => ({ model, query, documents }),
   },
-  answer: {
-    ...namedSchema({ RerankResult }),
-    description: "The documents' indices and scores, best first.",
-    example: {
-      id: "rerank-9f1c",
-      object: "list",
-      model: "bge-reranker",
-      results: [
-        {
-          index: 0,
-          relevance_score: 0.9873,
-          document: { text: "Paris is the capital of France." },
-        },
-      ],
-      usage: { prompt_tokens: 38, total_tokens: 38 },
-      meta: { tokens: { input_tokens: 38 } },
-    },
-  },
+  answer: described({ RerankResult }, "The documents' indices and scores, best first.", {
+    id: "rerank-9f1c",
+    object: "list",
+    model: "bge-reranker",
+    results: [
+      {
+        index: 0,
+        relevance_score: 0.9873,
+        document: { text: "Paris is the capital of France." },
+      },
+    ],
+    usage: { prompt_tokens: 38, total_tokens: 38 },
+    meta: { tokens: { input_tokens: 38 } },
+  }),
   errors: modelErrors,
 } as const;
 
@@ -162,30 +157,29 @@ const cohereErrors: ErrorFormat = {
   body: (error, { message, requestId }) => ({ id: requestId, message, ...errorBody(error) }),
 };
 
-const rerank = defineOperation({
-  ...declared,
-  path: "/v1/rerank",
-  operationId: "rerank",
-  summary: "Rank documents by how well they fit a query",
-  description:
-    "A reranking model reads each document with the query; scores are probabilities. Compatible with Jina, vLLM and llama-server.",
-  handler: rerankDocuments(true),
-});
-
-/** Cohere's clients use only this address. */
-const rerankAtCohere = defineOperation({
-  ...declared,
-  path: "/v2/rerank",
-  operationId: "rerankV2",
-  summary: "Rank documents, for Cohere's clients",
-  description:
-    "As `/v1/rerank`, but documents are returned only on request, and errors have a top-level `message`.",
-  errorFormat: cohereErrors,
-  errors: modelErrors,
-  handler: rerankDocuments(false),
-});
-
-export const rerankOperations = [rerank, rerankAtCohere] as const;
+export const rerankOperations = [
+  defineOperation({
+    ...declared,
+    route: "POST /v1/rerank",
+    operationId: "rerank",
+    summary: "Rank documents by how well they fit a query",
+    description:
+      "A reranking model reads each document with the query; scores are probabilities. Compatible with Jina, vLLM and llama-server.",
+    handler: rerankDocuments(true),
+  }),
+  /** Cohere's clients use only this address. */
+  defineOperation({
+    ...declared,
+    route: "POST /v2/rerank",
+    operationId: "rerankV2",
+    summary: "Rank documents, for Cohere's clients",
+    description:
+      "As `/v1/rerank`, but documents are returned only on request, and errors have a top-level `message`.",
+    errorFormat: cohereErrors,
+    errors: modelErrors,
+    handler: rerankDocuments(false),
+  }),
+] as const;
 
 function toRerankRequest(body: RerankRequest): DomainRequest {
   const { model, query, documents, top_n: topN, max_tokens_per_doc: most } = body;

@@ -4,7 +4,7 @@ import { responseStatuses, type SavedResponse } from "../../core/ports/response-
 import type { ResponseService } from "../../core/responses/response-service.ts";
 import { redactPaths } from "../middleware/errors.ts";
 import { documentErrors } from "../openapi.ts";
-import { defineOperation, namedSchema, tags } from "../operation.ts";
+import { defineOperation, described } from "../operation.ts";
 import { ignored, oneOf, openObject, optional, orNull, rejectedAs } from "../wire/fields.ts";
 import {
   deletedAnswer,
@@ -16,7 +16,12 @@ import {
 } from "../wire/page-schema.ts";
 import { inputItemId, itemWith, shownWith } from "./responses/items.ts";
 import { responseExample as storedExample } from "./responses/operation.ts";
-import { type Includable, includeList, ListedItem } from "./responses/schema.ts";
+import {
+  type Includable,
+  includeList,
+  ListedItem,
+  type ResponseObject,
+} from "./responses/schema.ts";
 
 const include = T.Optional(
   includeList({
@@ -52,7 +57,7 @@ export const StoredResponse = openObject(
   { description: "The response as `POST /v1/responses` answers it." },
 );
 
-const cancelledExample = {
+const cancelledExample: ResponseObject = {
   ...storedExample,
   completed_at: null,
   status: "cancelled",
@@ -72,7 +77,7 @@ type Needs = { responses: ResponseService };
 
 const about = {
   name: "responses",
-  tag: tags.responses,
+  tag: "Responses",
   scope: "chat",
   // A background response holds a place of its caller, which may be the only one.
   takesPlace: false,
@@ -86,83 +91,64 @@ const about = {
   },
 } as const;
 
-const getResponse = defineOperation({
-  ...about,
-  method: "GET",
-  path: "/v1/responses/:response_id",
-  operationId: "getResponse",
-  summary: "Read a stored response",
-  description:
-    "Responses are stored for `responses.keep_for` seconds, for the key that they were made with.",
-  query: ResponseQuery,
-  answer: {
-    ...namedSchema({ StoredResponse }),
-    description: "The response in its current state.",
-    example: storedExample,
-  },
-  handler: async ({ parameters, query }, context, services: Needs) => {
-    const id = parameters.response_id ?? "";
-    const response = await services.responses.get(id, context.authenticated);
-    return { json: toStoredResponse(response, query.include) };
-  },
-});
-
-const deleteResponse = defineOperation({
-  ...about,
-  method: "DELETE",
-  path: "/v1/responses/:response_id",
-  operationId: "deleteResponse",
-  summary: "Delete a stored response",
-  description:
-    "Deletes it with its conversation; one that is being made is cancelled. Responses that continue it have their own copy of the conversation, and stay.",
-  answer: deletedAnswer("ResponseDeleted", "response", storedExample.id),
-  handler: async ({ parameters }, context, { responses }: Needs) => {
-    const id = parameters.response_id ?? "";
-    await responses.delete(id, context.authenticated);
-    return { json: { id, object: "response", deleted: true } };
-  },
-});
-
-const listInputItems = defineOperation({
-  ...about,
-  method: "GET",
-  path: "/v1/responses/:response_id/input_items",
-  operationId: "listResponseInputItems",
-  summary: "List the input items of a response",
-  query: InputItemQuery,
-  answer: pageAnswer("ResponseInputItemList", ListedItem, "items", inputExample),
-  handler: async ({ parameters, query }, context, services: Needs) => {
-    const id = parameters.response_id ?? "";
-    const { input } = await services.responses.get(id, context.authenticated);
-    const page = pageOfItems(input, toPageRequest(query));
-    return { json: toPage(page, (item) => itemWith(item, query.include)) };
-  },
-});
-
-const cancelResponse = defineOperation({
-  ...about,
-  method: "POST",
-  path: "/v1/responses/:response_id/cancel",
-  operationId: "cancelResponse",
-  summary: "Cancel a background response",
-  description:
-    "Only a response with `background: true` can be cancelled. One that has ended stays as it is.",
-  answer: {
-    ...namedSchema({ StoredResponse }),
-    description: "The response in its current state.",
-    example: cancelledExample,
-  },
-  handler: async ({ parameters }, context, { responses }: Needs) => {
-    const id = parameters.response_id ?? "";
-    return { json: toStoredResponse(await responses.cancel(id, context.authenticated)) };
-  },
-});
-
 export const storedResponseOperations = [
-  getResponse,
-  deleteResponse,
-  listInputItems,
-  cancelResponse,
+  defineOperation({
+    ...about,
+    route: "GET /v1/responses/:response_id",
+    operationId: "getResponse",
+    summary: "Read a stored response",
+    description:
+      "Responses are stored for `responses.keep_for` seconds, for the key that they were made with.",
+    query: ResponseQuery,
+    answer: described({ StoredResponse }, "The response in its current state.", storedExample),
+    handler: async ({ parameters, query }, context, services: Needs) => {
+      const response = await services.responses.get(parameters.response_id, context.authenticated);
+      return { json: toStoredResponse(response, query.include) };
+    },
+  }),
+  defineOperation({
+    ...about,
+    route: "DELETE /v1/responses/:response_id",
+    operationId: "deleteResponse",
+    summary: "Delete a stored response",
+    description:
+      "Deletes it with its conversation; one that is being made is cancelled. Responses that continue it have their own copy of the conversation, and stay.",
+    answer: deletedAnswer("ResponseDeleted", "response", storedExample.id),
+    handler: async ({ parameters }, context, { responses }: Needs) => {
+      const { response_id: id } = parameters;
+      await responses.delete(id, context.authenticated);
+      return { json: { id, object: "response", deleted: true } };
+    },
+  }),
+  defineOperation({
+    ...about,
+    route: "GET /v1/responses/:response_id/input_items",
+    operationId: "listResponseInputItems",
+    summary: "List the input items of a response",
+    query: InputItemQuery,
+    answer: pageAnswer("ResponseInputItemList", ListedItem, "items", inputExample),
+    handler: async ({ parameters, query }, context, services: Needs) => {
+      const { input } = await services.responses.get(parameters.response_id, context.authenticated);
+      const page = pageOfItems(input, toPageRequest(query));
+      return { json: toPage(page, (item) => itemWith(item, query.include)) };
+    },
+  }),
+  defineOperation({
+    ...about,
+    route: "POST /v1/responses/:response_id/cancel",
+    operationId: "cancelResponse",
+    summary: "Cancel a background response",
+    description:
+      "Only a response with `background: true` can be cancelled. One that has ended stays as it is.",
+    answer: described({ StoredResponse }, "The response in its current state.", cancelledExample),
+    handler: async ({ parameters }, context, { responses }: Needs) => {
+      return {
+        json: toStoredResponse(
+          await responses.cancel(parameters.response_id, context.authenticated),
+        ),
+      };
+    },
+  }),
 ] as const;
 
 /** The response with its current status, which may have changed since its body was stored. */

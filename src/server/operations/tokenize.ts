@@ -5,7 +5,7 @@ import { given } from "../../core/given.ts";
 import { type ModelRegistry, tokenizerOf } from "../../core/models/model-registry.ts";
 import type { PieceForm, TokenizedText, TokenizerInput } from "../../core/ports/tokenizer.ts";
 import { modelErrors } from "../openapi.ts";
-import { defineOperation, namedSchema, tags } from "../operation.ts";
+import { defineOperation, described, namedSchema } from "../operation.ts";
 import {
   count,
   flag,
@@ -98,74 +98,71 @@ type Needs = { models: ModelRegistry };
 const exampleModel = "TinyLlama-1.1B-Chat-v1.0";
 const tokens = [1, 365, 5288, 294, 3165, 29889];
 
-const tokenize = defineOperation({
-  method: "POST",
-  path: "/v1/tokenize",
-  name: "tokenize",
-  operationId: "tokenize",
-  summary: "Tokenize a text",
-  description:
-    "The token ids of a text, or of a conversation with the model's chat template. Nothing is generated.",
-  tag: tags.chat,
-  scope: "chat",
-  body: {
-    ...namedSchema({ TokenizeRequest }),
-    example: { model: exampleModel, prompt: "Llamas hum." },
-    lists: [{ param: "messages", limit: "maxMessages" }],
-    logged: ({ model: name, prompt, content, messages }) => ({
-      model: name,
-      prompt: prompt ?? content ?? messages,
+export const tokenizeOperations = [
+  defineOperation({
+    route: "POST /v1/tokenize",
+    name: "tokenize",
+    operationId: "tokenize",
+    summary: "Tokenize a text",
+    description:
+      "The token ids of a text, or of a conversation with the model's chat template. Nothing is generated.",
+    tag: "Chat",
+    scope: "chat",
+    body: {
+      ...namedSchema({ TokenizeRequest }),
+      example: { model: exampleModel, prompt: "Llamas hum." },
+      lists: [{ param: "messages", limit: "maxMessages" }],
+      logged: ({ model: name, prompt, content, messages }) => ({
+        model: name,
+        prompt: prompt ?? content ?? messages,
+      }),
+    },
+    answer: described({ TokenizeResult }, "The tokens.", {
+      count: tokens.length,
+      max_model_len: 2048,
+      tokens,
+      token_strs: null,
     }),
-  },
-  answer: {
-    ...namedSchema({ TokenizeResult }),
-    description: "The tokens.",
-    example: { count: tokens.length, max_model_len: 2048, tokens, token_strs: null },
-  },
-  errors: modelErrors,
-  handler: async ({ body }, { signal }, { models }: Needs) => {
-    const { input, field } = toTokenizerInput(body);
-    const { tokenizer, contextSize } = tokenizerOf(models, body.model);
-    const tokenized = await tokenizer.tokenize(input, { signal });
-    if (tokenized !== undefined) {
-      return { json: toTokenizeResult(tokenized, { input, contextSize }) };
-    }
-    throw new NodeError(
-      "context_length_exceeded",
-      `'${field}' has more tokens than this model's context of ${contextSize} several times over, and is not counted further. Send less at a time.`,
-      { param: field },
-    );
-  },
-});
-
-const detokenize = defineOperation({
-  method: "POST",
-  path: "/v1/detokenize",
-  name: "detokenize",
-  operationId: "detokenize",
-  summary: "Convert tokens to text",
-  description: "The text of token ids.",
-  tag: tags.chat,
-  scope: "chat",
-  body: {
-    ...namedSchema({ DetokenizeRequest }),
-    example: { model: exampleModel, tokens: tokens.slice(1) },
-    logged: ({ model: name, tokens: ids }) => ({ model: name, tokens: ids }),
-  },
-  answer: {
-    ...namedSchema({ DetokenizeResult }),
-    description: "The text.",
-    example: { prompt: "Llamas hum.", content: "Llamas hum." },
-  },
-  errors: modelErrors,
-  handler: async ({ body }, { signal }, { models }: Needs) => {
-    const { tokenizer } = tokenizerOf(models, body.model);
-    const text = await tokenizer.detokenize(body.tokens, { signal });
-    return { json: { prompt: text, content: text } satisfies DetokenizeResult };
-  },
-});
-
-export const tokenizeOperations = [tokenize, detokenize] as const;
+    errors: modelErrors,
+    handler: async ({ body }, { signal }, { models }: Needs) => {
+      const { input, field } = toTokenizerInput(body);
+      const { tokenizer, contextSize } = tokenizerOf(models, body.model);
+      const tokenized = await tokenizer.tokenize(input, { signal });
+      if (tokenized !== undefined) {
+        return { json: toTokenizeResult(tokenized, { input, contextSize }) };
+      }
+      throw new NodeError(
+        "context_length_exceeded",
+        `'${field}' has more tokens than this model's context of ${contextSize} several times over, and is not counted further. Send less at a time.`,
+        { param: field },
+      );
+    },
+  }),
+  defineOperation({
+    route: "POST /v1/detokenize",
+    name: "detokenize",
+    operationId: "detokenize",
+    summary: "Convert tokens to text",
+    description: "The text of token ids.",
+    tag: "Chat",
+    scope: "chat",
+    body: {
+      ...namedSchema({ DetokenizeRequest }),
+      example: { model: exampleModel, tokens: tokens.slice(1) },
+      logged: ({ model: name, tokens: ids }) => ({ model: name, tokens: ids }),
+    },
+    answer: described({ DetokenizeResult }, "The text.", {
+      prompt: "Llamas hum.",
+      content: "Llamas hum.",
+    }),
+    errors: modelErrors,
+    handler: async ({ body }, { signal }, { models }: Needs) => {
+      const { tokenizer } = tokenizerOf(models, body.model);
+      const text = await tokenizer.detokenize(body.tokens, { signal });
+      return { json: { prompt: text, content: text } satisfies DetokenizeResult };
+    },
+  }),
+] as const;
 
 /** The input, and the field that it was sent in. */
 interface ReadInput {

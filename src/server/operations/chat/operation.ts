@@ -1,7 +1,13 @@
 /** POST /v1/chat/completions */
 import { specifiedErrors } from "../../middleware/errors.ts";
 import { specifiedModelErrors } from "../../openapi.ts";
-import { type Answer, defineOperation, type Handler, namedSchema, tags } from "../../operation.ts";
+import {
+  type Answer,
+  defineOperation,
+  described,
+  type Handler,
+  namedSchema,
+} from "../../operation.ts";
 import { beginAnswer, type ChatNeeds } from "../../wire/answer.ts";
 import { toUsage } from "../../wire/completion.ts";
 import { scopesOfRag } from "../../wire/grounding.ts";
@@ -68,15 +74,14 @@ const answerChat: Handler<ChatCompletionRequest, ChatNeeds> = async (
 };
 
 export const chat = defineOperation({
-  method: "POST",
-  path: "/v1/chat/completions",
+  route: "POST /v1/chat/completions",
   name: "chat",
   genAiName: "chat",
   operationId: "createChatCompletion",
   summary: "Answer a conversation",
   description:
     "Generates the assistant's next message, as one JSON body or, with `stream`, as server-sent events that end with `data: [DONE]`.",
-  tag: tags.chat,
+  tag: "Chat",
   scope: "chat",
   body: {
     ...namedSchema({ ChatCompletionRequest }),
@@ -86,16 +91,12 @@ export const chat = defineOperation({
     answers: ({ n }) => n ?? 1,
     logged: ({ model, messages }) => ({ model, messages }),
   },
-  answer: {
-    ...namedSchema({ ChatCompletion }),
-    description: "The answer.",
-    example: completion,
-  },
-  stream: {
-    ...namedSchema({ ChatCompletionChunk }),
-    description: "One line `data: <chunk>` for each of these, then the line `data: [DONE]`.",
-    example: chunk,
-  },
+  answer: described({ ChatCompletion }, "The answer.", completion),
+  stream: described(
+    { ChatCompletionChunk },
+    "One line `data: <chunk>` for each of these, then the line `data: [DONE]`.",
+    chunk,
+  ),
   errorFormat: specifiedErrors,
   errors: specifiedModelErrors,
   handler: answerChat,

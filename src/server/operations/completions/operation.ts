@@ -3,7 +3,13 @@ import { complete } from "../../../core/chat/completion-service.ts";
 import type { Log } from "../../../core/log.ts";
 import type { ModelRegistry } from "../../../core/models/model-registry.ts";
 import { modelErrors } from "../../openapi.ts";
-import { type Answer, defineOperation, type Handler, namedSchema, tags } from "../../operation.ts";
+import {
+  type Answer,
+  defineOperation,
+  described,
+  type Handler,
+  namedSchema,
+} from "../../operation.ts";
 import { beginWith } from "../../wire/answer.ts";
 import { toUsage } from "../../wire/completion.ts";
 import { toChunks, toCompletionJson } from "./completion.ts";
@@ -60,15 +66,14 @@ const completePrompts: Handler<CompletionRequest, CompletionNeeds> = async (
 };
 
 export const completions = defineOperation({
-  method: "POST",
-  path: "/v1/completions",
+  route: "POST /v1/completions",
   name: "completions",
   genAiName: "text_completion",
   operationId: "createCompletion",
   summary: "Continue a text",
   description:
     "Continues each prompt without a chat template, as one JSON body or, with `stream`, as server-sent events that end with `data: [DONE]`.",
-  tag: tags.chat,
+  tag: "Chat",
   scope: "chat",
   body: {
     ...namedSchema({ CompletionRequest }),
@@ -78,16 +83,12 @@ export const completions = defineOperation({
     answers: placesOf,
     logged: ({ model, prompt, suffix }) => ({ model, prompt, ...(suffix ? { suffix } : {}) }),
   },
-  answer: {
-    ...namedSchema({ Completion }),
-    description: "The answers.",
-    example: completion,
-  },
-  stream: {
-    ...namedSchema({ CompletionChunk }),
-    description: "One line `data: <chunk>` for each of these, then the line `data: [DONE]`.",
-    example: chunk,
-  },
+  answer: described({ Completion }, "The answers.", completion),
+  stream: described(
+    { CompletionChunk },
+    "One line `data: <chunk>` for each of these, then the line `data: [DONE]`.",
+    chunk,
+  ),
   errors: modelErrors,
   handler: completePrompts,
 });

@@ -8,7 +8,7 @@ import { quoted } from "../../../core/quoted.ts";
 import { announceIgnored, fieldExaminer } from "../../middleware/ignored-fields.ts";
 import { invalid } from "../../middleware/read-request.ts";
 import { documentErrors, uploadErrors } from "../../openapi.ts";
-import { defineOperation, namedSchema, tags } from "../../operation.ts";
+import { defineOperation, described, namedSchema } from "../../operation.ts";
 import { refuse, toSeconds } from "../../wire/fields.ts";
 import { deletedAnswer, pageAnswer, toPage, toPageRequest } from "../../wire/page-schema.ts";
 import { FileObject, FileQuery, FileUpload, UploadFields, usualFiles } from "./schema.ts";
@@ -29,107 +29,98 @@ const example: FileObject = {
 
 const about = {
   name: "files",
-  tag: tags.files,
+  tag: "Files",
   scope: "documents",
   errors: documentErrors,
 } as const;
 const one = { ...about, parameters: { file_id: "The file's id." } } as const;
-const described = { ...namedSchema({ File: FileObject }), description: "The file.", example };
+const fileAnswer = described({ File: FileObject }, "The file.", example);
 
-const uploadFile = defineOperation({
-  ...about,
-  method: "POST",
-  path: "/v1/files",
-  operationId: "uploadFile",
-  summary: "Upload a file",
-  description:
-    "Stores a file, so that it can be added to vector stores. An upload that breaks off leaves nothing.",
-  form: namedSchema({ FileUpload }),
-  answer: described,
-  errors: uploadErrors,
-  handler: async ({ form }, context, { files, log }: Needs & { log: Log }) => {
-    const caller = context.authenticated;
-    await using resources = new AsyncDisposableStack();
-    const { fields, received } = await form.read("file", async (part) =>
-      resources.use(await files.receive(caller, part)),
-    );
-    const { ignored, ...asked } = toUploadRequest(fields);
-    if (received === undefined)
-      throw refuse("file", "is required: a file, as a part of the form with a file name");
-    const file = await received.save(asked);
-    announceIgnored(ignored, context, log);
-    return { json: toFileObject(file) };
-  },
-});
-
-const listFiles = defineOperation({
-  ...about,
-  method: "GET",
-  path: "/v1/files",
-  operationId: "listFiles",
-  summary: "List the uploaded files",
-  description: "The header `x-paddock-max-file-bytes` says how large an upload may be.",
-  query: FileQuery,
-  answer: pageAnswer("FileList", FileObject, "files", example),
-  handler: async (
-    { query },
-    context,
-    { files, limits }: Needs & { limits: { maxFileBytes: number } },
-  ) => {
-    context.headers["x-paddock-max-file-bytes"] = limits.maxFileBytes;
-    const request = toPageRequest(query, usualFiles);
-    const page = await files.list(context.authenticated, request, query.purpose);
-    return { json: toPage(page, toFileObject) };
-  },
-});
-
-const getFile = defineOperation({
-  ...one,
-  method: "GET",
-  path: "/v1/files/:file_id",
-  operationId: "getFile",
-  summary: "Describe a file",
-  answer: described,
-  handler: async ({ parameters }, context, { files }: Needs) => ({
-    json: toFileObject(await files.get(context.authenticated, parameters.file_id ?? "")),
+export const fileOperations = [
+  defineOperation({
+    ...about,
+    route: "POST /v1/files",
+    operationId: "uploadFile",
+    summary: "Upload a file",
+    description:
+      "Stores a file, so that it can be added to vector stores. An upload that breaks off leaves nothing.",
+    form: namedSchema({ FileUpload }),
+    answer: fileAnswer,
+    errors: uploadErrors,
+    handler: async ({ form }, context, { files, log }: Needs & { log: Log }) => {
+      const caller = context.authenticated;
+      await using resources = new AsyncDisposableStack();
+      const { fields, received } = await form.read("file", async (part) =>
+        resources.use(await files.receive(caller, part)),
+      );
+      const { ignored, ...asked } = toUploadRequest(fields);
+      if (received === undefined)
+        throw refuse("file", "is required: a file, as a part of the form with a file name");
+      const file = await received.save(asked);
+      announceIgnored(ignored, context, log);
+      return { json: toFileObject(file) };
+    },
   }),
-});
-
-const getFileContent = defineOperation({
-  ...one,
-  method: "GET",
-  path: "/v1/files/:file_id/content",
-  operationId: "getFileContent",
-  summary: "Download a file",
-  description: "Its bytes, always as a download, so that browsers do not show them.",
-  answer: {
-    name: "FileContent",
-    schema: FileUpload.properties.file,
-    description: "The bytes.",
-    contentType: "application/octet-stream",
-  },
-  handler: async ({ parameters }, context, { files }: Needs) => {
-    const { file, bytes } = await files.content(context.authenticated, parameters.file_id ?? "");
-    return { download: { content: bytes, filename: file.filename } };
-  },
-});
-
-const deleteFile = defineOperation({
-  ...one,
-  method: "DELETE",
-  path: "/v1/files/:file_id",
-  operationId: "deleteFile",
-  summary: "Delete a file",
-  description: "Deletes it, and removes it from every vector store.",
-  answer: deletedAnswer("FileDeleted", "file", example.id),
-  handler: async ({ parameters }, context, { files }: Needs) => {
-    const id = parameters.file_id ?? "";
-    await files.delete(context.authenticated, id);
-    return { json: { id, object: "file", deleted: true } };
-  },
-});
-
-export const fileOperations = [uploadFile, listFiles, getFile, getFileContent, deleteFile] as const;
+  defineOperation({
+    ...about,
+    route: "GET /v1/files",
+    operationId: "listFiles",
+    summary: "List the uploaded files",
+    description: "The header `x-paddock-max-file-bytes` says how large an upload may be.",
+    query: FileQuery,
+    answer: pageAnswer("FileList", FileObject, "files", example),
+    handler: async (
+      { query },
+      context,
+      { files, limits }: Needs & { limits: { maxFileBytes: number } },
+    ) => {
+      context.headers["x-paddock-max-file-bytes"] = limits.maxFileBytes;
+      const request = toPageRequest(query, usualFiles);
+      const page = await files.list(context.authenticated, request, query.purpose);
+      return { json: toPage(page, toFileObject) };
+    },
+  }),
+  defineOperation({
+    ...one,
+    route: "GET /v1/files/:file_id",
+    operationId: "getFile",
+    summary: "Describe a file",
+    answer: fileAnswer,
+    handler: async ({ parameters }, context, { files }: Needs) => ({
+      json: toFileObject(await files.get(context.authenticated, parameters.file_id)),
+    }),
+  }),
+  defineOperation({
+    ...one,
+    route: "GET /v1/files/:file_id/content",
+    operationId: "getFileContent",
+    summary: "Download a file",
+    description: "Its bytes, always as a download, so that browsers do not show them.",
+    answer: {
+      name: "FileContent",
+      schema: FileUpload.properties.file,
+      description: "The bytes.",
+      contentType: "application/octet-stream",
+    },
+    handler: async ({ parameters }, context, { files }: Needs) => {
+      const { file, bytes } = await files.content(context.authenticated, parameters.file_id);
+      return { download: { content: bytes, filename: file.filename } };
+    },
+  }),
+  defineOperation({
+    ...one,
+    route: "DELETE /v1/files/:file_id",
+    operationId: "deleteFile",
+    summary: "Delete a file",
+    description: "Deletes it, and removes it from every vector store.",
+    answer: deletedAnswer("FileDeleted", "file", example.id),
+    handler: async ({ parameters }, context, { files }: Needs) => {
+      const { file_id: id } = parameters;
+      await files.delete(context.authenticated, id);
+      return { json: { id, object: "file", deleted: true } };
+    },
+  }),
+] as const;
 
 function toFileObject(file: FileRecord): FileObject {
   const { id, bytes, filename, purpose, sha256, type, createdAt, expiresAt } = file;

@@ -3,7 +3,7 @@ import { longerThanContext } from "../../../core/chat/context-room.ts";
 import type { ModelRegistry } from "../../../core/models/model-registry.ts";
 import { announceIgnored } from "../../middleware/ignored-fields.ts";
 import { modelErrors } from "../../openapi.ts";
-import { defineOperation, type Handler, namedSchema, tags } from "../../operation.ts";
+import { defineOperation, described, type Handler, namedSchema } from "../../operation.ts";
 import { beginAnswer, type ChatNeeds } from "../../wire/answer.ts";
 import { scopesOfRag } from "../../wire/grounding.ts";
 import { newMessage, toEvents, toMessage } from "./answer.ts";
@@ -87,63 +87,52 @@ const errors = {
   529: "The model is not ready yet, or too many requests are waiting.",
 };
 
-const createMessage = defineOperation({
-  method: "POST",
-  path: "/v1/messages",
-  name: "messages",
-  genAiName: "chat",
-  operationId: "createMessage",
-  summary: "Answer a conversation, in Anthropic's API",
-  description:
-    "Generates the assistant's next message, as one JSON body or, with `stream`, as server-sent events from `message_start` to `message_stop`.",
-  tag: tags.chat,
-  scope: "chat",
-  body: {
-    ...namedSchema({ MessageRequest }),
-    example: request,
-    lists: [{ param: "messages", limit: "maxMessages" }],
-    scopes: ({ rag }) => scopesOfRag(rag),
-    logged: ({ model, system, messages }) => ({ model, system, messages }),
-  },
-  answer: {
-    ...namedSchema({ Message }),
-    description: "The answer.",
-    example: message,
-  },
-  stream: {
-    ...namedSchema({ MessageEvent }),
-    description: "The lines `event: <type>` and `data: <event>` for each of these.",
-    example: event,
-  },
-  errorFormat: messageErrors,
-  headerFormat: messageHeaders,
-  errors,
-  handler: answerMessage,
-});
-
-const countTokens = defineOperation({
-  method: "POST",
-  path: "/v1/messages/count_tokens",
-  name: "count_tokens",
-  operationId: "countMessageTokens",
-  summary: "Count the tokens of a conversation, in Anthropic's API",
-  tag: tags.chat,
-  scope: "chat",
-  body: {
-    ...namedSchema({ CountTokensRequest }),
-    example: prompt,
-    lists: [{ param: "messages", limit: "maxMessages" }],
-    logged: ({ model, system, messages }) => ({ model, system, messages }),
-  },
-  answer: {
-    ...namedSchema({ TokenCount }),
-    description: "The count.",
-    example: { input_tokens: 39 },
-  },
-  errorFormat: messageErrors,
-  headerFormat: messageHeaders,
-  errors,
-  handler: countMessageTokens,
-});
-
-export const messageOperations = [createMessage, countTokens] as const;
+export const messageOperations = [
+  defineOperation({
+    route: "POST /v1/messages",
+    name: "messages",
+    genAiName: "chat",
+    operationId: "createMessage",
+    summary: "Answer a conversation, in Anthropic's API",
+    description:
+      "Generates the assistant's next message, as one JSON body or, with `stream`, as server-sent events from `message_start` to `message_stop`.",
+    tag: "Chat",
+    scope: "chat",
+    body: {
+      ...namedSchema({ MessageRequest }),
+      example: request,
+      lists: [{ param: "messages", limit: "maxMessages" }],
+      scopes: ({ rag }) => scopesOfRag(rag),
+      logged: ({ model, system, messages }) => ({ model, system, messages }),
+    },
+    answer: described({ Message }, "The answer.", message),
+    stream: described(
+      { MessageEvent },
+      "The lines `event: <type>` and `data: <event>` for each of these.",
+      event,
+    ),
+    errorFormat: messageErrors,
+    headerFormat: messageHeaders,
+    errors,
+    handler: answerMessage,
+  }),
+  defineOperation({
+    route: "POST /v1/messages/count_tokens",
+    name: "count_tokens",
+    operationId: "countMessageTokens",
+    summary: "Count the tokens of a conversation, in Anthropic's API",
+    tag: "Chat",
+    scope: "chat",
+    body: {
+      ...namedSchema({ CountTokensRequest }),
+      example: prompt,
+      lists: [{ param: "messages", limit: "maxMessages" }],
+      logged: ({ model, system, messages }) => ({ model, system, messages }),
+    },
+    answer: described({ TokenCount }, "The count.", { input_tokens: 39 }),
+    errorFormat: messageErrors,
+    headerFormat: messageHeaders,
+    errors,
+    handler: countMessageTokens,
+  }),
+] as const;

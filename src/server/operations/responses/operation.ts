@@ -2,7 +2,7 @@
 import { Type as T } from "@sinclair/typebox";
 import { longerThanContext } from "../../../core/chat/context-room.ts";
 import { modelErrors } from "../../openapi.ts";
-import { defineOperation, type Handler, namedSchema, tags } from "../../operation.ts";
+import { defineOperation, described, type Handler, namedSchema } from "../../operation.ts";
 import { count } from "../../wire/fields.ts";
 import { scopesOfRag } from "../../wire/grounding.ts";
 import {
@@ -66,43 +66,6 @@ const body = {
   lists: [{ param: "input", limit: "maxMessages" }],
 } as const;
 
-const responses = defineOperation({
-  method: "POST",
-  path: "/v1/responses",
-  name: "responses",
-  genAiName: "chat",
-  operationId: "createResponse",
-  summary: "Create a response",
-  description:
-    "Generates an answer as the items of a response, as one JSON body or, with `stream`, as server-sent events that end with `response.completed`, `response.incomplete` or `response.failed`.",
-  tag: tags.responses,
-  scope: "chat",
-  body: {
-    ...body,
-    scopes: ({ rag, tools }) =>
-      tools?.some(({ type }) => type === "file_search") === true ? ["retrieve"] : scopesOfRag(rag),
-    logged: ({ model, instructions, input, previous_response_id }) => ({
-      ...{ model, instructions, input, previous_response_id },
-    }),
-  },
-  answer: {
-    ...namedSchema({ Response: ResponseObject }),
-    description: "The response.",
-    example: responseExample,
-  },
-  stream: {
-    ...namedSchema({ ResponseStreamEvent }),
-    description:
-      "Each as a line `event: <type>` and a line `data: <event>`, numbered from 0 by `sequence_number`.",
-    example: event,
-  },
-  errors: {
-    ...modelErrors,
-    404: "There is no such model, or it has another type: code `model_not_found`. Or there is no such response to continue: it was not stored, was deleted, has expired, or belongs to another key.",
-  },
-  handler: createResponse,
-});
-
 const InputTokenCount = T.Object({
   object: T.Literal("response.input_tokens"),
   input_tokens: count("Of the instructions, the conversation and the tools."),
@@ -121,29 +84,59 @@ const countPrompt: Handler<ResponseRequest, ResponseNeeds> = async ({ body }, co
   return { json: { object: "response.input_tokens", input_tokens: tokens } };
 };
 
-const countInputTokens = defineOperation({
-  method: "POST",
-  path: "/v1/responses/input_tokens",
-  name: "responses",
-  operationId: "countResponseInputTokens",
-  summary: "Count the input tokens of a response",
-  description: "Accepts the same fields as `POST /v1/responses`. Nothing is generated.",
-  tag: tags.responses,
-  scope: "chat",
-  body: {
-    ...body,
-    logged: ({ model, instructions, input }) => ({ model, instructions, input }),
-  },
-  answer: {
-    ...namedSchema({ ResponseInputTokens: InputTokenCount }),
-    description: "The count.",
-    example: { object: "response.input_tokens", input_tokens: 39 },
-  },
-  errors: {
-    ...modelErrors,
-    404: "There is no such model, or no such response to continue.",
-  },
-  handler: countPrompt,
-});
-
-export const responseOperations = [responses, countInputTokens] as const;
+export const responseOperations = [
+  defineOperation({
+    route: "POST /v1/responses",
+    name: "responses",
+    genAiName: "chat",
+    operationId: "createResponse",
+    summary: "Create a response",
+    description:
+      "Generates an answer as the items of a response, as one JSON body or, with `stream`, as server-sent events that end with `response.completed`, `response.incomplete` or `response.failed`.",
+    tag: "Responses",
+    scope: "chat",
+    body: {
+      ...body,
+      scopes: ({ rag, tools }) =>
+        tools?.some(({ type }) => type === "file_search") === true
+          ? ["retrieve"]
+          : scopesOfRag(rag),
+      logged: ({ model, instructions, input, previous_response_id }) => ({
+        ...{ model, instructions, input, previous_response_id },
+      }),
+    },
+    answer: described({ Response: ResponseObject }, "The response.", responseExample),
+    stream: described(
+      { ResponseStreamEvent },
+      "Each as a line `event: <type>` and a line `data: <event>`, numbered from 0 by `sequence_number`.",
+      event,
+    ),
+    errors: {
+      ...modelErrors,
+      404: "There is no such model, or it has another type: code `model_not_found`. Or there is no such response to continue: it was not stored, was deleted, has expired, or belongs to another key.",
+    },
+    handler: createResponse,
+  }),
+  defineOperation({
+    route: "POST /v1/responses/input_tokens",
+    name: "responses",
+    operationId: "countResponseInputTokens",
+    summary: "Count the input tokens of a response",
+    description: "Accepts the same fields as `POST /v1/responses`. Nothing is generated.",
+    tag: "Responses",
+    scope: "chat",
+    body: {
+      ...body,
+      logged: ({ model, instructions, input }) => ({ model, instructions, input }),
+    },
+    answer: described({ ResponseInputTokens: InputTokenCount }, "The count.", {
+      object: "response.input_tokens",
+      input_tokens: 39,
+    }),
+    errors: {
+      ...modelErrors,
+      404: "There is no such model, or no such response to continue.",
+    },
+    handler: countPrompt,
+  }),
+] as const;

@@ -9,7 +9,7 @@ import type {
 import type { SearchScope } from "../../../core/retrieval/search.ts";
 import { specifiedErrors } from "../../middleware/errors.ts";
 import { specifiedModelErrors } from "../../openapi.ts";
-import { defineOperation, namedSchema, tags } from "../../operation.ts";
+import { defineOperation, described, namedSchema } from "../../operation.ts";
 import { toFilter } from "../../wire/attributes.ts";
 import { toPointMetadata } from "../../wire/grounding.ts";
 import { toChatMessages } from "../../wire/messages.ts";
@@ -22,15 +22,14 @@ const methodHeader = "x-paddock-retrieval";
 const noticeHeader = "x-paddock-notice";
 
 export const retrieve = defineOperation({
-  method: "POST",
-  path: "/v1/retrieve",
+  route: "POST /v1/retrieve",
   name: "retrieve",
   genAiName: "retrieval",
   operationId: "retrieve",
   summary: "Find passages",
   description:
     "Embeds the last user message and returns the passages of the node's collection that match it. A request may narrow the node's limit and score threshold for itself, never widen them; the answer names those applied. The header `x-paddock-retrieval` says how they were found: `dense` or `hybrid`, and whether they were `reranked`; `x-paddock-notice` says so while passages of the handbook are still being stored.",
-  tag: tags.retrieval,
+  tag: "Retrieval",
   scope: "retrieve",
   body: {
     ...namedSchema({ RetrieveRequest }),
@@ -41,15 +40,11 @@ export const retrieve = defineOperation({
     lists: [{ param: "messages", limit: "maxMessages" }],
     logged: ({ model, messages }) => ({ model, messages }),
   },
-  answer: {
-    ...namedSchema({ RetrieveResult }),
-    description: "The passages, best first.",
-    example: {
-      points: [{ source: "Keys\n\nSet PADDOCK_API_KEYS to one or more keys.", score: 0.71 }],
-      limit: 5,
-      score_threshold: 0.4,
-    },
-  },
+  answer: described({ RetrieveResult }, "The passages, best first.", {
+    points: [{ source: "Keys\n\nSet PADDOCK_API_KEYS to one or more keys.", score: 0.71 }],
+    limit: 5,
+    score_threshold: 0.4,
+  }),
   errorFormat: specifiedErrors,
   errors: specifiedModelErrors,
   handler: async ({ body }, context, { retrieval }: { retrieval: RetrievalService }) => {

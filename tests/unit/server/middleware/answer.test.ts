@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { Type as T } from "@sinclair/typebox";
 import { continueInBackground, startTimeout } from "../../../../src/server/middleware/answer.ts";
 import { keyAccess } from "../../../../src/server/middleware/authentication.ts";
-import { defineOperation, tags } from "../../../../src/server/operation.ts";
+import { defineOperation } from "../../../../src/server/operation.ts";
 import { Pipeline } from "../../../../src/server/pipeline.ts";
 import { contextOf, openContext } from "../../../../src/server/request-context.ts";
 import { bareNode } from "../../../support/bare-node.ts";
@@ -91,8 +91,8 @@ test("its caller's place is held, and what it used is charged, until it has ende
   const pipeline = new Pipeline(node.services);
   const background = Promise.withResolvers<void>();
   const operation = defineOperation({
-    ...{ method: "POST", path: "/background", name: "background", operationId: "background" },
-    ...{ summary: "Goes on", tag: tags.chat, scope: "chat", errors: {} },
+    ...{ route: "POST /background", name: "background", operationId: "background" },
+    ...{ summary: "Goes on", tag: "Chat", scope: "chat", errors: {} },
     answer: { name: "Background", schema: T.Object({}), description: "Nothing." },
     handler: () => ({ json: { status: "queued" }, background: background.promise }),
   });

@@ -7,7 +7,7 @@ import {
   readBody,
   readRequest,
 } from "../../../../src/server/middleware/read-request.ts";
-import { defineOperation, tags } from "../../../../src/server/operation.ts";
+import { defineOperation } from "../../../../src/server/operation.ts";
 
 const noForm = new UploadForm(
   new Request("http://localhost/"),
@@ -21,15 +21,13 @@ const maxBytes = 32;
 const Shape = T.Object({ size: T.Integer({ minimum: 0 }) }, { additionalProperties: false });
 
 const operation = defineOperation({
-  method: "POST",
-  path: "/sizes",
+  route: "POST /sizes",
   name: "sizes",
   operationId: "measure",
   summary: "Measure",
-  tag: tags.node,
+  tag: "Node",
   body: { name: "Shape", schema: Shape, example: { size: 1 }, logged: (body) => body },
   answer: { name: "Shape", schema: Shape, description: "The same." },
-  errors: {},
   handler: ({ body }) => ({ json: body }),
 });
 

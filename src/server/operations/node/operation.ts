@@ -1,0 +1,277 @@
+/** The node itself: GET /health, /ready and /metrics; /v1/models and /v1/info, by GET and POST. */
+import { Type as T } from "@sinclair/typebox";
+import { given } from "../../../core/given.ts";
+import type { ModelCard } from "../../../core/models/model.ts";
+import type { ModelRegistry } from "../../../core/models/model-registry.ts";
+import type { MetricsPage } from "../../../core/ports/telemetry.ts";
+import type { ReadinessReport } from "../../../core/readiness.ts";
+import type { RetrievalService } from "../../../core/retrieval/retrieval-service.ts";
+import { redactPaths } from "../../middleware/errors.ts";
+import { type Answer, defineOperation, described, type Handler } from "../../operation.ts";
+import { toSeconds } from "../../wire/fields.ts";
+import { Health, Model, ModelList, NodeInfo, Readiness } from "./schema.ts";
+
+interface ReadinessNeeds {
+  /** Reports problems that prevent the node from serving, and what is still being prepared. */
+  checkReadiness: (who: { isStranger: boolean }) => Promise<ReadinessReport>;
+}
+
+/** Facts about the node, in addition to its models and its collection. */
+export interface NodeIdentity {
+  version: string;
+  /** The engine's release and build. */
+  engineVersion: string;
+  port: number;
+}
+
+type ModelNeeds = { models: ModelRegistry };
+
+interface InfoNeeds extends ModelNeeds {
+  retrieval: RetrievalService;
+  /** Called for each request: the port and the engine are known only when the node runs. */
+  identity: () => NodeIdentity;
+}
+
+const alive: Health = { status: "alive" };
+
+const modelExample: Model = {
+  id: "TinyLlama-1.1B-Chat-v1.0",
+  created: 1794700800,
+  object: "model",
+  owned_by: "paddock",
+  max_model_len: 2048,
+  context_length: 2048,
+};
+
+const listModels: Handler<unknown, ModelNeeds> = (_request, _context, { models }) => ({
+  json: { object: "list", data: models.cards().map(toModel) } satisfies ModelList,
+});
+
+const models = {
+  name: "models",
+  description: "The models that are ready, of every type. No body is read.",
+  tag: "Node",
+  answer: described({ ModelList }, "The models.", { object: "list", data: [modelExample] }),
+  handler: listModels,
+} as const;
+
+/** Strangers do not learn where the store and the models are, or what the machine is. */
+const describeNode: Handler<unknown, InfoNeeds> = (_request, { isStranger }, needs) => {
+  const info = toNodeInfo(needs);
+  return { json: isStranger ? forStrangers(info) : info };
+};
+
+const info = {
+  name: "info",
+  description: "The node's version, its models with their settings, and its collection.",
+  tag: "Node",
+  key: "optional",
+  answer: described({ NodeInfo }, "The node's configuration.", {
+    version: "0.2.0",
+    plugin_version: "llama.cpp v0.5.0 (ggml-org/llama.cpp, prebuilt build, cpu)",
+    port: "8080",
+    models: [
+      {
+        name: "TinyLlama-1.1B-Chat-v1.0",
+        type: "chat",
+        prompt_template: "auto",
+        n_predict: -1,
+        n_gpu_layers: 0,
+        ctx_size: 2048,
+        batch_size: 512,
+        temperature: 1,
+        top_p: 1,
+        min_p: 0.6,
+        repeat_penalty: 1,
+        presence_penalty: 0,
+        frequency_penalty: 0,
+        repeat_last_n: -1,
+        dry_multiplier: 0.8,
+        dry_base: 1.75,
+        dry_allowed_length: 2,
+      },
+    ],
+    vectorstore_config: {
+      url: "embedded",
+      collection_name: "default",
+      limit: 5,
+      score_threshold: 0.4,
+    },
+  }),
+  handler: describeNode,
+} as const;
+
+export const modelOperations = [
+  defineOperation({
+    ...models,
+    route: "POST /v1/models",
+    operationId: "listModels",
+    summary: "List the models",
+  }),
+  defineOperation({
+    ...models,
+    route: "GET /v1/models",
+    operationId: "getModels",
+    summary: "List the models, for OpenAI's clients",
+  }),
+  defineOperation({
+    route: "GET /v1/models/:id",
+    name: "models",
+    operationId: "getModel",
+    summary: "Describe one model",
+    tag: "Node",
+    parameters: { id: "The model's name." },
+    answer: described({ Model }, "The model.", modelExample),
+    errors: { 404: "There is no such model: code `model_not_found`." },
+    handler: ({ parameters }, _context, { models }: ModelNeeds) => ({
+      json: toModel(models.card(parameters.id)),
+    }),
+  }),
+] as const;
+
+export const nodeOperations = [
+  defineOperation({
+    ...info,
+    route: "POST /v1/info",
+    operationId: "describeNode",
+    summary: "Describe the node",
+  }),
+  defineOperation({
+    ...info,
+    route: "GET /v1/info",
+    operationId: "getInfo",
+    summary: "Describe the node, without a body",
+  }),
+  defineOperation({
+    route: "GET /health",
+    name: "health",
+    operationId: "getHealth",
+    summary: "Whether the process answers",
+    tag: "Node",
+    isProbe: true,
+    whileDraining: true,
+    answer: described({ Health }, "It does.", alive),
+    handler: () => ({ json: alive }),
+  }),
+  defineOperation({
+    route: "GET /ready",
+    name: "ready",
+    operationId: "getReadiness",
+    summary: "Whether the node is ready for requests",
+    tag: "Node",
+    key: "optional",
+    isProbe: true,
+    whileDraining: true,
+    answer: described(
+      { Readiness },
+      "Models and collection are ready, and no queue is full. `reasons` says if the handbook is still being stored, or Redis is away.",
+      { status: "ready", reasons: [] },
+    ),
+    errors: {
+      503: {
+        name: "Readiness",
+        schema: Readiness,
+        description: "Something is not ready or a queue is full; `reasons` says what.",
+      },
+    },
+    handler: async (
+      _request,
+      { isStranger },
+      { checkReadiness }: ReadinessNeeds,
+    ): Promise<Answer> => {
+      const { problems, notes, coming } = await checkReadiness({ isStranger });
+      const reasons = [...problems, ...notes, ...coming].map(redactPaths);
+      if (problems.length === 0) return { json: { status: "ready", reasons } satisfies Readiness };
+      return { status: 503, json: { status: "not ready", reasons } satisfies Readiness };
+    },
+  }),
+  defineOperation({
+    route: "GET /metrics",
+    name: "metrics",
+    operationId: "getMetrics",
+    summary: "Metrics for Prometheus",
+    description:
+      "Requests, tokens, times, queues and memory. A node with keys requires one, unless `[metrics] open = true`.",
+    tag: "Node",
+    key: "required",
+    whileDraining: true,
+    answer: {
+      name: "Metrics",
+      schema: T.String({ description: "Prometheus' text format, version 0.0.4." }),
+      description: "The metrics.",
+      contentType: "text/plain",
+    },
+    errors: { 401: "The key is missing or wrong, on a node with keys." },
+    handler: async (_request, _context, { metrics }: { metrics: MetricsPage }) => ({
+      text: await metrics.text(),
+      contentType: metrics.contentType,
+    }),
+  }),
+] as const;
+
+function toModel({ name, createdAt, ownedBy, settings }: ModelCard): Model {
+  return {
+    id: name,
+    created: toSeconds(createdAt),
+    object: "model",
+    owned_by: ownedBy,
+    max_model_len: settings.ctxSize,
+    context_length: settings.ctxSize,
+  };
+}
+
+const hidden = "hidden";
+
+function forStrangers(info: NodeInfo): NodeInfo {
+  return {
+    ...info,
+    // The advice reveals how much memory the machine has.
+    models: info.models.map(({ advice: _, upstream, ...model }) => ({
+      ...model,
+      ...given({ upstream: upstream && { ...upstream, urls: [hidden] } }),
+    })),
+    vectorstore_config: { ...info.vectorstore_config, url: hidden },
+  };
+}
+
+function toNodeInfo({ models, retrieval, identity }: InfoNeeds): NodeInfo {
+  const { version, engineVersion, port } = identity();
+  const { url, name, bounds } = retrieval.collection;
+  return {
+    version,
+    plugin_version: engineVersion,
+    port: String(port),
+    models: models.cards().map(toModelInfo),
+    vectorstore_config: {
+      url,
+      collection_name: name,
+      limit: bounds.limit,
+      score_threshold: bounds.scoreThreshold,
+    },
+  };
+}
+
+function toModelInfo({ name, type, settings, advice, upstream }: ModelCard): ModelInfo {
+  return {
+    name,
+    type,
+    prompt_template: settings.promptTemplate,
+    n_predict: settings.nPredict,
+    n_gpu_layers: settings.nGpuLayers,
+    ctx_size: settings.ctxSize,
+    batch_size: settings.batchSize,
+    temperature: settings.temperature,
+    top_p: settings.topP,
+    min_p: settings.minP,
+    repeat_penalty: settings.repeatPenalty,
+    presence_penalty: settings.presencePenalty,
+    frequency_penalty: settings.frequencyPenalty,
+    repeat_last_n: settings.repeatLastN,
+    dry_multiplier: settings.dryMultiplier,
+    dry_base: settings.dryBase,
+    dry_allowed_length: settings.dryAllowedLength,
+    ...given({ advice, upstream: upstream && { ...upstream, urls: [...upstream.urls()] } }),
+  };
+}
+
+type ModelInfo = NodeInfo["models"][number];
