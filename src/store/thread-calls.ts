@@ -21,15 +21,13 @@ type TargetName = keyof typeof targets;
 type Target<Name extends TargetName> = Awaited<ReturnType<(typeof targets)[Name]>>;
 
 /** The target's methods, each answered with a promise. */
-export type Remote<Methods> = {
+export type Remote<Methods> = AsyncDisposable & {
   [Name in keyof Methods]: Methods[Name] extends (...args: infer Args) => infer Result
     ? (...args: Args) => Promise<Result>
     : never;
 };
 
-/** `part`: a property of the target that has the method. */
 export interface MethodCall {
-  part?: PropertyKey;
   method: string;
   args: readonly unknown[];
 }
@@ -60,8 +58,23 @@ interface Running {
 /** In the executable, all modules are one file, and the path is relative to main.ts. */
 const module = import.meta.url.endsWith("/thread-calls.ts") ? "./thread.ts" : "./store/thread.ts";
 
+/** The methods of an object in a thread, which ends, after all earlier calls, when they are disposed of. */
+export function inThread<Name extends TargetName>(
+  options: ThreadOptions<Name>,
+): Remote<Target<Name>> {
+  const thread = new ObjectThread(options);
+  return new Proxy(Object.create(null), {
+    get: (_, method) => {
+      if (method === Symbol.asyncDispose) return () => thread.end();
+      // Read when it is awaited or printed: it is not a promise.
+      if (typeof method === "symbol" || method === "then") return undefined;
+      return (...args: unknown[]) => thread.call({ method, args });
+    },
+  });
+}
+
 /** The thread starts with the first call, and again if it has died and its object has a file. */
-export class ObjectThread<Name extends TargetName> implements AsyncDisposable {
+class ObjectThread<Name extends TargetName> {
   readonly #options: ThreadOptions<Name>;
   #running: Running | undefined;
   #calls = 0;
@@ -71,16 +84,7 @@ export class ObjectThread<Name extends TargetName> implements AsyncDisposable {
     this.#options = options;
   }
 
-  get methods(): Remote<Target<Name>> {
-    return this.#forward({});
-  }
-
-  part<Part extends keyof Target<Name>>(part: Part): Remote<Target<Name>[Part]> {
-    return this.#forward({ part });
-  }
-
-  /** Ends the thread after all earlier calls; later ones are rejected. */
-  async [Symbol.asyncDispose](): Promise<void> {
+  async end(): Promise<void> {
     this.#isClosed = true;
     const running = this.#running;
     running?.worker.postMessage("close");
@@ -89,25 +93,14 @@ export class ObjectThread<Name extends TargetName> implements AsyncDisposable {
     await running?.ended;
   }
 
-  #forward(of: Pick<MethodCall, "part">) {
-    return new Proxy(Object.create(null), {
-      get: (_, method) => {
-        // Read when it is awaited or printed: it is not a promise.
-        if (typeof method === "symbol" || method === "then") return undefined;
-        return (...args: unknown[]) => this.#call({ ...of, method, args });
-      },
-    });
-  }
-
   /** Rejects with the method's own NodeError, or with an `unavailable` one. */
-  async #call(call: MethodCall): Promise<unknown> {
+  async call(call: MethodCall): Promise<unknown> {
     const { target, args, called, file, log = noLog } = this.#options;
     try {
-      if (file !== undefined && this.#running === undefined && !isThere(file.path)) {
-        if (!file.writing.has(call.method)) {
-          using object = await create(target, args);
-          return callMethod(object, call);
-        }
+      const isIdle = this.#running === undefined && file?.writing.has(call.method) === false;
+      if (isIdle && !isThere(file.path)) {
+        using object = await create(target, args);
+        return callMethod(object, call);
       }
       return await this.#send(call);
     } catch (cause) {
@@ -165,7 +158,5 @@ const errorIn = ({ error, kind, param }: Extract<ThreadReply, { error: string }>
 export const create = (name: TargetName, args: readonly unknown[]): Promise<Disposable> =>
   Reflect.apply(targets[name], undefined, args);
 
-export function callMethod(target: object, { part, method, args }: MethodCall): unknown {
-  const owner: object = part === undefined ? target : Reflect.get(target, part);
-  return Reflect.apply(Reflect.get(owner, method), owner, args);
-}
+export const callMethod = (target: object, { method, args }: MethodCall): unknown =>
+  Reflect.apply(Reflect.get(target, method), target, args);

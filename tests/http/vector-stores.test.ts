@@ -142,7 +142,7 @@ describe("a vector store", () => {
     await client.taken((await client.store()).id, "bees");
     expect(await client.getStore(id)).toMatchObject({ status: "expired", file_counts: none });
     expect(await readdir(join(place, "collections"))).not.toContain(`${id}.sqlite`);
-    expect(await app.registry.queue.removals()).toEqual([]);
+    expect(await app.registry.removals()).toEqual([]);
   });
 });
 
@@ -283,7 +283,7 @@ describe("a file that is added to a vector store", () => {
     await client.send("DELETE", `/files/${deleted.id}`);
     expect(await client.search(id, "llamas")).toEqual([]);
     expect((await client.getStore(id)).file_counts).toEqual(none);
-    expect(await app.registry.queue.removals()).toEqual([]);
+    expect(await app.registry.removals()).toEqual([]);
     expect((await client.send("GET", `/vector_stores/${id}/files/${deleted.id}`)).status).toBe(404);
   });
 
@@ -493,7 +493,7 @@ describe("a batch of files", () => {
     expect((await client.send("POST", path)).status).toBe(400);
     held.open();
     expect(await client.search(id, "a")).toEqual([]);
-    expect(await app.registry.queue.removals()).toEqual([]);
+    expect(await app.registry.removals()).toEqual([]);
   });
 
   test.each<[object, string]>([
@@ -526,7 +526,7 @@ describe("a vector store that is deleted while it is filled", () => {
     await client.taken(other.id, "later");
     const left = await readdir(join(place, "collections"));
     expect(left.filter((name) => !name.startsWith(other.id))).toEqual([]);
-    expect(await app.registry.queue.removals()).toEqual([]);
+    expect(await app.registry.removals()).toEqual([]);
     expect((await client.send("GET", `/files/${files[0]}`)).status).toBe(200);
   });
 });

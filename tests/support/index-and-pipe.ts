@@ -12,19 +12,19 @@ async function turns(): Promise<void> {
 }
 
 const index = indexThread(options);
-await index.methods.add(BigUint64Array.of(3n, 8n), Float32Array.of(1, 0, 0, 1));
-const saving = index.methods.save(pipe);
+await index.add(BigUint64Array.of(3n, 8n), Float32Array.of(1, 0, 0, 1));
+const saving = index.save(pipe);
 await turns();
 process.stdout.write("saving\n");
 await saving;
 await index[Symbol.asyncDispose]();
 
 const again = indexThread(options);
-const loading = again.methods.load(pipe, 8);
+const loading = again.load(pipe, 8);
 await turns();
 process.stdout.write("loading\n");
 await loading;
-const { keys, lastKey } = await again.methods.search(Float32Array.of(0, 1), 5);
+const { keys, lastKey } = await again.search(Float32Array.of(0, 1), 5);
 process.stdout.write(`${JSON.stringify({ keys, lastKey })}\n`);
 await again[Symbol.asyncDispose]();
 process.stdout.write("closed\n");

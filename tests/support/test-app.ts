@@ -8,6 +8,7 @@ import type { KeyRing } from "../../src/core/limits/api-key.ts";
 import { type CallerLimits, noLimits, RateLimiter } from "../../src/core/limits/rate-limiter.ts";
 import { ModelActivities } from "../../src/core/models/model-activity.ts";
 import { ModelRegistry } from "../../src/core/models/model-registry.ts";
+import type { DocumentRegistry } from "../../src/core/ports/document-registry.ts";
 import type { Limiter } from "../../src/core/ports/limiter.ts";
 import { checkReadiness, type ReadinessParts } from "../../src/core/readiness.ts";
 import {
@@ -19,7 +20,6 @@ import { createApp } from "../../src/server/app.ts";
 import { Connections } from "../../src/server/listen.ts";
 import { keyAccess, withoutGuessing } from "../../src/server/middleware/authentication.ts";
 import { PromptLog } from "../../src/server/middleware/request-log.ts";
-import type { SqliteDocuments } from "../../src/store/documents/sqlite-documents.ts";
 import type { SqliteRepository } from "../../src/store/sqlite/sqlite-repository.ts";
 import {
   createMetrics,
@@ -52,7 +52,7 @@ export interface TestApp {
   retrieval: RetrievalService;
   telemetry: Metrics;
   documents: Documents;
-  registry: SqliteDocuments;
+  registry: DocumentRegistry & AsyncDisposable;
   responses: TestResponses;
   log: LogLine[];
   /** What a server would say of a request's connection. */

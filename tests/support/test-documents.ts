@@ -5,12 +5,14 @@ import { createDocuments, type Documents } from "../../src/core/documents/docume
 import type { QuotaSettings } from "../../src/core/documents/quota.ts";
 import type { Log } from "../../src/core/log.ts";
 import type { ModelRegistry } from "../../src/core/models/model-registry.ts";
+import type { DocumentRegistry } from "../../src/core/ports/document-registry.ts";
 import type { RetrievalService } from "../../src/core/retrieval/retrieval-service.ts";
 import { ingestOne } from "../../src/ingest/pipeline.ts";
 import { mediaTypeOf } from "../../src/ingest/readers/detect-format.ts";
 import { DiskFiles } from "../../src/store/documents/disk-files.ts";
-import { SqliteDocuments } from "../../src/store/documents/sqlite-documents.ts";
+import { sqliteDocuments } from "../../src/store/documents/sqlite-documents.ts";
 import { SqliteCollectionStore } from "../../src/store/sqlite/sqlite-collections.ts";
+import { replaceable } from "./replaceable.ts";
 import { silentLog } from "./silence.ts";
 
 export interface TestDocumentOptions {
@@ -28,7 +30,7 @@ export interface TestDocumentOptions {
 
 export interface TestDocuments {
   documents: Documents;
-  registry: SqliteDocuments;
+  registry: DocumentRegistry & AsyncDisposable;
 }
 
 const unbounded = { bytes: 0, files: 0, passages: 0 };
@@ -38,7 +40,7 @@ export function testDocuments(
   options: TestDocumentOptions = {},
 ): TestDocuments {
   const folder = options.folder ?? join(tmpdir(), `paddock-test-${crypto.randomUUID()}`);
-  const registry = new SqliteDocuments(join(folder, "documents.sqlite"));
+  const registry = replaceable(sqliteDocuments(join(folder, "documents.sqlite")));
   const engine = () => models.embedding("vectors").engine;
   const documents = createDocuments({
     registry,

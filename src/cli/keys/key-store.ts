@@ -8,7 +8,7 @@ import type { KeyStore } from "../../core/limits/api-key.ts";
 import type { RedisOptions } from "../../gateway/redis/connection.ts";
 import { collectionStore } from "../../node/documents/open-collection.ts";
 import { dataDirOf, toSharedServer } from "../../node/node-settings.ts";
-import { documentsFile, SqliteDocuments } from "../../store/documents/sqlite-documents.ts";
+import { documentsFile, sqliteDocuments } from "../../store/documents/sqlite-documents.ts";
 import { keysFile, SqliteKeys } from "../../store/keys/sqlite-keys.ts";
 import { createCommandLog } from "../log.ts";
 import { CommandError, type Shell } from "../shell.ts";
@@ -55,7 +55,7 @@ export async function vectorStoreIds(
   names: readonly string[],
 ): Promise<string[]> {
   const log = createCommandLog(config, shell.isTerminal);
-  await using registry = new SqliteDocuments(
+  await using registry = sqliteDocuments(
     join(dataDirOf(config, shell.cwd), documentsFile),
     log,
   );
@@ -74,7 +74,7 @@ export async function vectorStoreIds(
       ids.push(`${(await access.find(theNode, called, "--vector-store")).id}${rights}`);
     } catch (error) {
       if (!(error instanceof NodeError && error.kind === "no_such_object")) throw error;
-      const known = (await registry.stores.allStores()).map((store) => store.name || store.id);
+      const known = (await registry.allStores()).map((store) => store.name || store.id);
       throw new CommandError(
         `There is no vector store '${name}'. There are: ${known.join(", ")}. 'paddock ingest' makes one under a name that --collection gives.`,
       );

@@ -51,7 +51,7 @@ export class PassageRemover {
       using lease = await collections.lease(collection);
       await lease?.repository.delete(document);
     }
-    await registry.queue.removed(removal);
+    await registry.removed(removal);
   }
 }
 
@@ -66,7 +66,7 @@ export function cleanUpWith(
 ): () => Promise<void> {
   const resting = new Map<string, number>();
   return async () => {
-    for (const removal of await registry.queue.removals()) {
+    for (const removal of await registry.removals()) {
       const { collection } = removal;
       // The bytes of a file whose deletion is in progress.
       if (collection === "") continue;
@@ -74,11 +74,11 @@ export function cleanUpWith(
       if (await remover.tryRemove(removal)) resting.delete(collection);
       else resting.set(collection, performance.now() + restMs);
     }
-    for (const { id, filename } of await registry.files.filesExpiredAt(expiryTime())) {
+    for (const { id, filename } of await registry.filesExpiredAt(expiryTime())) {
       log.info("a file has expired, and is deleted", { file: id, filename });
       await files.remove(id);
     }
-    for (const store of await registry.stores.allStores()) {
+    for (const store of await registry.allStores()) {
       if (store.state === "expired" || !access.isExpired(store)) continue;
       log.info("a vector store has expired, and is emptied", { store: store.id, name: store.name });
       await stores.expire(store);

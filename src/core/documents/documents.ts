@@ -75,9 +75,9 @@ export function createDocuments(parts: DocumentParts): Documents {
     ...{ registry, log },
     ingest: ingestFile({ ...parts, collections, remover, quota }),
     discard: async ({ store, document }) => {
-      const collection = (await registry.stores.store(store))?.collection;
+      const collection = (await registry.store(store))?.collection;
       if (collection === undefined) return;
-      await registry.queue.addRemoval({ collection, document });
+      await registry.addRemoval({ collection, document });
       await remover.tryRemove({ collection, document });
     },
     cleanUp: () => cleanUp(),
@@ -92,7 +92,7 @@ export function createDocuments(parts: DocumentParts): Documents {
   parts.retrieval.searchIn(storeSearch);
   return {
     ...{ files, stores, storeFiles, storeSearch, storeAccess: access, collections },
-    queued: () => registry.queue.queued(),
+    queued: () => registry.queued(),
     async run(signal) {
       if (ownership.take()) await setOrphansAside({ registry, files: parts.files, log });
       await queue.run(signal);

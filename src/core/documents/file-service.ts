@@ -60,7 +60,7 @@ export class FileService {
     purpose?: string,
   ): Promise<Page<FileRecord>> {
     const visible = visibilityOf(caller);
-    return await this.#parts.registry.files.files(page, given({ purpose, visible }));
+    return await this.#parts.registry.files(page, given({ purpose, visible }));
   }
 
   async get(caller: DocumentCaller, id: string): Promise<FileRecord> {
@@ -75,7 +75,7 @@ export class FileService {
     wanted: readonly { file: string; field: string }[],
   ): Promise<FileRecord[]> {
     const ids = wanted.map(({ file }) => file);
-    const files = await this.#parts.registry.files.find(ids, visibilityOf(caller));
+    const files = await this.#parts.registry.findFiles(ids, visibilityOf(caller));
     const found = new Set(files.map(({ id }) => id));
     const lost = wanted.find(({ file }) => !found.has(file));
     if (lost !== undefined) throw missing(lost.file, lost.field);
@@ -108,10 +108,10 @@ export class FileService {
   async remove(id: string): Promise<void> {
     const { registry, files, ownership } = this.#parts;
     ownership.check();
-    await registry.files.removeFile(id);
+    await registry.removeFile(id);
     // If the node crashes here, the bytes are deleted at the next start.
     await files.remove(id);
-    await registry.queue.removed({ collection: "", document: id });
+    await registry.removed({ collection: "", document: id });
     await this.#removePassages(id);
   }
 
@@ -137,7 +137,7 @@ export class FileService {
     // In this order, a crash leaves bytes without a record, which the next start sets aside.
     await incoming.save(id);
     try {
-      await registry.files.addFile(file);
+      await registry.addFile(file);
     } catch (error) {
       await files.remove(id);
       throw error;

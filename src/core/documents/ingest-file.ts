@@ -34,15 +34,15 @@ export function ingestFile(
   const { registry, files, collections, remover, quota, ingest } = parts;
   let hasHandbook = true;
   return async ({ store, file: id, document, chunking, owner }, signal) => {
-    const [file] = await registry.files.find([id]);
+    const [file] = await registry.findFiles([id]);
     const content = file && (await files.open(id));
-    const collection = (await registry.stores.store(store))?.collection;
+    const collection = (await registry.store(store))?.collection;
     if (!file || !content || !collection || !chunking) {
       throw new NodeError("invalid_request", "is not on this node any more; upload it again.");
     }
     // A pending removal runs first, or it would delete the new passages too.
     const removal = { collection, document };
-    if (await registry.queue.isRemoved(removal)) await remover.remove(removal);
+    if (await registry.isRemoved(removal)) await remover.remove(removal);
     using place = quota.ingest(callerOf(owner, parts));
     using lease = await collections.leaseOrCreate(collection);
     const { repository, prefixes } = lease;

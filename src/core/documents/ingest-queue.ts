@@ -118,18 +118,18 @@ export class IngestQueue {
   }
 
   async #next(): Promise<StoreFile | undefined> {
-    const { queue } = this.#parts.registry;
+    const { registry } = this.#parts;
     const now = performance.now();
     const resting = [...this.#resting].filter(([, { until }]) => until > now);
     const passedBy = new Set([...resting.map(([store]) => store), ...this.#held.keys()]);
     const turn = (owner: string | undefined): number => this.#served.get(owner) ?? 0;
-    const owners = await queue.waitingOwners();
+    const owners = await registry.waitingOwners();
     for (const owner of this.#served.keys())
       if (!owners.includes(owner)) this.#served.delete(owner);
     const busy = new Set([...this.#jobs].map(({ file }) => file.owner));
     const free = owners.filter((owner) => !busy.has(owner)).toSorted((a, b) => turn(a) - turn(b));
     for (const owner of free) {
-      const file = await queue.nextOf(owner, passedBy);
+      const file = await registry.nextOf(owner, passedBy);
       if (file === undefined || this.#isHeld(file)) continue;
       this.#served.set(owner, ++this.#count);
       return file;
@@ -140,17 +140,17 @@ export class IngestQueue {
   async #ingest(file: StoreFile, stopping: AbortSignal): Promise<void> {
     // It may have been held since it was chosen.
     if (this.#isHeld(file)) return;
-    const { queue } = this.#parts.registry;
+    const { registry } = this.#parts;
     const controller = new AbortController();
     const { promise: done, resolve } = Promise.withResolvers<void>();
     const job = { file, controller, done };
     this.#jobs.add(job);
     try {
-      if (!(await queue.begin(file.store, file.file))) return;
+      if (!(await registry.begin(file.store, file.file))) return;
       const signal = AbortSignal.any([stopping, controller.signal]);
       signal.throwIfAborted();
       const { passages, bytes } = await this.#parts.ingest(file, signal);
-      await queue.settle({ ...file, status: "completed", passages, usageBytes: bytes });
+      await registry.settle({ ...file, status: "completed", passages, usageBytes: bytes });
       this.#resting.delete(file.store);
       this.#tries.delete(keyOf(file));
       this.#waits.delete(keyOf(file));
@@ -187,7 +187,7 @@ export class IngestQueue {
     this.#waits.delete(keyOf(file));
     log.info("a file was not ingested", { ...fields, reason: reasonOf(error) });
     await discard(file);
-    await registry.queue.settle({ ...file, status: "failed", failure });
+    await registry.settle({ ...file, status: "failed", failure });
   }
 
   #rest(store: string): void {

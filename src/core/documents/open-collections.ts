@@ -130,13 +130,13 @@ export function adoptFilesWith({ registry, now }: Pick<DocumentParts, "registry"
   return async (store: StoreRecord, repository: PassageRepository | undefined): Promise<void> => {
     if (store.isOwn) return;
     if (repository === undefined) {
-      await registry.storeFiles.reconcile(store.id, []);
+      await registry.reconcile(store.id, []);
       return;
     }
     const revision = await repository.revision();
     if (seen.get(store.id) === revision) return;
     const documents = await repository.documents();
-    const hidden = await registry.storeFiles.hidden(store.collection);
+    const hidden = await registry.hidden(store.collection);
     const found = documents
       .filter(({ name }) => !hidden.has(name))
       .map(
@@ -153,7 +153,7 @@ export function adoptFilesWith({ registry, now }: Pick<DocumentParts, "registry"
           createdAt: now(),
         }),
       );
-    await registry.storeFiles.reconcile(store.id, found);
+    await registry.reconcile(store.id, found);
     seen.set(store.id, revision);
   };
 }

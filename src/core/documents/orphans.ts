@@ -21,13 +21,13 @@ export async function setOrphansAside({
 }: OrphanParts & { log: Log }): Promise<void> {
   try {
     // Finishes deletions that a crash interrupted between the record and the bytes.
-    for (const removal of await registry.queue.removals()) {
+    for (const removal of await registry.removals()) {
       if (removal.collection !== "" || removal.document === undefined) continue;
       await files.remove(removal.document);
-      await registry.queue.removed(removal);
+      await registry.removed(removal);
     }
     const { stored, orphaned } = await files.names();
-    const known = await registry.files.known([...stored, ...orphaned]);
+    const known = await registry.knownFiles([...stored, ...orphaned]);
     if (known === undefined) {
       if (stored.length === 0) return;
       const count = { files: stored.length, remedy };
@@ -66,7 +66,7 @@ export async function recoverOrphans({
 }): Promise<FileRecord[]> {
   const { stored, orphaned } = await files.names();
   const all = [...orphaned, ...stored];
-  const known = (await registry.files.known(all)) ?? new Set();
+  const known = (await registry.knownFiles(all)) ?? new Set();
   const aside = new Set(orphaned);
   const recovered: FileRecord[] = [];
   for (const id of all) {
@@ -75,15 +75,14 @@ export async function recoverOrphans({
     const content = await files.open(id);
     if (content === undefined) continue;
     const head = new Uint8Array(await content.slice(0, headBytes).arrayBuffer());
-    const filename =
-      (await registry.storeFiles.filenameOf(id)) ?? `${id}${endingOf(detectType(id, head))}`;
+    const filename = (await registry.filenameOf(id)) ?? `${id}${endingOf(detectType(id, head))}`;
     const file: FileRecord = {
       ...{ id, filename, purpose: "assistants", bytes: content.size },
       sha256: await digestOf(content),
       type: detectType(filename, head),
       createdAt: new Date(content instanceof File ? content.lastModified : 0),
     };
-    await registry.files.addFile(file);
+    await registry.addFile(file);
     recovered.push(file);
   }
   return recovered;

@@ -67,13 +67,13 @@ export class Quota {
 
   /** Reserves quota for the passages of a file that is being ingested; throws if too little is left. */
   ingest(caller: DocumentCaller): { plan(passages: number): Promise<void> } & Disposable {
-    const { storeFiles } = this.#registry;
+    const registry = this.#registry;
     let held = 0;
     return {
       plan: async (passages) => {
         // A caller's own files are ingested one by one, so none of them is in `#planned`.
-        const own = caller.id === undefined ? 0 : await storeFiles.passagesOf(caller.id);
-        const node = (await storeFiles.passagesOf()) + this.#planned;
+        const own = caller.id === undefined ? 0 : await registry.passagesOf(caller.id);
+        const node = (await registry.passagesOf()) + this.#planned;
         this.#check("passages", caller, { node: node + passages, own: own + passages });
         held = passages;
         this.#planned += held;
@@ -85,10 +85,10 @@ export class Quota {
   }
 
   async #stored({ id }: DocumentCaller): Promise<{ node: FileUsage; own: FileUsage; at: number }> {
-    const { files } = this.#registry;
+    const registry = this.#registry;
     const at = this.#ended;
-    const own = id === undefined ? none : await files.usageOf(leastFileBytes, id);
-    return { node: await files.usageOf(leastFileBytes), own, at };
+    const own = id === undefined ? none : await registry.fileUsage(leastFileBytes, id);
+    return { node: await registry.fileUsage(leastFileBytes), own, at };
   }
 
   #check(

@@ -59,7 +59,7 @@ export class StoreAccess {
   /** The node's own collection. Writes nothing, since the disk may be read-only. */
   async own(): Promise<StoreRecord> {
     const { registry, ownCollection } = this.#parts;
-    const known = await registry.stores.storeOf(ownCollection);
+    const known = await registry.storeOf(ownCollection);
     return known ?? (await this.#adopting(ownCollection));
   }
 
@@ -84,24 +84,22 @@ export class StoreAccess {
       return undefined;
     });
     if (names === undefined) return;
-    const known = new Map(
-      (await registry.stores.allStores()).map((each) => [each.collection, each]),
-    );
+    const known = new Map((await registry.allStores()).map((each) => [each.collection, each]));
     for (const name of names) {
       if (known.has(name)) continue;
-      const isGoing = await registry.queue.isRemoved({ collection: name, document: undefined });
-      if (!isGoing) await registry.stores.addStore(await this.#adopting(name));
+      const isGoing = await registry.isRemoved({ collection: name, document: undefined });
+      if (!isGoing) await registry.addStore(await this.#adopting(name));
     }
     const there = new Set(names);
     for (const each of known.values()) {
       if (each.isOwn || this.isOwn(each) || there.has(each.collection)) continue;
-      await registry.stores.removeStore(each.id, { collection: false });
+      await registry.removeStore(each.id, { collection: false });
     }
   }
 
   async #byId(id: string): Promise<StoreRecord | undefined> {
     const own = await this.own();
-    return id === own.id ? own : await this.#parts.registry.stores.store(id);
+    return id === own.id ? own : await this.#parts.registry.store(id);
   }
 
   async #boundTo(ids: readonly string[]): Promise<StoreRecord[]> {
@@ -114,13 +112,13 @@ export class StoreAccess {
     reference: string,
     param: string,
   ): Promise<StoreRecord | undefined> {
-    const { stores } = this.#parts.registry;
+    const { registry } = this.#parts;
     const bound = vectorStores && (await this.#boundTo(vectorStores));
     const exact = bound
       ? bound.find(({ id, collection }) => id === reference || collection === reference)
-      : ((await this.#byId(reference)) ?? (await stores.storeOf(reference)));
+      : ((await this.#byId(reference)) ?? (await registry.storeOf(reference)));
     if (exact !== undefined) return exact;
-    const named = (bound ?? (await stores.allStores())).filter(({ name }) => name === reference);
+    const named = (bound ?? (await registry.allStores())).filter(({ name }) => name === reference);
     if (named.length <= 1) return named[0];
     throw new NodeError(
       "invalid_request",
@@ -144,14 +142,14 @@ export class StoreAccess {
 
   async #addOwn(): Promise<void> {
     const { registry, ownCollection } = this.#parts;
-    const isKnown = (await registry.stores.storeOf(ownCollection)) !== undefined;
-    if (!isKnown) await registry.stores.addStore(await this.#adopting(ownCollection));
+    const isKnown = (await registry.storeOf(ownCollection)) !== undefined;
+    if (!isKnown) await registry.addStore(await this.#adopting(ownCollection));
   }
 
   async #adopting(collection: string): Promise<StoreRecord> {
     const { registry, now } = this.#parts;
     const usual = collection.startsWith("vs_") ? collection : `vs_${collection}`;
-    const isTaken = (await registry.stores.store(usual)) !== undefined;
+    const isTaken = (await registry.store(usual)) !== undefined;
     const at = now();
     return {
       id: isTaken ? `${usual}_${Bun.hash(collection).toString(36)}` : usual,
@@ -176,7 +174,7 @@ export class StoreAccess {
     const lastActiveAt = now();
     if (lastActiveAt.getTime() - store.lastActiveAt.getTime() < touchMs) return store;
     try {
-      await registry.stores.changeStore(store.id, { lastActiveAt });
+      await registry.changeStore(store.id, { lastActiveAt });
     } catch (error) {
       // Reading works even if nothing can be written.
       log.debug("a vector store's last use was not written", { reason: reasonOf(error) });

@@ -63,7 +63,7 @@ export class StoreFileService {
     for (const { chunking, chunkingField } of added) {
       if (chunking !== undefined) checkChunking(chunking, { name, maxTokens }, chunkingField);
     }
-    const waiting = await registry.queue.queued();
+    const waiting = await registry.queued();
     if (waiting + added.length > limits.maxQueue) throw this.#full(waiting);
     return found;
   }
@@ -79,7 +79,7 @@ export class StoreFileService {
     const files = await this.check(caller, added);
     const usual = usualChunking(model());
     const wanted = new Map(added.map((file) => [file.file, file]));
-    const known = await registry.storeFiles.inStore(store.id, [...wanted.keys()]);
+    const known = await registry.inStore(store.id, [...wanted.keys()]);
     const before = new Map(known.map((file) => [file.file, file]));
     const put = [...new Map(files.map((file) => [file.id, file])).values()].map((file) =>
       this.#toStoreFile(caller, store, file, usual, wanted.get(file.id), before.get(file.id)),
@@ -89,8 +89,8 @@ export class StoreFileService {
     using _ = isAgain ? await hold(store.id) : undefined;
     const completed = put.filter(({ status }) => status === "completed").map(({ file }) => file);
     const options = { maxQueue: limits.maxQueue, completed, ...given({ batch }) };
-    const outcome = await registry.storeFiles.putStoreFiles(put, options);
-    if (outcome === "full") throw this.#full(await registry.queue.queued());
+    const outcome = await registry.putStoreFiles(put, options);
+    if (outcome === "full") throw this.#full(await registry.queued());
     // A file was removed since it was checked, and has to be ingested again.
     if (outcome === "changed") return await this.add(caller, store, added, batch);
     this.#queue.wake();
@@ -107,17 +107,17 @@ export class StoreFileService {
     const store = await access.get(caller, storeId);
     await this.#look(store);
     const of = { store: store.id, ...given({ status, batch }) };
-    const { items, hasMore } = await registry.storeFiles.storeFiles(of, page);
+    const { items, hasMore } = await registry.storeFiles(of, page);
     return { items: items.map((file) => this.#withWait(file)), hasMore };
   }
 
   async get(caller: DocumentCaller, storeId: string, file: string): Promise<StoreFile> {
     const { registry, access } = this.#parts;
     const store = await access.get(caller, storeId);
-    const [known] = await registry.storeFiles.inStore(store.id, [file]);
+    const [known] = await registry.inStore(store.id, [file]);
     if (known !== undefined) return this.#withWait(known);
     await this.#look(store);
-    const [found] = await registry.storeFiles.inStore(store.id, [file]);
+    const [found] = await registry.inStore(store.id, [file]);
     if (found === undefined)
       throw noSuch(`file in the vector store '${store.id}'`, file, "file_id");
     return found;
@@ -133,7 +133,7 @@ export class StoreFileService {
     ownership.check();
     const { id } = await access.use(caller, storeId);
     const found = await this.get(caller, id, file);
-    await registry.storeFiles.changeAttributes(id, file, attributes);
+    await registry.changeAttributes(id, file, attributes);
     return { ...found, attributes };
   }
 
@@ -163,7 +163,7 @@ export class StoreFileService {
     ownership.check();
     const { id, collection } = await access.use(caller, storeId);
     const { document } = await this.get(caller, id, file);
-    await registry.storeFiles.removeStoreFile(id, file);
+    await registry.removeStoreFile(id, file);
     using _ = await hold(id, file);
     await remover.tryRemove({ collection, document });
   }
@@ -172,7 +172,7 @@ export class StoreFileService {
   async removeEverywhere(file: string): Promise<void> {
     const { registry, remover, hold } = this.#parts;
     using _ = await hold("", file);
-    const removals = await registry.queue.removals();
+    const removals = await registry.removals();
     const own = removals.filter(({ document }) => document?.startsWith(`${file}/`));
     for (const removal of own) await remover.tryRemove(removal);
   }
@@ -207,8 +207,8 @@ export class StoreFileService {
         { param: "batch_id" },
       );
     }
-    const collection = (await registry.stores.store(batch.store))?.collection ?? batch.store;
-    for (const { file, document } of await registry.storeFiles.cancelBatch(id)) {
+    const collection = (await registry.store(batch.store))?.collection ?? batch.store;
+    for (const { file, document } of await registry.cancelBatch(id)) {
       using _ = await hold(batch.store, file);
       await remover.tryRemove({ collection, document });
     }
@@ -229,7 +229,7 @@ export class StoreFileService {
   async #batch(caller: DocumentCaller, storeId: string, id: string): Promise<FileBatch> {
     const { registry, access } = this.#parts;
     const store = await access.get(caller, storeId);
-    const batch = await registry.storeFiles.batch(store.id, id);
+    const batch = await registry.batch(store.id, id);
     if (batch === undefined)
       throw noSuch(`batch of the vector store '${store.id}'`, id, "batch_id");
     return batch;
@@ -237,7 +237,7 @@ export class StoreFileService {
 
   async #view(batch: FileBatch): Promise<BatchView> {
     const { id, store } = batch;
-    const counts = await this.#parts.registry.storeFiles.counts({ store, batch: id });
+    const counts = await this.#parts.registry.counts({ store, batch: id });
     return { batch, counts, status: statusOf(batch, counts) };
   }
 

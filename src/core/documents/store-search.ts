@@ -61,7 +61,7 @@ export class StoreSearchService implements SearchScopes {
 
   async withAttributes(found: readonly FoundPassage[]): Promise<FoundInFile[]> {
     const files = found.map(({ store, file }) => ({ store, file }));
-    const attributes = await this.#parts.registry.storeFiles.attributesOf(files);
+    const attributes = await this.#parts.registry.attributesOf(files);
     return found.map((point, at) => ({ ...point, attributes: attributes[at] ?? {} }));
   }
 
@@ -113,7 +113,7 @@ export class StoreSearchService implements SearchScopes {
     const repository = backend?.repository ?? lease?.repository;
     if (repository === undefined) return undefined;
     if (filter !== undefined) await adoptFiles(store, repository);
-    const { documents, hidden } = await registry.storeFiles.selection(store, filter);
+    const { documents, hidden } = await registry.selection(store, filter);
     return {
       store: id,
       collection,

@@ -49,7 +49,7 @@ export class VectorStoreService {
       ...{ createdAt: at, lastActiveAt: at, state: "ready", isOwn: true },
       ...given(rest),
     };
-    if (await registry.stores.addStore(store, maxStores)) return store;
+    if (await registry.addStore(store, maxStores)) return store;
     throw new NodeError(
       "quota_exceeded",
       `This node holds ${maxStores} vector stores (documents.max_vector_stores), and has them. Delete one first.`,
@@ -59,7 +59,7 @@ export class VectorStoreService {
   async list(caller: DocumentCaller, page: PageRequest): Promise<Page<StoreView>> {
     const { registry, access } = this.#parts;
     await access.adoptCollections();
-    const { items, hasMore } = await registry.stores.stores(page, caller.vectorStores);
+    const { items, hasMore } = await registry.stores(page, caller.vectorStores);
     const views: StoreView[] = [];
     for (const store of items) views.push(await this.view(store));
     return { items: views, hasMore };
@@ -84,7 +84,7 @@ export class VectorStoreService {
         { param: "expires_after" },
       );
     }
-    await registry.stores.changeStore(id, change);
+    await registry.changeStore(id, change);
     return await this.get(caller, id);
   }
 
@@ -111,10 +111,10 @@ export class VectorStoreService {
     if (!store.isOwn) {
       // Another collection may be created with this name, so it is dropped now, not later.
       await collections.drop(collection, { forGood: false });
-      await registry.stores.removeStore(id, { collection: false });
+      await registry.removeStore(id, { collection: false });
       return;
     }
-    await registry.stores.removeStore(id, { collection: true });
+    await registry.removeStore(id, { collection: true });
     await remover.tryRemove({ collection, document: undefined });
   }
 
@@ -122,7 +122,7 @@ export class VectorStoreService {
   async expire(store: StoreRecord): Promise<void> {
     const { registry, remover, hold } = this.#parts;
     using _ = await hold(store.id);
-    await registry.stores.expireStore(store.id);
+    await registry.expireStore(store.id);
     await remover.tryRemove({ collection: store.collection, document: undefined });
   }
 
@@ -137,8 +137,8 @@ export class VectorStoreService {
     return {
       store,
       isExpired,
-      counts: await registry.storeFiles.counts({ store: store.id }),
-      usageBytes: await registry.storeFiles.usageOf(store.id),
+      counts: await registry.counts({ store: store.id }),
+      usageBytes: await registry.storeUsage(store.id),
       ...given({ expiresAt: expiryOf(store) }),
     };
   }

@@ -26,7 +26,7 @@ export interface Visibility {
 export interface FileRegistry {
   addFile(file: FileRecord): Promise<void>;
   /** The visible files among the ids, in order. */
-  find(ids: readonly string[], visible?: Visibility): Promise<FileRecord[]>;
+  findFiles(ids: readonly string[], visible?: Visibility): Promise<FileRecord[]>;
   files(
     page: PageRequest,
     filter: { purpose?: string; visible?: Visibility },
@@ -35,9 +35,9 @@ export interface FileRegistry {
   removeFile(id: string): Promise<void>;
   filesExpiredAt(now: Date): Promise<FileRecord[]>;
   /** The ids that are files; undefined if there is no registry. */
-  known(ids: readonly string[]): Promise<ReadonlySet<string> | undefined>;
+  knownFiles(ids: readonly string[]): Promise<ReadonlySet<string> | undefined>;
   /** Usage of all files, or of one owner's; each counts as at least `least` bytes. */
-  usageOf(least: number, owner?: string): Promise<FileUsage>;
+  fileUsage(least: number, owner?: string): Promise<FileUsage>;
 }
 
 type StoreChange = Partial<
@@ -94,7 +94,7 @@ export interface StoreFileRegistry {
   inStore(store: string, files: readonly string[]): Promise<StoreFile[]>;
   storeFiles(of: StoreFilesOf, page: PageRequest): Promise<Page<StoreFile>>;
   counts(of: Omit<StoreFilesOf, "status">): Promise<FileCounts>;
-  usageOf(store: string): Promise<number>;
+  storeUsage(store: string): Promise<number>;
   /** The attributes of each file; empty if it is not in its store. */
   attributesOf(files: readonly Pick<StoreFile, "store" | "file">[]): Promise<Attributes[]>;
   changeAttributes(store: string, file: string, attributes: Attributes): Promise<void>;
@@ -133,9 +133,8 @@ export interface QueueRegistry {
   removed(removal: Removal): Promise<void>;
 }
 
-export interface DocumentRegistry {
-  readonly files: FileRegistry;
-  readonly stores: StoreRegistry;
-  readonly storeFiles: StoreFileRegistry;
-  readonly queue: QueueRegistry;
-}
+export interface DocumentRegistry
+  extends FileRegistry,
+    StoreRegistry,
+    StoreFileRegistry,
+    QueueRegistry {}

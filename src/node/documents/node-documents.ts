@@ -21,7 +21,7 @@ import { DiskFiles } from "../../store/documents/disk-files.ts";
 import {
   documentsFile,
   inspectRegistry,
-  SqliteDocuments,
+  sqliteDocuments,
 } from "../../store/documents/sqlite-documents.ts";
 import type { Program } from "../../subprocess/program.ts";
 import {
@@ -67,7 +67,7 @@ export class NodeDocuments implements AsyncDisposable {
       return { name: embeddingModel, maxTokens: engine.maxTokens, spec };
     };
     this.#ingest = this.#resources.use(new UploadIngest({ program, ingest: config.ingest }));
-    const registry = this.#resources.use(new SqliteDocuments(join(folder, documentsFile), log));
+    const registry = this.#resources.use(sqliteDocuments(join(folder, documentsFile), log));
     const ownership = this.#resources.use(
       new DataDirLock(join(folder, documentsLock), "documents"),
     );
@@ -113,7 +113,7 @@ export async function recoverDocuments({
   const folder = dataDirOf(config, baseDir);
   using ownership = new DataDirLock(join(folder, documentsLock), "documents");
   ownership.check();
-  await using registry = new SqliteDocuments(join(folder, documentsFile));
+  await using registry = sqliteDocuments(join(folder, documentsFile));
   const files = new DiskFiles(join(folder, filesFolder));
   return await recoverOrphans({ registry, files, detectType: mediaTypeOf, endingOf });
 }

@@ -1,39 +1,32 @@
 /** Rows of uploaded files. */
 import type { FileUsage } from "../../core/documents/quota.ts";
 import type { FileRecord } from "../../core/documents/records.ts";
-import { given } from "../../core/given.ts";
 import type { FileRegistry, Visibility } from "../../core/ports/document-registry.ts";
 import { change, insert, type OwnFile } from "../database.ts";
 import { type Condition, pageOf } from "./sql-conditions.ts";
 import type { Rows } from "./sqlite-documents.ts";
 
-type Row = {
-  id: string;
-  filename: string;
-  bytes: number;
-  sha256: string;
-  type: string;
-  purpose: string;
+interface Row extends Omit<FileRecord, "owner" | "createdAt" | "expiresAt"> {
+  seq: number;
   owner: string | null;
   created_at: number;
   expires_at: number | null;
-};
+}
 
 export const fileRows = (registry: OwnFile): Rows<FileRegistry> => ({
-  addFile({ id, filename, bytes, sha256, type, purpose, owner, ...times }) {
-    const row: Row = {
-      ...{ id, filename, bytes, sha256, type, purpose, owner: owner ?? null },
-      created_at: times.createdAt.getTime(),
-      expires_at: times.expiresAt?.getTime() ?? null,
+  addFile({ createdAt, expiresAt, ...file }) {
+    const times = {
+      created_at: createdAt.getTime(),
+      expires_at: expiresAt?.getTime() ?? null,
     };
     registry.write((database) => {
-      insert(database, "files", row);
+      insert(database, "files", { ...file, ...times });
       // A file that was deleted, but recovered before its bytes were gone, is not deleted after all.
-      change(database, "delete from removals where collection = '' and document = ?", id);
+      change(database, "delete from removals where collection = '' and document = ?", file.id);
     });
   },
 
-  find(ids, visible) {
+  findFiles(ids, visible) {
     const { where, values } = visibleTo(visible);
     const rows = registry.all<Row>(
       `select * from files where id in (select value from json_each(?)) and ${where}`,
@@ -76,14 +69,14 @@ export const fileRows = (registry: OwnFile): Rows<FileRegistry> => ({
     return registry.all<Row>(sql, now.getTime()).map(toFile);
   },
 
-  known(ids) {
+  knownFiles(ids) {
     return registry.read<ReadonlySet<string> | undefined>(
-      () => new Set(this.find(ids).map(({ id }) => id)),
+      () => new Set(this.findFiles(ids).map(({ id }) => id)),
       undefined,
     );
   },
 
-  usageOf(least, owner) {
+  fileUsage(least, owner) {
     const usage = registry.get<FileUsage>(
       `select coalesce(sum(max(bytes, ?)), 0) as bytes, count(*) as files from files
        ${owner === undefined ? "" : "where owner = ?"}`,
@@ -104,12 +97,9 @@ function visibleTo(visible: Visibility | undefined): Condition {
   };
 }
 
-function toFile({ id, filename, bytes, sha256, type, purpose, ...row }: Row): FileRecord {
-  return {
-    ...{ id, filename, bytes, sha256, type, purpose, createdAt: new Date(row.created_at) },
-    ...given({
-      owner: row.owner ?? undefined,
-      expiresAt: row.expires_at === null ? undefined : new Date(row.expires_at),
-    }),
-  };
-}
+const toFile = ({ seq, owner, created_at, expires_at, ...file }: Row): FileRecord => ({
+  ...file,
+  createdAt: new Date(created_at),
+  ...(owner !== null && { owner }),
+  ...(expires_at !== null && { expiresAt: new Date(expires_at) }),
+});

@@ -3,8 +3,8 @@ import { basename } from "node:path";
 import { NodeError, reasonOf } from "../../core/errors.ts";
 import { noLog } from "../../core/log.ts";
 import type { DocumentRegistry } from "../../core/ports/document-registry.ts";
-import { isThere, OwnFile, openReadOnly } from "../database.ts";
-import { ObjectThread } from "../thread-calls.ts";
+import { isThere, numberOf, OwnFile, openReadOnly } from "../database.ts";
+import { inThread } from "../thread-calls.ts";
 import { fileRows } from "./file-rows.ts";
 import { queueRows, storeFileRows } from "./store-file-rows.ts";
 import { storeRows } from "./store-rows.ts";
@@ -19,49 +19,29 @@ const writing: ReadonlySet<string> = new Set([
   ...["begin", "settle", "addRemoval", "removed"],
 ]);
 
-export class SqliteDocuments implements DocumentRegistry, AsyncDisposable {
-  readonly files: DocumentRegistry["files"];
-  readonly stores: DocumentRegistry["stores"];
-  readonly storeFiles: DocumentRegistry["storeFiles"];
-  readonly queue: DocumentRegistry["queue"];
-  readonly #thread: ObjectThread<"documents">;
-
-  /** Creates no file and no thread until one is needed. */
-  constructor(path: string, log = noLog) {
-    this.#thread = new ObjectThread({
-      target: "documents",
-      args: [path],
-      called: "Documents",
-      file: { path, writing },
-      log,
-    });
-    this.files = this.#thread.part("files");
-    this.stores = this.#thread.part("stores");
-    this.storeFiles = this.#thread.part("storeFiles");
-    this.queue = this.#thread.part("queue");
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.#thread[Symbol.asyncDispose]();
-  }
-}
+/** Creates no file and no thread until one is needed. */
+export const sqliteDocuments = (path: string, log = noLog): DocumentRegistry & AsyncDisposable =>
+  inThread({
+    target: "documents",
+    args: [path],
+    called: "Documents",
+    file: { path, writing },
+    log,
+  });
 
 /** Number of files in a registry, or why it cannot be read; undefined if there is none. Changes nothing. */
 export function inspectRegistry(path: string): number | Error | undefined {
   if (!isThere(path)) return undefined;
   try {
     using database = openReadOnly(path);
-    const count = database.query<{ count: number }, []>("select count(*) as count from files");
-    return count.get()?.count ?? 0;
+    return numberOf(database, "select count(*) from files");
   } catch (error) {
     return error instanceof Error ? error : new Error(reasonOf(error));
   }
 }
 
 /** The registry as rows of a SQLite file, for its thread. Creates no file until something is written. */
-export function documentRows(
-  path: string,
-): Disposable & { [Part in keyof DocumentRegistry]: Rows<DocumentRegistry[Part]> } {
+export function documentRows(path: string): Rows<DocumentRegistry> & Disposable {
   const file = new OwnFile({
     path,
     tables: { version: 1, sql },
@@ -70,17 +50,17 @@ export function documentRows(
     beforeOpen: () => checkJournal(path),
   });
   return {
-    files: fileRows(file),
-    stores: storeRows(file),
-    storeFiles: storeFileRows(file),
-    queue: queueRows(file),
+    ...fileRows(file),
+    ...storeRows(file),
+    ...storeFileRows(file),
+    ...queueRows(file),
     [Symbol.dispose]: () => file[Symbol.dispose](),
   };
 }
 
-/** A part of the registry's port with synchronous methods, as the thread implements it. */
-export type Rows<Part> = {
-  [Name in keyof Part]: Part[Name] extends (...args: infer Args) => Promise<infer Result>
+/** The registry's port, or a part of it, with synchronous methods: as the thread implements it. */
+export type Rows<Port> = {
+  [Name in keyof Port]: Port[Name] extends (...args: infer Args) => Promise<infer Result>
     ? (...args: Args) => Result
     : never;
 };

@@ -66,7 +66,7 @@ export const storeFileRows = (registry: OwnFile): Rows<StoreFileRegistry> => ({
     return { ...none, ...Object.fromEntries(rows.map(({ status, count }) => [status, count])) };
   },
 
-  usageOf(store) {
+  storeUsage(store) {
     return registry.number("select sum(usage_bytes) from store_files where store = ?", store);
   },
 

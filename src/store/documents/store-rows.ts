@@ -1,35 +1,31 @@
 /** Rows of vector stores. */
 import type { Database } from "bun:sqlite";
-import type { StoreRecord, StoreState } from "../../core/documents/records.ts";
+import type { StoreRecord } from "../../core/documents/records.ts";
 import { given } from "../../core/given.ts";
 import type { StoreRegistry } from "../../core/ports/document-registry.ts";
 import { change, insert, numberOf, type OwnFile, orIgnore, update } from "../database.ts";
 import { pageOf } from "./sql-conditions.ts";
 import type { Rows } from "./sqlite-documents.ts";
 
-type Row = {
-  id: string;
-  collection: string;
-  name: string;
+interface Row extends Pick<StoreRecord, "id" | "collection" | "name" | "state"> {
   description: string | null;
   metadata: string;
   expires_days: number | null;
   created_at: number;
   last_active_at: number;
-  state: StoreState;
   own: number;
-};
+}
 
 export const storeRows = (registry: OwnFile): Rows<StoreRegistry> => ({
-  addStore(store, most = Number.MAX_SAFE_INTEGER) {
-    const { id, collection, name, state } = store;
-    const row: Row = {
-      ...{ id, collection, name, description: store.description ?? null, state },
-      metadata: JSON.stringify(store.metadata),
-      expires_days: store.expiresAfterDays ?? null,
-      created_at: store.createdAt.getTime(),
-      last_active_at: store.lastActiveAt.getTime(),
-      own: Number(store.isOwn),
+  addStore(added, most = Number.MAX_SAFE_INTEGER) {
+    const { metadata, expiresAfterDays, createdAt, lastActiveAt, isOwn, ...store } = added;
+    const row = {
+      ...store,
+      metadata: JSON.stringify(metadata),
+      expires_days: expiresAfterDays ?? null,
+      created_at: createdAt.getTime(),
+      last_active_at: lastActiveAt.getTime(),
+      own: Number(isOwn),
     };
     return registry.write(
       (database) =>
@@ -102,16 +98,12 @@ function empty(database: Database, id: string): void {
 const dropCollection =
   "insert or ignore into removals (collection, document) select collection, '' from stores where id = ?";
 
-function toStore({ id, collection, name, state, ...row }: Row): StoreRecord {
-  return {
-    ...{ id, collection, name, state },
-    metadata: JSON.parse(row.metadata),
-    createdAt: new Date(row.created_at),
-    lastActiveAt: new Date(row.last_active_at),
-    isOwn: row.own === 1,
-    ...given({
-      description: row.description ?? undefined,
-      expiresAfterDays: row.expires_days ?? undefined,
-    }),
-  };
-}
+const toStore = ({ id, collection, name, state, ...row }: Row): StoreRecord => ({
+  ...{ id, collection, name, state },
+  metadata: JSON.parse(row.metadata),
+  createdAt: new Date(row.created_at),
+  lastActiveAt: new Date(row.last_active_at),
+  isOwn: row.own === 1,
+  ...(row.description !== null && { description: row.description }),
+  ...(row.expires_days !== null && { expiresAfterDays: row.expires_days }),
+});

@@ -11,7 +11,7 @@ import {
   type SavedResponse,
   type TidiedResponses,
 } from "../../core/ports/response-store.ts";
-import { ObjectThread, type Remote } from "../thread-calls.ts";
+import { inThread, type Remote } from "../thread-calls.ts";
 import type {
   FormerOwners,
   ResponseRow,
@@ -41,21 +41,19 @@ export interface SqliteResponsesOptions {
 
 export class SqliteResponses implements ResponseStore, AsyncDisposable {
   readonly #options: SqliteResponsesOptions;
-  readonly #thread: ObjectThread<"responses">;
   readonly #rows: Remote<ResponseRows>;
 
   /** Creates no file and no thread until one is needed. */
   constructor(options: SqliteResponsesOptions) {
     this.#options = options;
     const { path, formerOwners = {}, log } = options;
-    this.#thread = new ObjectThread({
+    this.#rows = inThread({
       target: "responses",
       args: [path, formerOwners],
       called: "Stored responses",
       file: { path, writing: new Set(["save"]) },
       ...given({ log }),
     });
-    this.#rows = this.#thread.methods;
   }
 
   async save(response: SavedResponse): Promise<void> {
@@ -92,7 +90,7 @@ export class SqliteResponses implements ResponseStore, AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.#thread[Symbol.asyncDispose]();
+    await this.#rows[Symbol.asyncDispose]();
   }
 
   #bounds(): RowBounds {

@@ -7,7 +7,7 @@ import type { Database } from "bun:sqlite";
 import { reasonOf } from "../../core/errors.ts";
 import type { Log } from "../../core/log.ts";
 import { change, numberOf, rowsOf } from "../database.ts";
-import { ObjectThread } from "../thread-calls.ts";
+import { inThread, type Remote } from "../thread-calls.ts";
 import { countPassages, dimensionIn, readMeta, writeMeta } from "./collection-file.ts";
 import {
   type IndexFile,
@@ -16,7 +16,7 @@ import {
   removeIndexFiles,
   writeIndexFile,
 } from "./index-file.ts";
-import type { IndexOptions, Neighbours } from "./usearch-index.ts";
+import type { IndexOptions, Neighbours, UsearchIndex } from "./usearch-index.ts";
 import { toVector } from "./vector-search.ts";
 
 /** Rows not in the index that are scanned with each search; less than half a millisecond. */
@@ -61,14 +61,16 @@ interface VectorRow {
 const nothing: Neighbours = { keys: [], lastKey: 0 };
 
 /** A usearch index in its own thread. */
-export const indexThread = (options: IndexOptions): ObjectThread<"index"> =>
-  new ObjectThread({ target: "index", args: [options], called: "The index" });
+type ThreadIndex = Remote<UsearchIndex>;
+
+export const indexThread = (options: IndexOptions): ThreadIndex =>
+  inThread({ target: "index", args: [options], called: "The index" });
 
 export class VectorIndex {
   readonly #options: VectorIndexOptions;
   readonly #database: Database;
   /** Undefined until there are enough rows to be worth a thread. */
-  #index: ObjectThread<"index"> | undefined;
+  #index: ThreadIndex | undefined;
   #reach: Reach = { lastKey: 0, lastRemoval: 0 };
   #unsaved = 0;
   /** A saved file that is incomplete, and has to be replaced. */
@@ -90,7 +92,7 @@ export class VectorIndex {
     const removing = this.#followRemovals(index);
     try {
       // Copied, since a view would send its whole underlying buffer.
-      const finding = index.methods.search(vector.slice(), count);
+      const finding = index.search(vector.slice(), count);
       const [found] = await Promise.all([finding, removing]);
       return found;
     } catch (error) {
@@ -163,7 +165,7 @@ export class VectorIndex {
       const last = rows.at(-1);
       if (last === undefined) break;
       const keys = BigUint64Array.from(rows, ({ key }) => BigInt(key));
-      await index.methods.add(keys, this.#matrix(rows));
+      await index.add(keys, this.#matrix(rows));
       this.#reach.lastKey = last.key;
       this.#unsaved += rows.length;
     }
@@ -171,17 +173,17 @@ export class VectorIndex {
   }
 
   /** Later calls of the thread no longer see the removed vectors. */
-  #followRemovals({ methods }: ObjectThread<"index">): Promise<void> {
+  #followRemovals(index: ThreadIndex): Promise<void> {
     const sql = "select seq, key from removed where seq > ? order by seq";
     const { lastRemoval } = this.#reach;
     const removed = rowsOf<{ seq: number; key: number }>(this.#database, sql, lastRemoval);
     const last = removed.at(-1);
     if (last === undefined) return Promise.resolve();
     this.#reach.lastRemoval = last.seq;
-    return methods.remove(BigUint64Array.from(removed, ({ key }) => BigInt(key)));
+    return index.remove(BigUint64Array.from(removed, ({ key }) => BigInt(key)));
   }
 
-  #start(): ObjectThread<"index"> {
+  #start(): ThreadIndex {
     const isLarge = countPassages(this.#database) > largeCollection;
     const { dimension } = this.#options;
     return indexThread({ dimension, expansion: isLarge ? expansion.far : expansion.near });
@@ -204,7 +206,7 @@ export class VectorIndex {
     const { folder } = this.#options;
     if (folder === undefined) return;
     const index = this.#start();
-    const load = (path: string): Promise<void> => index.methods.load(path, saved.lastKey);
+    const load = (path: string): Promise<void> => index.load(path, saved.lastKey);
     const isWhole = await readIndexFile(folder, saved, load, () => this.#closed);
     if (!isWhole) {
       await index[Symbol.asyncDispose]();
@@ -230,7 +232,7 @@ export class VectorIndex {
     await this.#followRemovals(index);
     const reach = { ...this.#reach };
     const unsaved = this.#unsaved;
-    const file = await writeIndexFile(folder, collection, (path) => index.methods.save(path));
+    const file = await writeIndexFile(folder, collection, (path) => index.save(path));
     const before = this.#saved();
     // Meanwhile, the collection may have been dropped, or another process may have saved more.
     const isGone = dimensionIn(this.#database) === undefined;

@@ -20,15 +20,18 @@ test("a file that is removed while it is added again is ingested again, and not 
   const isCompleted = async (): Promise<boolean> =>
     (await (await client.send("GET", `${path}/${file}`)).text()).includes('"completed"');
   await waitFor("the file", isCompleted);
-  const { storeFiles } = app.registry;
-  const { putStoreFiles } = storeFiles;
+  const { registry } = app;
+  const { putStoreFiles } = registry;
+  let isRemoved = false;
   // The removal comes between what is known of the file and what is written of it.
-  storeFiles.putStoreFiles = async (...args) => {
-    storeFiles.putStoreFiles = putStoreFiles;
+  registry.putStoreFiles = async (...args) => {
+    registry.putStoreFiles = putStoreFiles;
+    isRemoved = true;
     expect((await client.send("DELETE", `${path}/${file}`)).status).toBe(200);
     return await putStoreFiles(...args);
   };
   expect((await client.send("POST", path, { file_id: file })).status).toBe(200);
+  expect(isRemoved).toBe(true);
   await waitFor("the file", isCompleted);
   const content = await client.send("GET", `${path}/${file}/content`);
   expect(await content.json()).toMatchObject({ data: [{ type: "text", text: "llamas hum" }] });
@@ -43,7 +46,7 @@ test("bytes of a file whose deletion was cut short are deleted at the next start
     await using running = await runningDocuments(options);
     const file = await upload(running, "llamas hum");
     // As a crash leaves it between the record and the bytes.
-    await running.app.registry.files.removeFile(file);
+    await running.app.registry.removeFile(file);
     expect(await names()).toEqual([file]);
   }
   await using _ = await runningDocuments(options);

@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import type { FileRecord } from "../../../../src/core/documents/records.ts";
-import { SqliteDocuments } from "../../../../src/store/documents/sqlite-documents.ts";
+import { sqliteDocuments } from "../../../../src/store/documents/sqlite-documents.ts";
 import { recordingLog } from "../../../support/recording-log.ts";
 import { rejectionOf } from "../../../support/rejection.ts";
 import { tempDir } from "../../../support/temp-dir.ts";
@@ -16,19 +16,19 @@ const file = (id: string): FileRecord => ({
 test("the node's own loop turns while the registry waits for its disk or for another process", async () => {
   await using folder = await tempDir();
   const path = join(folder.path, "documents.sqlite");
-  await using registry = new SqliteDocuments(path);
-  await registry.files.addFile(file("file-1"));
+  await using registry = sqliteDocuments(path);
+  await registry.addFile(file("file-1"));
   using other = new Database(path);
   other.run("begin immediate");
   let isAdded = false;
-  const adding = registry.files.addFile(file("file-2")).then(() => {
+  const adding = registry.addFile(file("file-2")).then(() => {
     isAdded = true;
   });
   for (let turns = 0; turns < 50; turns++) await new Promise((turn) => setImmediate(turn));
   expect(isAdded).toBe(false);
   other.run("rollback");
   await adding;
-  expect(await registry.files.find(["file-2", "file-1", "file-3"])).toEqual([
+  expect(await registry.findFiles(["file-2", "file-1", "file-3"])).toEqual([
     file("file-2"),
     file("file-1"),
   ]);
@@ -37,36 +37,36 @@ test("the node's own loop turns while the registry waits for its disk or for ano
 test("a registry that nothing was written to is asked without a file or a thread", async () => {
   await using folder = await tempDir();
   const path = join(folder.path, "data", "documents.sqlite");
-  await using registry = new SqliteDocuments(path);
-  expect(await registry.files.find(["file-1"])).toEqual([]);
-  expect(await registry.files.known(["file-1"])).toBeUndefined();
-  expect(await registry.queue.removals()).toEqual([]);
+  await using registry = sqliteDocuments(path);
+  expect(await registry.findFiles(["file-1"])).toEqual([]);
+  expect(await registry.knownFiles(["file-1"])).toBeUndefined();
+  expect(await registry.removals()).toEqual([]);
   expect(existsSync(path)).toBe(false);
 });
 
 test("a file that is recovered before its bytes are gone is not deleted after all", async () => {
   await using folder = await tempDir();
-  await using registry = new SqliteDocuments(join(folder.path, "documents.sqlite"));
-  for (const id of ["file-1", "file-2"]) await registry.files.addFile(file(id));
-  for (const id of ["file-1", "file-2"]) await registry.files.removeFile(id);
-  await registry.files.addFile(file("file-1"));
-  expect(await registry.queue.removals()).toEqual([{ collection: "", document: "file-2" }]);
+  await using registry = sqliteDocuments(join(folder.path, "documents.sqlite"));
+  for (const id of ["file-1", "file-2"]) await registry.addFile(file(id));
+  for (const id of ["file-1", "file-2"]) await registry.removeFile(id);
+  await registry.addFile(file("file-1"));
+  expect(await registry.removals()).toEqual([{ collection: "", document: "file-2" }]);
 });
 
 test("a part of the registry can be awaited, or returned by what is", async () => {
   await using folder = await tempDir();
-  await using registry = new SqliteDocuments(join(folder.path, "documents.sqlite"));
-  const awaited = Promise.resolve(registry.files);
+  await using registry = sqliteDocuments(join(folder.path, "documents.sqlite"));
+  const awaited = Promise.resolve(registry);
   const late = new Promise((resolve) => setTimeout(() => resolve("late"), 500));
-  expect(await Promise.race([awaited, late])).toBe(registry.files);
+  expect(await Promise.race([awaited, late])).toBe(registry);
 });
 
 test("what the registry refuses keeps its kind and its field", async () => {
   await using folder = await tempDir();
-  await using registry = new SqliteDocuments(join(folder.path, "documents.sqlite"));
-  await registry.files.addFile(file("file-1"));
+  await using registry = sqliteDocuments(join(folder.path, "documents.sqlite"));
+  await registry.addFile(file("file-1"));
   const page = { limit: 10, order: "asc", after: "file-nobody" } as const;
-  expect(await rejectionOf(registry.files.files(page, {}))).toMatchObject({
+  expect(await rejectionOf(registry.files(page, {}))).toMatchObject({
     kind: "invalid_request",
     param: "after",
   });
@@ -76,14 +76,14 @@ test("a fault that nobody foresaw is logged, and the caller told that documents 
   await using folder = await tempDir();
   const path = join(folder.path, "documents.sqlite");
   const { log, lines } = recordingLog();
-  await using registry = new SqliteDocuments(path, log);
-  await registry.stores.addStore({
+  await using registry = sqliteDocuments(path, log);
+  await registry.addStore({
     ...{ id: "vs_1", collection: "c", name: "", metadata: {}, state: "ready", isOwn: true },
     ...{ createdAt: new Date(), lastActiveAt: new Date() },
   });
   using other = new Database(path);
   other.run("update stores set metadata = 'no JSON'");
-  const refused = await rejectionOf(registry.stores.store("vs_1"));
+  const refused = await rejectionOf(registry.store("vs_1"));
   expect(refused).toMatchObject({ kind: "unavailable" });
   expect(lines).toMatchObject([
     { level: "error", fields: { store: "Documents", error: expect.any(Error) } },
@@ -92,10 +92,10 @@ test("a fault that nobody foresaw is logged, and the caller told that documents 
 
 test("two that are added at once are not both within the last place", async () => {
   await using folder = await tempDir();
-  await using registry = new SqliteDocuments(join(folder.path, "documents.sqlite"));
+  await using registry = sqliteDocuments(join(folder.path, "documents.sqlite"));
   const at = new Date();
   const add = (id: string) =>
-    registry.stores.addStore(
+    registry.addStore(
       {
         ...{ id, collection: id, name: "", metadata: {}, createdAt: at, lastActiveAt: at },
         ...{ state: "ready", isOwn: true },

@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { IngestQueue } from "../../../../src/core/documents/ingest-queue.ts";
 import type { StoreFile } from "../../../../src/core/documents/records.ts";
 import { NodeError } from "../../../../src/core/errors.ts";
-import { SqliteDocuments } from "../../../../src/store/documents/sqlite-documents.ts";
+import { sqliteDocuments } from "../../../../src/store/documents/sqlite-documents.ts";
 import { recordingLog } from "../../../support/recording-log.ts";
 import { tempDir } from "../../../support/temp-dir.ts";
 import { waitFor } from "../../../support/wait-for.ts";
@@ -17,8 +17,8 @@ const names = ["a", "b", "c"];
 
 test("what a file waited for is forgotten with the file, or with its store", async () => {
   await using folder = await tempDir();
-  await using registry = new SqliteDocuments(`${folder.path}/documents.sqlite`);
-  await registry.storeFiles.putStoreFiles(names.map(file));
+  await using registry = sqliteDocuments(`${folder.path}/documents.sqlite`);
+  await registry.putStoreFiles(names.map(file));
   const { log } = recordingLog();
   const queue = new IngestQueue({
     ...{ registry, log },

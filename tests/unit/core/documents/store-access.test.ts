@@ -2,8 +2,9 @@ import { expect, test } from "bun:test";
 import type { DocumentCaller } from "../../../../src/core/documents/document-caller.ts";
 import { StoreAccess } from "../../../../src/core/documents/store-access.ts";
 import type { CollectionStore } from "../../../../src/core/ports/passage-repository.ts";
-import { SqliteDocuments } from "../../../../src/store/documents/sqlite-documents.ts";
+import { sqliteDocuments } from "../../../../src/store/documents/sqlite-documents.ts";
 import { rejectionOf } from "../../../support/rejection.ts";
+import { replaceable } from "../../../support/replaceable.ts";
 import { silentLog } from "../../../support/silence.ts";
 import { tempDir } from "../../../support/temp-dir.ts";
 
@@ -13,34 +14,29 @@ const refuse = (): never => {
 
 test("a bound key's question about another's vector store is the same work as about none", async () => {
   await using folder = await tempDir();
-  await using documents = new SqliteDocuments(`${folder.path}/documents.sqlite`);
+  await using documents = sqliteDocuments(`${folder.path}/documents.sqlite`);
   const now = () => new Date("2026-11-15T12:00:00Z");
   for (const name of ["mine", "theirs"]) {
-    await documents.stores.addStore({
+    await documents.addStore({
       ...{ id: `vs_${name}`, collection: name, name, metadata: {}, isOwn: true, state: "ready" },
       ...{ createdAt: now(), lastActiveAt: now() },
     });
   }
   const work: string[] = [];
-  const { stores } = documents;
-  const registry = {
-    ...{ files: documents.files, storeFiles: documents.storeFiles, queue: documents.queue },
-    stores: {
-      ...stores,
-      store: (id: string) => {
-        work.push("store");
-        return stores.store(id);
-      },
-      storeOf: (collection: string) => {
-        work.push("storeOf");
-        return stores.storeOf(collection);
-      },
-      allStores: () => {
-        work.push("allStores");
-        return stores.allStores();
-      },
+  const registry = Object.assign(replaceable(documents), {
+    store: (id: string) => {
+      work.push("store");
+      return documents.store(id);
     },
-  };
+    storeOf: (collection: string) => {
+      work.push("storeOf");
+      return documents.storeOf(collection);
+    },
+    allStores: () => {
+      work.push("allStores");
+      return documents.allStores();
+    },
+  });
   const store: CollectionStore = {
     async list() {
       work.push("list");

@@ -28,17 +28,17 @@ function storeOf(documents: Record<string, Attributes>, hidden: readonly string[
     ...{ isUploaded: true, status: "completed", usageBytes: 0, passages: 1 },
     createdAt: new Date(),
   });
-  registry.storeFiles.putStoreFiles(
+  registry.putStoreFiles(
     Object.entries(documents).map(([name, attributes]) => file(name, attributes)),
   );
-  for (const document of hidden) registry.queue.addRemoval({ collection: store, document });
+  for (const document of hidden) registry.addRemoval({ collection: store, document });
   return { id: store, collection: store };
 }
 
 function matches(filter: AttributeFilter, attributes: Attributes): boolean {
   // Others beside it, so that it is the shorter list.
   const store = storeOf({ it: attributes, other: {}, another: {} });
-  const { documents } = registry.storeFiles.selection(store, filter);
+  const { documents } = registry.selection(store, filter);
   return "only" in documents ? documents.only.has("it") : !documents.except.has("it");
 }
 
@@ -118,12 +118,12 @@ describe("a filter on attributes", () => {
     const documents = { a: { n: 1 }, b: { n: 2 }, c: { n: 2 } };
     const store = storeOf(documents, ["h", "b"]);
     const hidden = new Set(["h", "b"]);
-    const select = (filter?: AttributeFilter) => registry.storeFiles.selection(store, filter);
+    const select = (filter?: AttributeFilter) => registry.selection(store, filter);
     expect(select()).toEqual({ hidden, documents: { except: hidden } });
     expect(select(eq("n", 1))).toEqual({ hidden, documents: { only: new Set(["a"]) } });
     expect(select(eq("n", 2))).toEqual({ hidden, documents: { only: new Set(["c"]) } });
     expect(select(eq("n", 3))).toEqual({ hidden, documents: { only: new Set() } });
-    expect(registry.storeFiles.selection(storeOf(documents), eq("n", 2))).toEqual({
+    expect(registry.selection(storeOf(documents), eq("n", 2))).toEqual({
       hidden: new Set(),
       documents: { except: new Set(["a"]) },
     });

@@ -40,12 +40,12 @@ describe("an index in its thread", () => {
   test("does what it is asked in the order in which it is asked", async () => {
     const index = indexThread(options);
     const done = await Promise.all([
-      index.methods.add(BigUint64Array.of(1n, 2n), Float32Array.of(1, 0, 0, 1)),
-      index.methods.search(Float32Array.of(1, 0), 5),
-      index.methods.remove(BigUint64Array.of(1n, 77n)),
-      index.methods.search(Float32Array.of(1, 0), 5),
-      index.methods.add(BigUint64Array.of(5n), Float32Array.of(1, 0)),
-      index.methods.search(Float32Array.of(1, 0), 5),
+      index.add(BigUint64Array.of(1n, 2n), Float32Array.of(1, 0, 0, 1)),
+      index.search(Float32Array.of(1, 0), 5),
+      index.remove(BigUint64Array.of(1n, 77n)),
+      index.search(Float32Array.of(1, 0), 5),
+      index.add(BigUint64Array.of(5n), Float32Array.of(1, 0)),
+      index.search(Float32Array.of(1, 0), 5),
       index[Symbol.asyncDispose](),
     ]);
     expect(done).toEqual([
@@ -61,11 +61,11 @@ describe("an index in its thread", () => {
 
   test("stays what it was where something fails", async () => {
     const index = indexThread(options);
-    await index.methods.add(BigUint64Array.of(1n), Float32Array.of(1, 0));
-    const twice = index.methods.add(BigUint64Array.of(1n), Float32Array.of(0, 1));
+    await index.add(BigUint64Array.of(1n), Float32Array.of(1, 0));
+    const twice = index.add(BigUint64Array.of(1n), Float32Array.of(0, 1));
     expect(String(await rejectionOf(twice))).toContain("Duplicate");
-    await rejectionOf(index.methods.save("/nowhere/at/all"));
-    expect(await index.methods.search(Float32Array.of(1, 0), 5)).toMatchObject({
+    await rejectionOf(index.save("/nowhere/at/all"));
+    expect(await index.search(Float32Array.of(1, 0), 5)).toMatchObject({
       keys: [1],
       lastKey: 1,
     });
@@ -74,13 +74,13 @@ describe("an index in its thread", () => {
 
   test("refuses what it is asked once its thread has ended", async () => {
     const impossible = indexThread({ dimension: 0, expansion: 16 });
-    const search = impossible.methods.search(Float32Array.of(1, 0), 5);
+    const search = impossible.search(Float32Array.of(1, 0), 5);
     expect(String(await rejectionOf(search))).toContain("dimensions");
-    await rejectionOf(impossible.methods.search(Float32Array.of(1, 0), 5));
+    await rejectionOf(impossible.search(Float32Array.of(1, 0), 5));
     await impossible[Symbol.asyncDispose]();
     const closed = indexThread(options);
     await closed[Symbol.asyncDispose]();
-    expect(String(await rejectionOf(closed.methods.save("anywhere")))).toContain("has ended");
+    expect(String(await rejectionOf(closed.save("anywhere")))).toContain("has ended");
     await closed[Symbol.asyncDispose]();
   });
 });
