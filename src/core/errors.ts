@@ -32,10 +32,7 @@ export type ErrorKind = (typeof errorKinds)[number];
 
 /** The part of a request that an error is about, in domain terms: each API has its own field for it. */
 export interface Subject {
-  /**
-   * `call`: the call that a tool's result names; `tool`: a tool's name; `choice`: whether tools are
-   * called; `chosen`: the tool that must be called; `schema`: that of the answer's format.
-   */
+  /** `call`: that of a tool's result; `choice`: whether tools are called; `chosen`: the tool that must be; `schema`: the answer format's. */
   part:
     | ("messages" | "call" | "prompt" | "tools" | "tool" | "choice" | "chosen")
     | ("format" | "schema" | "max tokens");

@@ -25,5 +25,4 @@ export const shareOf = (tell: (done: number) => void): Progress => ({
   }),
 });
 
-/** For work that nobody watches. */
 export const noProgress: Progress = { step: () => ({ update: () => {}, finish: () => {} }) };

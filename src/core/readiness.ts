@@ -17,7 +17,6 @@ export interface ReadinessParts {
 
 /** A sentence each. */
 export interface SharedReport {
-  /** Why the node cannot accept requests without it. */
   problem?: string;
   /** What the node does differently without it. */
   note?: string;

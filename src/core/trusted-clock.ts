@@ -2,9 +2,7 @@
 import type { Log } from "./log.ts";
 
 export interface ClockSources {
-  /** Unix time of the machine in milliseconds; it can be set. */
   wall: () => number;
-  /** A monotonic clock in milliseconds; it cannot be set. */
   steady: () => number;
 }
 

@@ -13,7 +13,6 @@ interface DocumentPlace {
   /** The collection's id or name. */
   collection: string;
   document: string;
-  /** The field that names the collection, for error messages. */
   field: string;
 }
 
@@ -42,10 +41,8 @@ export async function documentText(
   signal.throwIfAborted();
   const { filename: name, passages: total } = file;
   if (texts.length === 0 && range.from > 0) {
-    throw new NodeError(
-      "invalid_request",
-      `There is nothing at position ${range.from}: '${document}' has ${total} passages, and the first is at 0.`,
-    );
+    const why = `There is nothing at position ${range.from}: '${document}' has ${total} passages, and the first is at 0.`;
+    throw new NodeError("invalid_request", why);
   }
   const { items: passages, isCut } = withinBudget(texts);
   return {
@@ -203,10 +200,8 @@ function unlessClosed(error: unknown, after: string | undefined): { items: []; h
 export async function readResource(uri: string, work: Work) {
   const address = fromUri(uri);
   if (address === undefined) {
-    throw new NodeError(
-      "no_such_object",
-      `There is no resource ${quoted(uri)}; documents are at ${uriTemplate}.`,
-    );
+    const why = `There is no resource ${quoted(uri)}; documents are at ${uriTemplate}.`;
+    throw new NodeError("no_such_object", why);
   }
   const { from = 0 } = address;
   const read = await documentText(

@@ -26,13 +26,11 @@ import {
 export interface McpServerOptions {
   version: string;
   session: McpSession;
-  /** Resolves to the document services when they are ready. */
   documents: (signal: AbortSignal) => Promise<McpDocuments>;
 }
 
 const tools: readonly Tool[] = [searchDocuments, readDocument, listCollections, listDocuments];
 
-/** The scope that a key needs for resources: their list names every document. */
 const resourceScope: Scope = "documents";
 
 /** Shared: creating one takes longer than most answers. */

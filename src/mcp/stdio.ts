@@ -17,7 +17,6 @@ interface StdioOptions extends Pick<McpServerOptions, "version" | "documents"> {
   onFault: (error: unknown) => void;
 }
 
-/** Serves until the input ends or the signal aborts. */
 export async function serveStdio({ pipes, signal, onFault, ...rest }: StdioOptions): Promise<void> {
   const session = { caller: theNode, authorize: () => {}, signal, onFault };
   const server = createMcpServer({ ...rest, session });
@@ -30,7 +29,6 @@ export async function serveStdio({ pipes, signal, onFault, ...rest }: StdioOptio
   }
 }
 
-/** Resolves when the input has ended and all requests are answered, or the signal aborts. */
 async function endOf(transport: StdioTransport, signal: AbortSignal): Promise<void> {
   const { promise: stopped, resolve } = Promise.withResolvers<void>();
   using _ = onAbort(signal, resolve);
@@ -48,10 +46,7 @@ const longestLine = 4 * 1024 * 1024;
 
 const notOne = { code: -32700, message: "The line is not a message of JSON-RPC 2.0." };
 
-/**
- * One message per line. The SDK's own transport does not notice the end of the input, so that
- * answers in progress are lost, and it does not answer a line that is not a message.
- */
+/** The SDK's own loses answers in progress at the end of the input, and does not answer a line that is not a message. */
 class StdioTransport implements Transport {
   onmessage?: (message: JSONRPCMessage) => void;
   onclose?: () => void;
@@ -66,7 +61,6 @@ class StdioTransport implements Transport {
     this.#pipes = pipes;
   }
 
-  /** Resolves when the input has ended and all requests are answered. */
   get ended(): Promise<void> {
     return this.#ended.promise;
   }
@@ -211,7 +205,6 @@ export async function relayStdio({ pipes, ask, signal, onProblem }: RelayOptions
   }
 }
 
-/** The protocol version in the answer to `initialize`. */
 function versionIn(message: JSONRPCMessage): string | undefined {
   const version: unknown = "result" in message ? message.result.protocolVersion : undefined;
   return typeof version === "string" ? version : undefined;

@@ -29,21 +29,15 @@ export class DataDirLock implements Disposable {
     } catch (cause) {
       database?.close();
       if (hasCode(cause, "SQLITE_BUSY")) return false;
-      throw new NodeError(
-        "unavailable",
-        `The ${this.#what} of the data dir cannot be changed: ${reasonOf(cause)}. Give this user the right to write to the data dir.`,
-        { cause },
-      );
+      const why = `The ${this.#what} of the data dir cannot be changed: ${reasonOf(cause)}. Give this user the right to write to the data dir.`;
+      throw new NodeError("unavailable", why, { cause });
     }
   }
 
-  /** Throws if another process holds the lock. */
   check(): void {
     if (this.take()) return;
-    throw new NodeError(
-      "unavailable",
-      `Another node has the ${this.#what} of this data dir. Stop it, or give this one a data dir of its own.`,
-    );
+    const why = `Another node has the ${this.#what} of this data dir. Stop it, or give this one a data dir of its own.`;
+    throw new NodeError("unavailable", why);
   }
 
   [Symbol.dispose](): void {

@@ -18,9 +18,7 @@ export const folderOfOwner = 0o700;
 
 export interface TablesOfVersion {
   version: number;
-  /** Creates the tables. */
   sql: string;
-  /** Upgrades tables of an older version. */
   upgrade?: (database: Database, found: number) => void;
 }
 
@@ -36,7 +34,6 @@ export interface OwnFileOptions {
   onOpen?: (database: Database) => void;
   /** Its content's name in messages: "Stored responses". */
   called: string;
-  /** What to do if the file is damaged. */
   advice: string;
 }
 
@@ -59,7 +56,6 @@ export class OwnFile implements Disposable {
     });
   }
 
-  /** Runs a change in a transaction. */
   write<Result>(change: (database: Database) => Result): Result {
     return this.#explaining("written", () => {
       this.#checkIdentity();
@@ -73,7 +69,6 @@ export class OwnFile implements Disposable {
     return this.read((database) => rowsOf<Row>(database, sql, ...values), []);
   }
 
-  /** The first row of a query. */
   get<Row>(sql: string, ...values: SQLQueryBindings[]): Row | undefined {
     return this.all<Row>(sql, ...values)[0];
   }
@@ -83,7 +78,6 @@ export class OwnFile implements Disposable {
     return this.read((database) => numberOf(database, sql, ...values), 0);
   }
 
-  /** Changes rows; returns how many. */
   run(sql: string, ...values: SQLQueryBindings[]): number {
     return this.write((database) => change(database, sql, ...values));
   }
@@ -119,12 +113,9 @@ export class OwnFile implements Disposable {
     } catch (cause) {
       if (cause instanceof NodeError) throw cause;
       const { path, called, advice } = this.#options;
-      const why = remedyFor(cause) ?? `${reasonOf(cause)}; ${advice}`;
-      throw new NodeError(
-        "unavailable",
-        `${called} cannot be ${verb}: ${why}. The file is ${path}.`,
-        { cause },
-      );
+      const remedy = remedyFor(cause) ?? `${reasonOf(cause)}; ${advice}`;
+      const why = `${called} cannot be ${verb}: ${remedy}. The file is ${path}.`;
+      throw new NodeError("unavailable", why, { cause });
     }
   }
 }
@@ -135,24 +126,20 @@ export const rowsOf = <Row>(
   ...values: SQLQueryBindings[]
 ): Row[] => database.query<Row, SQLQueryBindings[]>(sql).all(...values);
 
-/** The first row; undefined if there is none. */
 export const rowOf = <Row>(
   database: Database,
   sql: string,
   ...values: SQLQueryBindings[]
 ): Row | undefined => database.query<Row, SQLQueryBindings[]>(sql).get(...values) ?? undefined;
 
-/** The first number of the first row; 0 if there is none. */
 export const numberOf = (database: Database, sql: string, ...values: SQLQueryBindings[]): number =>
   Number(database.query<unknown, SQLQueryBindings[]>(sql).values(...values)[0]?.[0] ?? 0);
 
-/** Runs a statement; returns how many rows it changed. */
 export const change = (database: Database, sql: string, ...values: SQLQueryBindings[]): number =>
   database.query<void, SQLQueryBindings[]>(sql).run(...values).changes;
 
 type Columns = Readonly<Record<string, SQLQueryBindings>>;
 
-/** Inserts a row; returns how many rows that changed. */
 export function insert(database: Database, table: string, row: Columns, onConflict = ""): number {
   const names = Object.keys(row);
   const places = names.map(() => "?").join(", ");
@@ -162,13 +149,12 @@ export function insert(database: Database, table: string, row: Columns, onConfli
 
 export const orIgnore = "on conflict do nothing";
 
-/** Inserts a row, or changes the one with the same key. */
 export function put(database: Database, table: string, row: Columns, key: string): void {
   const set = Object.keys(row).map((name) => `${name} = excluded.${name}`);
   insert(database, table, row, `on conflict (${key}) do update set ${set.join(", ")}`);
 }
 
-/** Changes columns of the rows that meet a condition with these values; returns how many. */
+/** `values`: those of the condition. */
 export function update(
   database: Database,
   table: string,
@@ -233,10 +219,7 @@ function prepareTables(database: Database, { version, sql, upgrade }: TablesOfVe
 
 export const versionOf = (database: Database): number => numberOf(database, "pragma user_version");
 
-/**
- * Opens the database as immutable, after opening it normally failed with `cause`. Undefined if the
- * disk is writable, or if a crash left a write-ahead log, which only a writer can apply.
- */
+/** After `cause`: undefined if the disk is writable, or a crash left a write-ahead log, which only a writer can apply. */
 function openImmutable(path: string, cause: unknown): Database | undefined {
   const isDisk =
     cause instanceof SQLiteError && /^SQLITE_(CANTOPEN|READONLY)/.test(cause.code ?? "");
@@ -290,7 +273,6 @@ const remedies: readonly (readonly [string, string])[] = [
   ],
 ];
 
-/** The explanation of an error; undefined if there is none. */
 export function remedyFor(error: unknown): string | undefined {
   if (!(error instanceof SQLiteError)) return undefined;
   const { code = "" } = error;

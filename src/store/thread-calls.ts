@@ -35,7 +35,6 @@ export interface MethodCall {
 export interface ThreadOptions<Name extends TargetName> {
   target: Name;
   args: Parameters<(typeof targets)[Name]>;
-  /** Its name in messages: "Documents". */
   called: string;
   /** Until this file exists, only `writing` methods need the thread. */
   file?: { path: string; writing: ReadonlySet<string> };

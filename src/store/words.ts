@@ -1,10 +1,7 @@
 /** Splits text into the words that both stores index and search. */
 import { stemmer } from "stemmer";
 
-/**
- * The version of `wordsOf`. Collections store it, and those with another version are rebuilt: a
- * change of `wordsOf` must change this number.
- */
+/** A change of `wordsOf` must change this: collections store it, and those with another are rebuilt. */
 export const wordForm = 2;
 
 /**
@@ -29,7 +26,6 @@ const withoutAccents = (text: string): string =>
 
 const ideographs = String.raw`\p{scx=Han}\p{scx=Hiragana}\p{scx=Katakana}`;
 const southeastAsian = String.raw`\p{sc=Thai}\p{sc=Lao}\p{sc=Khmer}\p{sc=Myanmar}`;
-/** Splits a run of letters by script. */
 const scripts = new RegExp(
   `(?<pairs>[${ideographs}]+)|(?<triples>[${southeastAsian}]+)|(?<word>[^${ideographs}${southeastAsian}]+)`,
   "gu",

@@ -11,7 +11,6 @@ import type {
 import { replicaMetrics } from "./replica-metrics.ts";
 import { buckets, seriesIn, Watched } from "./series.ts";
 
-/** Whether a model runs on this machine, or on an upstream server. */
 type ModelPlace = "local" | "upstream";
 
 /** What the gauges read at each scrape. */

@@ -96,7 +96,6 @@ function wallClock(): Clock {
 
 const propagator = new W3CTraceContextPropagator();
 
-/** The caller's trace context, if its `traceparent` is well-formed. */
 function parentOf({ traceparent }: RequestRecord): Context {
   if (traceparent === undefined) return ROOT_CONTEXT;
   return propagator.extract(ROOT_CONTEXT, { traceparent }, defaultTextMapGetter);
@@ -222,7 +221,6 @@ function phasesOf(answer: AnswerRecord): Step[] {
   ];
 }
 
-/** Empty if it never began. */
 const step = (
   name: Step["name"],
   { from, to }: { from: number | undefined; to: number },

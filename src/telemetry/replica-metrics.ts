@@ -3,7 +3,6 @@ import type { ReplicaEvent, ReplicaStatus, ReplicaTelemetry } from "../core/port
 import { type Series, Watched } from "./series.ts";
 
 export interface ReplicaMetrics extends ReplicaTelemetry {
-  /** Updates the gauges before a scrape. */
   read(): void;
 }
 

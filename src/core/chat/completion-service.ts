@@ -16,7 +16,6 @@ export interface CompletionsRequest extends Omit<CompletionRequest, "prompt" | "
   prompts: readonly RawPrompt[];
   /** Only the values that the caller sent; the model's settings fill in the rest. */
   sampling: Partial<Sampling>;
-  /** Answers per prompt. */
   choices: number;
 }
 

@@ -35,16 +35,12 @@ export interface Conversation {
   maxTokens: number | undefined;
 }
 
-/** The passages of a user message. */
 export interface Turn {
   index: number;
   points: readonly FoundPassage[];
 }
 
-/**
- * Drops the passages of the oldest turns, then those of this turn with the lowest scores, until the
- * rest fits. Once a turn has to go, others go with it to make room for the next turns.
- */
+/** Drops the passages of the oldest turns, then this turn's with the lowest scores. Once a turn goes, others go with it, as room for the next. */
 export async function fitToContext(
   turns: readonly Turn[],
   render: (turns: readonly Turn[]) => readonly ChatMessage[],
@@ -76,11 +72,7 @@ interface TruncatedConversation {
   dropped: number;
 }
 
-/**
- * Drops the oldest messages of a conversation that does not fit, if the caller wants that. System
- * messages and the last user message stay. Older turns go first, then the oldest steps of the
- * current one: function calls with their outputs.
- */
+/** Drops the oldest turns, then the oldest calls with their outputs of the current one; system messages and the last user message stay. */
 export async function truncateConversation(
   { messages, tools, maxTokens }: Conversation,
   engine: Pick<ChatEngine, "contextSize" | "countTokens">,
@@ -99,7 +91,6 @@ export async function truncateConversation(
   return { left, dropped: messages.length - left.length };
 }
 
-/** The messages from `from` up to, but not including, `to` are dropped. */
 interface Cut {
   from: number;
   to: number;

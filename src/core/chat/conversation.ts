@@ -3,11 +3,7 @@ import { NodeError, type Subject } from "../errors.ts";
 import type { ChatMessage, Tool, ToolChoice, ToolUse } from "../ports/chat-engine.ts";
 import { quoted, shortened } from "../quoted.ts";
 
-/**
- * Checks that there is a user message, and that every call is followed by its result and every
- * result preceded by its call. `isPart`: more messages follow, so it may end with calls and have no
- * user message. `hasUser`: whether there is a user message, if roles alone do not show it.
- */
+/** Calls and results must pair up, and there must be a user message. `isPart`: more messages follow. `hasUser`: if roles alone do not show it. */
 export function checkConversation(
   messages: readonly ChatMessage[],
   { isPart = false, hasUser }: { isPart?: boolean; hasUser?: boolean } = {},

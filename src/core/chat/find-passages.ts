@@ -63,7 +63,6 @@ function isSearchedWithBefore({ messages, contextWindow, followUps }: PassageSea
 
 interface Question {
   text: string;
-  /** Whether the beginning of the last user message was left out. */
   shortened: boolean;
   messages: number;
 }

@@ -35,10 +35,7 @@ export function groundedSystemMessage(
   );
 }
 
-/**
- * The first words of the prompt, to stop a model that repeats it instead of ending its answer, as
- * small models often do. Undefined if an answer could begin with these words itself.
- */
+/** A stop text against small models that repeat the prompt instead of ending; undefined if an answer could begin like it. */
 export function promptEcho(prompt: string): string | undefined {
   const [words = ""] = prompt.split(/[,.;:\n]/, 1);
   return words.length < shortestEcho ? undefined : words.trim();

@@ -28,11 +28,7 @@ export class GroundingService {
   readonly #retrieval: RetrievalService;
   readonly #settings: RagSettings;
   readonly #log: Log;
-  /**
-   * The passages of earlier turns, by turn key, least recently used first. A client sends its messages
-   * back without passages; with them put back, the prompt begins as before, and the prefix cache
-   * applies. Only ids are stored; the text is read from the collection, as long as it has the passage.
-   */
+  /** Passages of earlier turns, least recently used first: put back, the prompt begins as before, for the prefix cache. Only ids; the text is read again. */
   readonly #turns = new Map<string, readonly PassagePlace[]>();
 
   constructor(retrieval: RetrievalService, settings: RagSettings, log: Log) {
@@ -135,7 +131,6 @@ export class GroundingService {
     return isAuto ? { ...found, points: nearBest(found.points) } : found;
   }
 
-  /** The turns that were given passages, with those that the collection still has. */
   async #recall(keys: TurnKeys, caller: DocumentCaller): Promise<Turn[]> {
     const remembered = [...keys].map(([index, key]) => {
       const points = this.#turns.get(key) ?? [];
@@ -202,11 +197,8 @@ const countPoints = (turns: readonly Turn[]): number =>
 function checkContextWindow(wanted: number | undefined, most: number): void {
   if (wanted === undefined || wanted <= most) return;
   const param = "rag.context_window";
-  throw new NodeError(
-    "invalid_request",
-    `'${param}' is ${wanted}; this node allows at most ${most} (its own ${param}).`,
-    { param },
-  );
+  const why = `'${param}' is ${wanted}; this node allows at most ${most} (its own ${param}).`;
+  throw new NodeError("invalid_request", why, { param });
 }
 
 type TurnKeys = ReadonlyMap<number, string>;

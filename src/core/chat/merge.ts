@@ -6,12 +6,8 @@ export interface Numbered<Value> {
 }
 
 interface MergeOptions {
-  /**
-   * Called when a failure or an early return ends the others: `return()` reaches an iteration only
-   * after its next value, so one that is waiting has to be stopped by other means.
-   */
+  /** Called when the others end early: `return()` reaches an iteration only after its next value, and one may be waiting. */
   abandon?: () => void;
-  /** Converts an error, for example to add which iteration failed. */
   toError?: (error: unknown, index: number) => unknown;
 }
 

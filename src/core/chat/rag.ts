@@ -3,7 +3,6 @@ import type { AttributeFilter } from "../documents/records.ts";
 import type { SearchBounds } from "../ports/passage-repository.ts";
 import type { FoundPassage } from "../retrieval/search.ts";
 
-/** Where the passages of a grounded chat go. */
 export const ragPolicies = ["off", "system-message", "last-user-message"] as const;
 
 export type RagPolicy = (typeof ragPolicies)[number];
@@ -18,7 +17,6 @@ export interface RagSettings {
   bounds: SearchBounds;
   /** Minimum score of a passage if the request leaves grounding to the node. */
   autoThreshold: number;
-  /** How many of the last user messages form the question. */
   contextWindow: number;
   /** Whether a last message that refers to the one before is searched for together with it. */
   followUps: boolean;
@@ -42,7 +40,6 @@ export interface RagRequest {
 export interface FoundPassages {
   /** In descending score. */
   points: readonly FoundPassage[];
-  /** Why there are none, if retrieval failed. */
   error?: string;
   /** How the question was changed before the search, and whether passages are still being stored. */
   notice?: string;

@@ -23,7 +23,6 @@ export interface DocumentCaller {
   quota?: Readonly<Partial<DocumentQuota>>;
 }
 
-/** Ends a binding to a vector store that the key may only read. */
 const readSuffix = ":read";
 
 /** Parses a key's bindings to vector stores: `vs_1` to read and fill, `vs_1:read` to read. */

@@ -32,13 +32,11 @@ export interface DocumentParts {
   detectType: DetectType;
   ingest: IngestFile;
   quota: QuotaSettings;
-  /** The limits of a key, by its id. */
   quotaOf: (owner: string) => Partial<DocumentQuota>;
   /** Prefix of the handbook's documents, which are removed once a user's documents are there. */
   handbook: string;
   limits: { maxStores: number; maxQueue: number };
   now: () => Date;
-  /** The time that decides whether something has expired. */
   expiryTime: () => Date;
   log: Log;
 }

@@ -36,10 +36,8 @@ export class FileService {
   ): Promise<Upload> {
     this.#parts.ownership.check();
     if (caller.vectorStores?.every((store) => !mayFill(caller, store))) {
-      throw new NodeError(
-        "forbidden",
-        `${caller.called} may only read its vector stores, and uploads no files.`,
-      );
+      const why = `${caller.called} may only read its vector stores, and uploads no files.`;
+      throw new NodeError("forbidden", why);
     }
     const name = checkedName(filename);
     await using resources = new AsyncDisposableStack();
@@ -86,25 +84,20 @@ export class FileService {
     const file = await this.get(caller, id);
     const bytes = await this.#parts.files.open(id);
     if (bytes !== undefined) return { file, bytes };
-    throw new NodeError(
-      "unavailable",
-      `The content of the file '${id}' is not in the data dir any more. Upload it again.`,
-    );
+    const why = `The content of the file '${id}' is not in the data dir any more. Upload it again.`;
+    throw new NodeError("unavailable", why);
   }
 
   /** Once it returns, no answer uses the file any more. */
   async delete(caller: DocumentCaller, id: string): Promise<void> {
     const file = await this.get(caller, id);
     if (caller.vectorStores !== undefined && file.owner !== caller.id) {
-      throw new NodeError(
-        "forbidden",
-        `${caller.called} may delete the files that it uploaded. Remove '${id}' from the vector store instead.`,
-      );
+      const why = `${caller.called} may delete the files that it uploaded. Remove '${id}' from the vector store instead.`;
+      throw new NodeError("forbidden", why);
     }
     await this.remove(id);
   }
 
-  /** Deletes a file, without checking the caller. */
   async remove(id: string): Promise<void> {
     const { registry, files, ownership } = this.#parts;
     ownership.check();
@@ -162,9 +155,6 @@ function checkedName(filename: string): string {
   if (name !== "" && name !== "." && name !== ".." && name.length <= longestName && isPrintable) {
     return name;
   }
-  throw new NodeError(
-    "invalid_request",
-    `The file must have a name of 1 to ${longestName} characters, without control characters: it says what format the file is.`,
-    { param: "file" },
-  );
+  const why = `The file must have a name of 1 to ${longestName} characters, without control characters: it says what format the file is.`;
+  throw new NodeError("invalid_request", why, { param: "file" });
 }

@@ -43,7 +43,6 @@ export class IngestQueue {
   readonly #tries = new Map<string, number>();
   /** Why files are waiting. Not in the registry, because its disk may be the one that is full. */
   readonly #waits = new Map<string, Failure>();
-  /** The number of each caller's last turn. */
   readonly #served = new Map<string | undefined, number>();
   #count = 0;
   #wake = (): void => {};
@@ -63,10 +62,7 @@ export class IngestQueue {
     this.#wake();
   }
 
-  /**
-   * Stops ingesting a store, or one file in it; with `store` empty, the file in every store. Nothing
-   * of it starts again until the result is disposed of.
-   */
+  /** Stops ingesting a store, or a file (with `store` empty, in every store) until the result is disposed of. */
   async hold(store: string, file?: string): Promise<Disposable> {
     const key = file === undefined ? store : `${store}/${file}`;
     this.#held.set(key, (this.#held.get(key) ?? 0) + 1);
@@ -106,7 +102,6 @@ export class IngestQueue {
     await Promise.all([...this.#jobs].map(({ done }) => done));
   }
 
-  /** Starts the next file; returns how long to sleep, in milliseconds. */
   async #step(signal: AbortSignal): Promise<number> {
     if (!this.#parts.isOwned()) return unownedMs;
     await this.#parts.cleanUp();

@@ -88,7 +88,6 @@ export type AttributeFilter =
   | { type: "in" | "nin"; key: string; values: ReadonlySet<Value> }
   | { type: "and" | "or"; filters: readonly AttributeFilter[] };
 
-/** The bounds of OpenAI's API. */
 export const chunkBounds = { least: 100, most: 4096 };
 
 /** Refuses passages that are too long for the model, and an overlap of more than half a passage. */

@@ -29,7 +29,6 @@ export class StoreAccess {
     throw noSuch("vector store", id, param);
   }
 
-  /** Like `get`, for a change: throws if the store has expired or the caller may only read it. */
   async use(caller: DocumentCaller, id: string, param?: string): Promise<StoreRecord> {
     const found = await this.get(caller, id, param);
     if (!mayFill(caller, found.id)) {
@@ -165,10 +164,8 @@ export class StoreAccess {
 
   async #touched(store: StoreRecord): Promise<StoreRecord> {
     if (this.isExpired(store)) {
-      throw new NodeError(
-        "invalid_request",
-        `The vector store '${store.id}' has expired, and its files are not in it any more. Make another.`,
-      );
+      const why = `The vector store '${store.id}' has expired, and its files are not in it any more. Make another.`;
+      throw new NodeError("invalid_request", why);
     }
     const { registry, now, log } = this.#parts;
     const lastActiveAt = now();

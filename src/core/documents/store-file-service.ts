@@ -31,7 +31,6 @@ export interface AddedFile {
 
 export interface FileText {
   position: number;
-  /** The headings above it, as one line. */
   heading: string;
   text: string;
 }
@@ -201,11 +200,8 @@ export class StoreFileService {
     await access.use(caller, storeId);
     const batch = await this.#batch(caller, storeId, id);
     if ((await this.#view(batch)).status !== "in_progress") {
-      throw new NodeError(
-        "invalid_request",
-        `The batch '${id}' is not in progress any more; there is nothing to cancel.`,
-        { param: "batch_id" },
-      );
+      const why = `The batch '${id}' is not in progress any more; there is nothing to cancel.`;
+      throw new NodeError("invalid_request", why, { param: "batch_id" });
     }
     const collection = (await registry.store(batch.store))?.collection ?? batch.store;
     for (const { file, document } of await registry.cancelBatch(id)) {

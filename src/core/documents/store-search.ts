@@ -35,7 +35,6 @@ export class StoreSearchService implements SearchScopes {
     this.#parts = parts;
   }
 
-  /** In descending score. */
   async search(
     caller: DocumentCaller,
     storeId: string,
@@ -69,7 +68,6 @@ export class StoreSearchService implements SearchScopes {
     await this.#stores(scope);
   }
 
-  /** Opens the vector stores of a search, with their selected documents. */
   async open(scope: SearchScope, ready: () => RetrievalBackend): Promise<SearchTargets> {
     using leases = new DisposableStack();
     const all: SearchTarget[] = [];

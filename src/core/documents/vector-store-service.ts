@@ -37,10 +37,8 @@ export class VectorStoreService {
     const { maxStores } = this.#parts.limits;
     ownership.check();
     if (caller.vectorStores !== undefined) {
-      throw new NodeError(
-        "forbidden",
-        `${caller.called} is bound to vector stores (${caller.vectorStores.join(", ")}), and makes no others.`,
-      );
+      const why = `${caller.called} is bound to vector stores (${caller.vectorStores.join(", ")}), and makes no others.`;
+      throw new NodeError("forbidden", why);
     }
     const id = newId("vs_");
     const at = now();
@@ -50,10 +48,8 @@ export class VectorStoreService {
       ...given(rest),
     };
     if (await registry.addStore(store, maxStores)) return store;
-    throw new NodeError(
-      "quota_exceeded",
-      `This node holds ${maxStores} vector stores (documents.max_vector_stores), and has them. Delete one first.`,
-    );
+    const why = `This node holds ${maxStores} vector stores (documents.max_vector_stores), and has them. Delete one first.`;
+    throw new NodeError("quota_exceeded", why);
   }
 
   async list(caller: DocumentCaller, page: PageRequest): Promise<Page<StoreView>> {
@@ -78,11 +74,8 @@ export class VectorStoreService {
     ownership.check();
     const store = await access.use(caller, id);
     if (typeof change.expiresAfterDays === "number" && !store.isOwn) {
-      throw new NodeError(
-        "invalid_request",
-        `'expires_after' is for vector stores that were made over HTTP; '${id}' is a collection of the command line.`,
-        { param: "expires_after" },
-      );
+      const why = `'expires_after' is for vector stores that were made over HTTP; '${id}' is a collection of the command line.`;
+      throw new NodeError("invalid_request", why, { param: "expires_after" });
     }
     await registry.changeStore(id, change);
     return await this.get(caller, id);
@@ -94,17 +87,12 @@ export class VectorStoreService {
     ownership.check();
     const store = await access.get(caller, id);
     if (caller.vectorStores !== undefined) {
-      throw new NodeError(
-        "forbidden",
-        `${caller.called} is bound to the vector store '${id}', and does not delete it. Remove its files instead.`,
-      );
+      const why = `${caller.called} is bound to the vector store '${id}', and does not delete it. Remove its files instead.`;
+      throw new NodeError("forbidden", why);
     }
     if (access.isOwn(store)) {
-      throw new NodeError(
-        "invalid_request",
-        `'${id}' is the node's own collection (vectorstore.collection_name), and stays. Remove its files instead.`,
-        { param: "vector_store_id" },
-      );
+      const why = `'${id}' is the node's own collection (vectorstore.collection_name), and stays. Remove its files instead.`;
+      throw new NodeError("invalid_request", why, { param: "vector_store_id" });
     }
     using _ = await hold(id);
     const { collection } = store;

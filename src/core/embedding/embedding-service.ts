@@ -24,11 +24,8 @@ export async function embedInputs(
 ): Promise<{ model: string; embeddings: Embedding[] }> {
   const { card, engine } = models.embedding(model);
   if (dimensions !== undefined && dimensions > engine.dimension) {
-    throw new NodeError(
-      "invalid_request",
-      `'dimensions' is ${dimensions}; the vectors of '${card.name}' have ${engine.dimension}.`,
-      { param: "dimensions" },
-    );
+    const why = `'dimensions' is ${dimensions}; the vectors of '${card.name}' have ${engine.dimension}.`;
+    throw new NodeError("invalid_request", why, { param: "dimensions" });
   }
   await checkInputs(engine, inputs, { fieldOf, signal: options.signal });
   const embeddings = await engine.embed(inputs, options);
@@ -41,7 +38,6 @@ export async function embedInputs(
 }
 
 export interface CheckOptions {
-  /** The request's field of an input, for errors. */
   fieldOf: (index: number) => string;
   signal: AbortSignal;
   prefix?: string;
@@ -76,11 +72,8 @@ function checkContent(engine: EmbeddingEngine, input: EmbeddingInput, param: str
     if (input.length > engine.maxTokens) checkLength(engine, input.length, param);
     const unknown = input.find((token) => token >= engine.vocabularySize);
     if (unknown !== undefined) {
-      throw new NodeError(
-        "invalid_request",
-        `${param} holds the token ${unknown}; this model has the tokens 0 to ${engine.vocabularySize - 1}.`,
-        { param },
-      );
+      const why = `${param} holds the token ${unknown}; this model has the tokens 0 to ${engine.vocabularySize - 1}.`;
+      throw new NodeError("invalid_request", why, { param });
     }
   }
 }
@@ -92,11 +85,8 @@ function checkLength(engine: EmbeddingEngine, tokens: number, param: string): vo
     });
   }
   if (tokens > engine.maxTokens) {
-    throw new NodeError(
-      "context_length_exceeded",
-      `${param} has ${tokens === Number.POSITIVE_INFINITY ? `more than ${engine.maxTokens}` : tokens} tokens; this embedding model takes at most ${engine.maxTokens}. Split the text.`,
-      { param },
-    );
+    const why = `${param} has ${tokens === Number.POSITIVE_INFINITY ? `more than ${engine.maxTokens}` : tokens} tokens; this embedding model takes at most ${engine.maxTokens}. Split the text.`;
+    throw new NodeError("context_length_exceeded", why, { param });
   }
 }
 

@@ -14,7 +14,6 @@ export interface ApiKey {
   scopes: readonly Scope[];
   /** Its own limits; the node's apply to the rest. */
   limits: Readonly<Partial<CallerLimits>>;
-  /** Its own document quotas; the node's apply to the rest. */
   quota: Readonly<Partial<DocumentQuota>>;
   /** Ids of the vector stores that it is bound to, with the suffix `:read` for read-only; absent: all. */
   vectorStores?: readonly string[];

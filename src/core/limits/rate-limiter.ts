@@ -21,7 +21,6 @@ export interface LimitedCaller {
   takesPlace?: boolean;
 }
 
-/** What a caller has left; absent if there is no limit. */
 export interface RateLimitStatus {
   requests?: RateLimit;
   tokens?: RateLimit;
@@ -48,7 +47,6 @@ export class RateLimiter implements Limiter {
     this.#sweptAt = now();
   }
 
-  /** Number of tracked callers: those with answers in progress, or with a bucket that is not full. */
   get size(): number {
     return this.#usages.size;
   }
@@ -163,7 +161,6 @@ export interface Standing {
 /** A guess: when an answer in progress will end is not known. */
 const placeRetryMs = 1000;
 
-/** Why one more request is refused; undefined if it is not. */
 export function refusalOf(
   { called, limits, takesPlace = true }: LimitedCaller,
   { active, requestsWaitMs, tokensWaitMs }: Standing,
@@ -222,7 +219,6 @@ const refusal = (
 export interface RateLimit {
   limit: number;
   remaining: number;
-  /** Time until it is full again. */
   resetMs: number;
 }
 
@@ -266,7 +262,6 @@ export class TokenBucket {
     this.#used = this.#refill() + amount;
   }
 
-  /** How long until it holds the amount; 0: now. */
   waitMs(amount: number): number {
     return waitMsFor(this.limit, this.#refill(), amount);
   }

@@ -18,7 +18,6 @@ export interface RejectedBackend {
   triedOn?: string;
 }
 
-/** The backends to try for a model, the best first, and why others are rejected. */
 export interface BackendPlan {
   /** Each is tried once; the last is the CPU. */
   candidates: readonly EngineBackend[];

@@ -29,7 +29,6 @@ export class ModelActivity {
     this.bounds = bounds;
   }
 
-  /** Why it would refuse another call; undefined if it would not. */
   get problem(): string | undefined {
     const { name, slots = Number.POSITIVE_INFINITY, maxQueue } = this.bounds;
     if (maxQueue === undefined || this.inUse < slots || this.waiting < maxQueue) return undefined;
@@ -90,7 +89,6 @@ export class ModelActivities {
   }
 }
 
-/** Wraps a chat engine; tokens are counted as they come. */
 export function measuredChat(
   model: string,
   engine: ChatEngine,
@@ -235,10 +233,7 @@ async function measuredCall<Result>(
   }
 }
 
-/**
- * Counts tokens that are estimated while they come: until an answer's end, each event counts as one
- * token. If that was too many, later tokens are offset against it, so that the sum never falls.
- */
+/** Until an answer's end, each event counts as one token. If that was too many, later tokens are offset, so that the sum never falls. */
 export class TokenTally {
   #debt = 0;
 

@@ -39,16 +39,12 @@ export class ModelRegistry {
     const type = this.#types.get(name);
     if (type === undefined) {
       const names = [...this.#types.keys()].join(", ");
-      throw new NodeError(
-        "model_not_found",
-        `The model ${quoted(name)} is not on this node. Its models are: ${names}.`,
-        { param: "model" },
-      );
+      const why = `The model ${quoted(name)} is not on this node. Its models are: ${names}.`;
+      throw new NodeError("model_not_found", why, { param: "model" });
     }
     return this.#find(name, type).card;
   }
 
-  /** Why models cannot answer now, a sentence each; empty if all can. */
   problems(): string[] {
     return [...this.#types.keys()].flatMap((name) => {
       const model = this.#loaded.get(name);
@@ -80,11 +76,8 @@ export class ModelRegistry {
       throw new NodeError(kind, message, { cause: awaited, retryAfterMs });
     }
     if (model === undefined) {
-      throw new NodeError(
-        "model_not_ready",
-        `The model '${name}' is still being prepared. Try again in a moment.`,
-        { param: "model" },
-      );
+      const why = `The model '${name}' is still being prepared. Try again in a moment.`;
+      throw new NodeError("model_not_ready", why, { param: "model" });
     }
     if (!isOf(model, wanted)) throw this.#notFound(name, wanted);
     return model;
@@ -122,11 +115,8 @@ export function tokenizerOf(models: ModelRegistry, name: string): ModelTokenizer
   const { tokenizer } = engine;
   const contextSize = "contextSize" in engine ? engine.contextSize : engine.maxTokens;
   if (tokenizer !== undefined) return { tokenizer, contextSize };
-  throw new NodeError(
-    "invalid_request",
-    `The model '${name}' runs upstream, on a server that does not tell its tokens. Use a model of this machine, or a tokenizer of your own.`,
-    { param: "model" },
-  );
+  const why = `The model '${name}' runs upstream, on a server that does not tell its tokens. Use a model of this machine, or a tokenizer of your own.`;
+  throw new NodeError("invalid_request", why, { param: "model" });
 }
 
 function notTokenized(models: ModelRegistry, name: string): NodeError {

@@ -45,7 +45,6 @@ export interface ModelCard {
   upstream?: UpstreamCard;
 }
 
-/** Disposing of a model frees its memory. */
 interface Model<Engine> extends AsyncDisposable {
   card: ModelCard;
   engine: Engine;
@@ -119,10 +118,7 @@ export const samplingDefaults: ModelDefaults = {
   dryAllowedLength: 2,
 };
 
-/**
- * The starter chat model has weights of 2 bits. Its tail of unlikely tokens is usually nonsense, and
- * without the tail it repeats whole sentences, which DRY prevents; see bench/README.md.
- */
+/** With weights of 2 bits, unlikely tokens are usually nonsense, and without them it repeats whole sentences, which DRY prevents; see bench/README.md. */
 export const starterSampling: ModelDefaults = {
   ...samplingDefaults,
   minP: 0.6,

@@ -81,10 +81,7 @@ export interface GenerationRequest extends GenerationSettings {
   toolUse?: ToolUse;
 }
 
-/**
- * A text, with special tokens parsed and a start token added if the model's file says so; or token
- * ids, used as they are. An empty text is the beginning of a document.
- */
+/** A text, with special tokens parsed and the model's start token; or token ids as they are. An empty text begins a document. */
 export type RawPrompt = string | readonly number[];
 
 /** Continues a prompt without a template; the answer is plain text. */
@@ -120,11 +117,7 @@ export interface TokenUsage {
 }
 
 export type GenerationEvent =
-  /**
-   * `echoed`: the prompt itself, not generated. The log probability of its first token is 0, since
-   * nothing comes before it. Log probabilities of a long prompt come in several events; the first has
-   * the text.
-   */
+  /** `echoed`: the prompt, not generated; its first log probability is 0. Those of a long prompt come in several events, the first with the text. */
   | { type: "text"; text: string; logprobs?: readonly TokenLogprobs[]; echoed?: true }
   /** Reasoning, which is not part of the answer. */
   | { type: "reasoning"; text: string }
@@ -134,7 +127,6 @@ export type GenerationEvent =
   /** `stop`: the stop text that ended the answer, if one did and the engine reports it. */
   | { type: "finish"; reason: FinishReason; usage: TokenUsage; stop?: string };
 
-/** How an answer ended, and the tokens it used. */
 export type Finish = Extract<GenerationEvent, { type: "finish" }>;
 
 export interface CallOptions extends EngineCall {
@@ -159,11 +151,7 @@ export interface ChatEngine {
     tools?: readonly Tool[],
     options?: { signal: AbortSignal },
   ): Promise<number>;
-  /**
-   * Generates an answer. The events end with exactly one `finish`; generated text is never empty, and
-   * no event splits a character. If `signal` aborts, the iteration throws its reason within one token;
-   * returning from the iteration early ends generation just as fast.
-   */
+  /** Ends with exactly one `finish`; text is never empty and splits no character. Aborting throws, and returning early ends, within one token. */
   generate(
     request: GenerationRequest | CompletionRequest,
     options: CallOptions,

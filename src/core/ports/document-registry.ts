@@ -1,7 +1,4 @@
-/**
- * Port: records of files and vector stores. Each call is one transaction: once it returns, the
- * change survives a crash; if it throws, nothing has changed.
- */
+/** Port: records of files and vector stores. Each call is one transaction, and survives a crash once it returns. */
 
 import type { FileUsage } from "../documents/quota.ts";
 import type {
@@ -48,9 +45,7 @@ export interface StoreRegistry {
   /** Returns false if the id or the collection exists already, or there are `most` stores. */
   addStore(store: StoreRecord, most?: number): Promise<boolean>;
   store(id: string): Promise<StoreRecord | undefined>;
-  /** By its collection's name. */
   storeOf(collection: string): Promise<StoreRecord | undefined>;
-  /** `ids`: only these. */
   stores(page: PageRequest, ids?: readonly string[]): Promise<Page<StoreRecord>>;
   allStores(): Promise<StoreRecord[]>;
   changeStore(id: string, change: StoreChange): Promise<void>;
@@ -81,11 +76,7 @@ interface Selection {
 }
 
 export interface StoreFileRegistry {
-  /**
-   * Adds or replaces files; with a batch, all become part of it. Changes nothing if more than
-   * `maxQueue` files would be in progress ("full"), or if one of the ids in `completed` is no longer
-   * completed ("changed").
-   */
+  /** Changes nothing if more than `maxQueue` files would be in progress ("full"), or one of `completed` is no longer completed ("changed"). */
   putStoreFiles(
     files: readonly StoreFile[],
     options?: { batch?: FileBatch; maxQueue?: number; completed?: readonly string[] },

@@ -23,15 +23,9 @@ export interface EmbeddingEngine {
   readonly vocabularySize: number;
   /** Absent if the vocabulary is not known here. */
   readonly tokenizer?: Tokenizer | undefined;
-  /**
-   * Whether `countTokens` only estimates, too high rather than too low; then only `embed` decides
-   * whether a text is too long. Default: false.
-   */
+  /** Whether `countTokens` estimates, rather too high; then only `embed` decides whether a text is too long. Default: false. */
   readonly estimatesTokens?: boolean;
-  /**
-   * Tokens of each input, the model's own markers included; 0 if the model reads nothing in it,
-   * Infinity if counting stopped because it exceeds `maxTokens`.
-   */
+  /** The model's markers included; 0 if it reads nothing in it, Infinity if counting stopped beyond `maxTokens`. */
   countTokens(
     inputs: readonly EmbeddingInput[],
     options?: { signal: AbortSignal },

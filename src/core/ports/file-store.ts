@@ -3,7 +3,6 @@
 /** A complete upload that is not saved yet; disposing of it deletes it, unless it was saved. */
 export interface IncomingFile extends AsyncDisposable {
   bytes: number;
-  /** Of its content, in hexadecimal. */
   sha256: string;
   head: Uint8Array;
   /** Saves it under an id; once it returns, the file survives a crash. */

@@ -31,9 +31,6 @@ export interface ModelHost extends AsyncDisposable {
   readonly version: string;
   readonly threads: number;
   loadModel(spec: ModelSpec, options: LoadOptions): Promise<LoadedModel>;
-  /**
-   * Replaces the weights of a loaded model once its calls have ended; calls made meanwhile wait. If
-   * that fails, the model goes on as before. Absent if the host cannot unload.
-   */
+  /** Once its calls have ended; later ones wait. If it fails, the model goes on as before. Absent if the host cannot unload. */
   replaceWeights?(spec: ModelSpec, signal: AbortSignal): Promise<LoadedModel>;
 }

@@ -3,7 +3,6 @@
 export interface Passage {
   /** A UUID; storing a passage under an id that exists replaces it. */
   id: string;
-  /** The passage's text. */
   source: string;
   /** The document it comes from; empty if a foreign collection does not store it. */
   document: string;
@@ -108,16 +107,12 @@ export interface PassageRepository extends AsyncDisposable {
   ): Promise<WordMatch[]>;
 }
 
-/** A place that holds collections. */
 export interface CollectionStore {
   list(): Promise<string[]>;
   /** Undefined if there is no such collection. */
   open(name: string): Promise<PassageRepository | undefined>;
   /** Creates an empty collection; if one with that name was created meanwhile, opens it instead. */
   create(name: string, spec: CollectionSpec): Promise<PassageRepository>;
-  /**
-   * Deletes a collection with its content, if it exists. `forGood`: the name will not be used again,
-   * so nothing is left for processes that have the collection open.
-   */
+  /** `forGood`: the name is not used again, so nothing is left for processes that have the collection open. */
   drop(name: string, options?: { forGood: boolean }): Promise<void>;
 }

@@ -50,19 +50,13 @@ export interface TidiedResponses {
   isDone: boolean;
 }
 
-/**
- * Calls throw a NodeError: `unavailable` if the store cannot be used now, and `payload_too_large`
- * for a response that is larger than the store accepts.
- */
+/** Throws `unavailable` if it cannot be used now, and `payload_too_large` for a response larger than it accepts. */
 export interface ResponseStore {
   /** Stores or replaces a response; if the store is full, the oldest of the caller that stores most are deleted. */
   save(response: SavedResponse): Promise<void>;
   /** Changes an unfinished response; false if it is finished, deleted or expired. */
   change(id: string, change: ResponseChange): Promise<boolean>;
-  /**
-   * Undefined if there is none, it has expired, or it belongs to another caller. Body, input and
-   * conversation are parsed on each access: read only what you need, once.
-   */
+  /** Undefined if it has expired, or is another caller's. Body, input and conversation are parsed on each access. */
   find(id: string, owner: string | undefined): Promise<SavedResponse | undefined>;
   delete(id: string, owner: string | undefined): Promise<boolean>;
   hasUnfinished(): Promise<boolean>;

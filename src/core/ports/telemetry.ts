@@ -48,7 +48,6 @@ export type Report = (event: WorkEvent) => void;
 /** Options of every call of an engine. */
 export interface EngineCall {
   signal: AbortSignal;
-  /** Called with events by the code that measures an engine; the engine itself need not call it. */
   report?: Report;
 }
 

@@ -1,11 +1,4 @@
-/**
- * Background responses: some run at the same time, others wait in a queue, callers in turn. Each
- * change is saved, so that a caller sees it even after a restart.
- *
- * A run counts as a request in progress until `ended` settles: it uses a place of its caller's
- * `concurrency`, and its tokens count as the request's. Its time, `limits.request_timeout`, begins
- * when its turn comes.
- */
+/** Background responses: some run at once, others wait, callers in turn; each change is saved. A run holds its caller's place until `ended` settles, and its time begins with its turn. */
 import { pause } from "../abort.ts";
 import { type ErrorKind, NodeError, reasonOf } from "../errors.ts";
 import type { Log } from "../log.ts";
@@ -32,10 +25,7 @@ export interface BackgroundRequest {
   /** Stored until it is finished; its status does not matter. */
   response: SavedResponse;
   caller: string;
-  /**
-   * Generates the response, once its turn has come, and returns the outcome: `completed`,
-   * `incomplete` or `failed`. Ends early, and may throw, if the signal aborts.
-   */
+  /** Called once its turn has come; the outcome is `completed`, `incomplete` or `failed`. Ends early, and may throw, if the signal aborts. */
   work: (signal: AbortSignal) => Promise<ResponseChange>;
 }
 
@@ -50,7 +40,6 @@ interface Run extends Pick<BackgroundRequest, "caller" | "work"> {
 export class BackgroundResponses implements AsyncDisposable {
   readonly #options: BackgroundOptions;
   readonly #runs = new Map<string, Run>();
-  /** The number of each caller's last turn. */
   readonly #turns = new Map<string, number>();
   #turn = 0;
   #recovered: Promise<number> | undefined;
@@ -68,10 +57,7 @@ export class BackgroundResponses implements AsyncDisposable {
     if ((await store.hasUnfinished()) && ownership.take()) await this.#own();
   }
 
-  /**
-   * Stores it as `queued`, and runs it when its turn comes; throws if too many are waiting. `ended`
-   * settles when the run has ended, however it ended; it never rejects.
-   */
+  /** Throws if too many are waiting. `ended` settles when the run has ended, however; it never rejects. */
   async start({ response, caller, work }: BackgroundRequest): Promise<{ ended: Promise<void> }> {
     const { store, ownership } = this.#options;
     if (this.#hasStopped) throw nodeStopped();
@@ -121,11 +107,8 @@ export class BackgroundResponses implements AsyncDisposable {
     const free = Math.max(0, maxRunning - (this.#runs.size - waiting.length));
     const isFull = waiting.length >= free + maxQueue;
     if (isFull || own.length >= free + Math.ceil(maxQueue / 2)) {
-      throw new NodeError(
-        "overloaded",
-        `Too many responses${isFull ? "" : " of this caller"} wait to be made in the background. Retry when some of them are done.`,
-        { param: "background" },
-      );
+      const why = `Too many responses${isFull ? "" : " of this caller"} wait to be made in the background. Retry when some of them are done.`;
+      throw new NodeError("overloaded", why, { param: "background" });
     }
     this.#runs.set(run.id, run);
   }
@@ -239,7 +222,6 @@ const codes: Partial<Record<ErrorKind, string>> = {
   too_many_tokens: "rate_limit_exceeded",
 };
 
-/** Converts an error to the API's failure. Unexpected errors reveal no internals. */
 export function toFailure(error: unknown): ResponseFailure {
   if (!(error instanceof NodeError)) {
     return {

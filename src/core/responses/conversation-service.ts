@@ -30,7 +30,6 @@ type Change = (conversation: Conversation) => Partial<Pick<Conversation, "metada
 
 const prefix = "conv_";
 
-/** Whether an id belongs to a conversation, not to a response. */
 export const isConversationId = (id: string): boolean => id.startsWith(prefix);
 
 export class ConversationService {
@@ -47,10 +46,9 @@ export class ConversationService {
     begun: Pick<Conversation, "metadata" | "items">,
   ): Promise<Conversation> {
     if (!this.#options.isKeeping) {
-      throw new NodeError(
-        "invalid_request",
-        "This node stores no conversations (responses.keep_for = 0); send the items with each request.",
-      );
+      const why =
+        "This node stores no conversations (responses.keep_for = 0); send the items with each request.";
+      throw new NodeError("invalid_request", why);
     }
     const id = `${prefix}${crypto.randomUUID().replaceAll("-", "")}`;
     const conversation = { id, createdAt: Date.now(), ...begun };

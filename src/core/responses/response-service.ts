@@ -66,11 +66,9 @@ export class ResponseService {
   async cancel(id: string, owner: Owner): Promise<SavedResponse> {
     const response = await this.get(id, owner);
     if (!response.isBackground) {
-      throw new NodeError(
-        "invalid_request",
-        "Cannot cancel a synchronous response: only one that was made with 'background': true can be cancelled.",
-        { param: "response_id" },
-      );
+      const why =
+        "Cannot cancel a synchronous response: only one that was made with 'background': true can be cancelled.";
+      throw new NodeError("invalid_request", why, { param: "response_id" });
     }
     if (isFinished(response.status)) return response;
     // Saved first, so that later changes by the run are ignored.
@@ -81,11 +79,9 @@ export class ResponseService {
 
   async start(request: BackgroundRequest): Promise<{ ended: Promise<void> }> {
     if (!this.isKeeping) {
-      throw new NodeError(
-        "invalid_request",
-        "'background' needs responses to be stored, and this node stores none (responses.keep_for = 0).",
-        { param: "background" },
-      );
+      const why =
+        "'background' needs responses to be stored, and this node stores none (responses.keep_for = 0).";
+      throw new NodeError("invalid_request", why, { param: "background" });
     }
     return await this.#options.background.start(request);
   }

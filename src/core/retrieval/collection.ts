@@ -11,7 +11,6 @@ import type {
 
 export interface OpenCollection {
   repository: PassageRepository;
-  /** The prefixes that the collection is filled with. */
   prefixes: Pick<EmbeddingIdentity, "queryPrefix" | "documentPrefix">;
 }
 
@@ -31,10 +30,8 @@ export async function openCollection(
     }
     // An empty collection can be recreated without loss; one that Paddock did not create is left alone.
     if (description.embedding === undefined || (await found.count()) > 0) {
-      throw new NodeError(
-        "collection_mismatch",
-        `${mismatch} ${remedy(name, spec.embedding.model)}`,
-      );
+      const why = `${mismatch} ${remedy(name, spec.embedding.model)}`;
+      throw new NodeError("collection_mismatch", why);
     }
   } catch (error) {
     await found[Symbol.asyncDispose]();
@@ -92,7 +89,6 @@ function filledWith(
   return embedding;
 }
 
-/** Why the collection does not fit, as a sentence; undefined if it does. */
 export function findMismatch(
   { name, dimension, distance, embedding }: CollectionDescription,
   spec: CollectionSpec,
@@ -131,15 +127,11 @@ export function checkVector(
   { name, dimension }: { name: string; dimension: number },
 ): void {
   if (vector.length !== dimension) {
-    throw new NodeError(
-      "invalid_request",
-      `The collection '${name}' holds vectors of ${dimension} numbers; this one has ${vector.length}.`,
-    );
+    const why = `The collection '${name}' holds vectors of ${dimension} numbers; this one has ${vector.length}.`;
+    throw new NodeError("invalid_request", why);
   }
   const at = vector.findIndex((value) => !Number.isFinite(value));
   if (at === -1) return;
-  throw new NodeError(
-    "invalid_request",
-    `The collection '${name}' holds vectors of finite numbers; this one has ${vector[at]} in place ${at}.`,
-  );
+  const why = `The collection '${name}' holds vectors of finite numbers; this one has ${vector[at]} in place ${at}.`;
+  throw new NodeError("invalid_request", why);
 }

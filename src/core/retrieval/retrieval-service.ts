@@ -26,7 +26,6 @@ export interface Collection {
   name: string;
   /** The embedding model whose vectors the collection holds; undefined if none is configured. */
   embeddingModel: string | undefined;
-  /** Without credentials. */
   url: string;
   bounds: SearchBounds;
 }
@@ -35,7 +34,6 @@ export interface RetrievalSettings {
   mode: RetrievalMode;
   /** How many passages to consider for hybrid search and reranking. */
   candidates: number;
-  /** Name of the reranking model; absent: none. */
   reranker?: string;
 }
 
@@ -58,7 +56,6 @@ export interface RetrievalResult {
   bounds: SearchBounds;
   /** As configured, or as far as the collection supports it. */
   method: { mode: RetrievalMode; reranked: boolean };
-  /** Tokens of the embedded question. */
   tokens: number;
 }
 
@@ -77,7 +74,6 @@ export class RetrievalService {
   #backend: RetrievalBackend | undefined;
   #missing: NodeError | undefined;
   #coming: string | undefined;
-  /** Settles when all expected passages are stored. */
   #stored = Promise.withResolvers<void>();
   #waitUntil = 0;
   #scopes: SearchScopes | undefined;
@@ -101,7 +97,6 @@ export class RetrievalService {
     this.#missing = reason;
   }
 
-  /** Whether the collection is not there yet, and nothing has failed. */
   get isPreparing(): boolean {
     return this.#backend === undefined && this.#missing === undefined;
   }
@@ -127,7 +122,6 @@ export class RetrievalService {
     await Promise.race([this.#stored.promise, late.promise]).finally(() => clearTimeout(timer));
   }
 
-  /** The notice while passages are still being stored; undefined once they are. */
   get coming(): string | undefined {
     return this.#coming;
   }
@@ -147,11 +141,8 @@ export class RetrievalService {
     const { engine } = this.#models.embedding(request.model);
     const { embeddingModel } = this.collection;
     if (request.model !== embeddingModel) {
-      throw new NodeError(
-        "invalid_request",
-        `The node's collection was filled with the embedding model '${embeddingModel}'; vectors of '${request.model}' cannot be matched against it.`,
-        { param: "model" },
-      );
+      const why = `The node's collection was filled with the embedding model '${embeddingModel}'; vectors of '${request.model}' cannot be matched against it.`;
+      throw new NodeError("invalid_request", why, { param: "model" });
     }
     const backend = this.#ready();
     const last = request.messages.findLastIndex(({ role }) => role === "user");
@@ -265,7 +256,6 @@ export class RetrievalService {
     return { points, bounds, method: { mode: used, reranked: reranker !== undefined }, tokens };
   }
 
-  /** The question's vector for each query prefix of the collections. */
   async #embed(
     question: string,
     targets: readonly SearchTarget[],

@@ -12,7 +12,6 @@ import type {
 import type { RetrievalBackend } from "./retrieval-service.ts";
 
 export interface SearchScope {
-  /** Only documents that the caller may see are searched. */
   caller: DocumentCaller;
   /** Ids or names of vector stores; default: those the caller is bound to, or the node's collection. */
   stores?: readonly string[];
@@ -24,7 +23,6 @@ export interface SearchScope {
 }
 
 export interface SearchTarget {
-  /** Id of its vector store. */
   store: string;
   collection: string;
   repository: PassageRepository;
@@ -49,10 +47,7 @@ export interface SearchScopes {
 /** How far all of the question's words raise a score towards 1: the best of 0.2 to 1 (bench/README.md). */
 const wordWeight = 0.7;
 
-/**
- * Merges both results in descending score: the cosine, raised towards 1 by the matching words. The
- * score is never below the cosine, so a threshold passes everything that it would without words.
- */
+/** In descending score: the cosine, raised towards 1 by the matching words, and so never below a threshold that the cosine passes. */
 export function fuse(
   near: readonly ScoredPassage[],
   matched: readonly WordMatch[],
@@ -68,7 +63,6 @@ export function fuse(
 export interface FoundPassage extends ScoredPassage {
   /** The name to show to people: for an uploaded file, its own name. */
   document: string;
-  /** Id of its vector store. */
   store: string;
   file: string;
 }
@@ -76,7 +70,6 @@ export interface FoundPassage extends ScoredPassage {
 /** Where a passage can be read again. */
 export type PassagePlace = Pick<FoundPassage, "id" | "store" | "score">;
 
-/** Adds a passage's store and file, and the name of its document to show to people. */
 export function located(
   passage: ScoredPassage,
   { store, collection }: { store: string; collection: string },

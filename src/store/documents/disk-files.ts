@@ -17,7 +17,6 @@ export class DiskFiles implements FileStore {
   /** Names of the files being received, whether or not they have a record yet. */
   readonly #coming = new Set<string>();
 
-  /** Creates no folder until a file is received. */
   constructor(folder: string) {
     this.#folder = folder;
   }
@@ -142,7 +141,6 @@ async function syncFolder(path: string): Promise<void> {
   }
 }
 
-/** Explains errors of the disk. */
 async function translated<Result>(work: () => Promise<Result>): Promise<Result> {
   try {
     return await work();

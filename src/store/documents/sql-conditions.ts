@@ -8,12 +8,10 @@ import { type OwnFile, rowOf, rowsOf } from "../database.ts";
 
 export interface Condition {
   where: string;
-  /** Values of its placeholders, in order. */
   values: SQLQueryBindings[];
 }
 
 export interface Listing extends Condition {
-  /** Name of the table. */
   from: string;
   /** The column that cursors refer to. */
   id: string;
@@ -51,7 +49,6 @@ export function pageOf<Row, Item>(
 
 type Value = string | number | boolean;
 
-/** SQLite's names for JSON types. */
 const jsonTypes = {
   string: "('text')",
   number: "('integer', 'real')",

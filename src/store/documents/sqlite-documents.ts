@@ -9,10 +9,8 @@ import { fileRows } from "./file-rows.ts";
 import { queueRows, storeFileRows } from "./store-file-rows.ts";
 import { storeRows } from "./store-rows.ts";
 
-/** Its name in the data dir. */
 export const documentsFile = "documents.sqlite";
 
-/** Methods that write. */
 const writing: ReadonlySet<string> = new Set([
   ...["addFile", "removeFile", "addStore", "changeStore", "removeStore", "expireStore"],
   ...["putStoreFiles", "changeAttributes", "removeStoreFile", "reconcile", "cancelBatch"],
@@ -69,10 +67,8 @@ export type Rows<Port> = {
 function checkJournal(path: string): void {
   const journal = `${path}-wal`;
   if (isThere(path) || !isThere(journal)) return;
-  throw new NodeError(
-    "unavailable",
-    `The registry of documents is missing, and ${basename(journal)} still has changes that belong to it. Move ${basename(path)} back beside it, or move that file away too.`,
-  );
+  const why = `The registry of documents is missing, and ${basename(journal)} still has changes that belong to it. Move ${basename(path)} back beside it, or move that file away too.`;
+  throw new NodeError("unavailable", why);
 }
 
 /** `seq` is the order of lists, since two rows may have the same time. */

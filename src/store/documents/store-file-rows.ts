@@ -13,7 +13,6 @@ import type { Rows } from "./sqlite-documents.ts";
 
 const ofBatch = "file in (select file from batch_files where batch = ?)";
 const own = "store = ? and file = ?";
-/** Records that passages of files are to be deleted. */
 const removeDocuments = `insert or ignore into removals (collection, document)
   select stores.collection, document from store_files join stores on stores.id = store`;
 
@@ -177,7 +176,6 @@ export const storeFileRows = (registry: OwnFile): Rows<StoreFileRegistry> => ({
   },
 });
 
-/** The queue: files to ingest, and passages to delete. */
 export const queueRows = (registry: OwnFile): Rows<QueueRegistry> => ({
   queued() {
     return registry.number("select count(*) from store_files where status = 'in_progress'");
@@ -257,7 +255,6 @@ function conditionsOf({ store, batch, status }: StoreFilesOf): Condition {
   };
 }
 
-/** The row of a file in a vector store. */
 type StoreFileRow = {
   store: string;
   file: string;
@@ -274,11 +271,9 @@ type StoreFileRow = {
   owner: string | null;
   created_at: number;
   uploaded: number;
-  /** Of the upload, where the query reads them. */
   bytes?: number | null;
 };
 
-/** Files in vector stores, with the size of the upload. */
 const storeFilesTable =
   "(select store_files.*, files.bytes as bytes from store_files left join files on files.id = store_files.file)";
 

@@ -24,7 +24,6 @@ export type KeyRecord = {
 
 const form = /^pk_([0-9a-f]{12})_([A-Za-z0-9_-]{43})$/;
 
-/** A new key with its text, which is never stored. */
 export function newKeyRecord(key: NewKey): { record: KeyRecord; text: string } {
   const { name, scopes: wanted, expiresAt, limits = {}, quota = {}, vectorStores } = key;
   const id = randomBytes(6).toString("hex");

@@ -1,7 +1,4 @@
-/**
- * API keys in a SQLite file of the data dir. Only a salted digest of each key is stored, so that the
- * file cannot be used to authenticate. Every process that has it open sees changes at once.
- */
+/** API keys in a SQLite file: only a salted digest of each. Every process that has it open sees changes at once. */
 import { constants, type Database } from "bun:sqlite";
 import { chmodSync, statSync } from "node:fs";
 import { NodeError, reasonOf } from "../../core/errors.ts";
@@ -25,7 +22,6 @@ import {
 } from "../database.ts";
 import { type KeyRecord, matchKey, newKeyRecord, toKey } from "./key-record.ts";
 
-/** Its name in the data dir. */
 export const keysFile = "keys.sqlite";
 
 const anyKey = "select 1 from keys limit 1";
@@ -64,7 +60,6 @@ export class SqliteKeys implements KeyRing, KeyStore, Disposable {
     return this.#file.read((database) => rowsOf<KeyRecord>(database, sql)) ?? [];
   }
 
-  /** The returned text of the key is never stored. */
   create(wanted: NewKey): { key: ApiKey; text: string } {
     const { record, text } = newKeyRecord(wanted);
     const { name } = record;
@@ -109,26 +104,20 @@ interface Opened extends OpenKeys {
   log: string | undefined;
 }
 
-/** The stamps of the database and its write-ahead log. */
 type Look = Record<"file" | "log", FileStamp>;
 
 /** The coarsest resolution of file times: a change within it may not show. */
 const coarsestClockMs = 2000;
 
-/**
- * The key database as it is on disk now. Another process may change, replace or remove it; in none
- * of these cases may a revoked key stay valid.
- */
+/** The database as it is on disk now: another process may change, replace or remove it, and no revoked key may stay valid. */
 class KeysFile implements Disposable {
   readonly #path: string;
   #opened: Opened | undefined;
 
-  /** Creates no file until something is written. */
   constructor(path: string) {
     this.#path = path;
   }
 
-  /** Reads from the current file; undefined if there is none. */
   read<Result>(query: (database: Database) => Result): Result | undefined {
     return this.#translating(() => {
       const database = this.#current();
@@ -136,7 +125,6 @@ class KeysFile implements Disposable {
     });
   }
 
-  /** Writes to the database; creates it if it does not exist. */
   write<Result>(change: (database: Database) => Result): Result {
     return this.#translating(() => {
       const database = this.#current() ?? this.#open();
@@ -197,11 +185,8 @@ class KeysFile implements Disposable {
       if (cause instanceof NodeError) throw cause;
       // The file may be being copied right now: the next request tries again.
       this[Symbol.dispose]();
-      throw new NodeError(
-        "unavailable",
-        `The keys in ${this.#path} cannot be used: ${reasonOf(cause)}. Give this user the right to read and write it and its folder, or restore it from a backup.`,
-        { cause },
-      );
+      const why = `The keys in ${this.#path} cannot be used: ${reasonOf(cause)}. Give this user the right to read and write it and its folder, or restore it from a backup.`;
+      throw new NodeError("unavailable", why, { cause });
     }
   }
 }
@@ -231,7 +216,6 @@ const laterColumns = {
   vector_stores: "text",
 } as const;
 
-/** Opens read-only on a read-only disk. */
 function openKeys(path: string): OpenKeys {
   const { database, isReadOnly } = openOwn(path, (opened) => {
     opened.run(table);

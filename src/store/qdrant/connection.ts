@@ -23,7 +23,6 @@ const changeFactor = 6;
 const firstPauseMs = 150;
 
 export class QdrantConnection {
-  /** The server's address, without a credential. */
   readonly url: string;
   readonly #hasKey: boolean;
   readonly #timeoutMs: number;
@@ -57,7 +56,6 @@ export class QdrantConnection {
     return this.#withRetries(this.#timeoutMs * changeFactor, () => call(this.#changing));
   }
 
-  /** The points of a collection, page by page. */
   async *scroll(
     collection: string,
     request: Schemas["ScrollRequest"],
@@ -144,10 +142,9 @@ export class QdrantConnection {
 /** Checked here, because the error for an invalid header would show its value, the key. */
 function checkedKey(apiKey: string): string {
   if (/^[\x21-\x7e]+$/.test(apiKey)) return apiKey;
-  throw new NodeError(
-    "invalid_request",
-    "The API key for the Qdrant server holds spaces or characters that a key cannot have.",
-  );
+  const why =
+    "The API key for the Qdrant server holds spaces or characters that a key cannot have.";
+  throw new NodeError("invalid_request", why);
 }
 
 /** A Qdrant server's address: for the client, and to show to people. */
@@ -195,7 +192,6 @@ function explicitPort(url: string, { protocol, port }: URL): number | undefined 
 const refused = (reason: string): NodeError =>
   new NodeError("invalid_request", `The address of the Qdrant server ${reason}.`);
 
-/** An error response of the server. */
 interface Refusal {
   status: number;
   /** Qdrant's own message; undefined if something else answered, such as a proxy. */

@@ -27,7 +27,6 @@ export interface CollectionShape {
 export const wordsVector = "words";
 export const documentField = "document";
 
-/** The definition of the node's own collections. */
 export function definitionOf({
   dimension,
   embedding,
@@ -53,10 +52,8 @@ export function shapeOf(
 ): CollectionShape {
   const [found, ...others] = denseVectors(config.params.vectors);
   if (found === undefined || others.length > 0) {
-    throw new NodeError(
-      "unavailable",
-      `The collection '${name}' cannot be searched: it has ${others.length === 0 ? "no dense vector" : "several dense vectors"} for each point, and one is needed. Use another collection.`,
-    );
+    const why = `The collection '${name}' cannot be searched: it has ${others.length === 0 ? "no dense vector" : "several dense vectors"} for each point, and one is needed. Use another collection.`;
+    throw new NodeError("unavailable", why);
   }
   const hasWords = config.params.sparse_vectors?.[wordsVector] !== undefined;
   return {
@@ -153,7 +150,6 @@ export function passageOf({ id, payload }: Point): Passage | undefined {
   };
 }
 
-/** The point's dense vector; undefined if it has none. */
 export function vectorOf({ vector }: Point, { dense }: CollectionShape): Float32Array | undefined {
   const found =
     typeof vector === "object" && vector !== null && !Array.isArray(vector)
@@ -187,10 +183,7 @@ export interface SparseWords {
 const saturation = 1.2;
 /** BM25's b: how much less the words of a long passage count. */
 const lengthShare = 0.75;
-/**
- * Words of an average passage. BM25 uses the collection's own average, which is not known when a
- * passage is stored; a wrong guess scales all scores nearly alike.
- */
+/** Words of an average passage: the collection's own is not known when one is stored, and a wrong guess scales all scores nearly alike. */
 const averageLength = 150;
 /** Each term is a search of its own; the start of a longer question is enough to know its topic. */
 const mostTerms = 32;
@@ -210,7 +203,6 @@ export function wordWeights(text: string): SparseWords {
   };
 }
 
-/** A question's distinct words, in order. */
 export function questionTerms(text: string): number[] {
   const terms = new Set<number>();
   for (const word of wordsOf(text)) {
@@ -254,11 +246,7 @@ export function* batchesOf(passages: readonly EmbeddedPassage[]): Generator<Embe
   if (batch.length > 0) yield batch;
 }
 
-/**
- * The score of an ideal passage, which matches each word as well as the best passage for that word.
- * A word that no passage has is rare, and counts as much as the one that counts most. It is never
- * less than the score of one rare word, so that common words alone do not give a full match.
- */
+/** An ideal passage matches each word as well as the best one for it, and unknown words as the one that counts most. Never less than one rare word. */
 export function fullScore(bestOfEachTerm: readonly number[], passages: number): number {
   const most = Math.max(0, ...bestOfEachTerm);
   const sum = bestOfEachTerm.reduce((total, best) => total + (best > 0 ? best : most), 0);
@@ -272,7 +260,6 @@ const rarity = (passages: number): number => Math.log(1 + (passages - 0.5) / 1.5
 export const shareOf = (score: number, full: number): number =>
   full > 0 ? Math.min(1, Math.max(0, score / full)) : 0;
 
-/** Cosine similarity, for collections with another distance. */
 export function cosine(a: Float32Array, b: Float32Array): number {
   const lengths = length(a) * length(b);
   return lengths === 0 ? 0 : dot(a, b) / lengths;

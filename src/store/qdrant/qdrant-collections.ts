@@ -93,10 +93,7 @@ export class QdrantCollectionStore implements CollectionStore {
 
 const page = 256;
 
-/**
- * Rebuilds the words of a collection that an older version of the node filled. The collection is
- * marked as current only when all are done, so an interrupted rebuild begins again.
- */
+/** The collection is marked as current only when all are done, so an interrupted rebuild begins again. */
 async function rebuildWords(connection: QdrantConnection, name: string): Promise<void> {
   for await (const found of connection.scroll(name, { with_payload: ["source"], limit: page })) {
     const points = found.map(({ id, payload }) => ({

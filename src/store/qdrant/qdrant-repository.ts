@@ -254,7 +254,6 @@ export class QdrantRepository implements PassageRepository {
   }
 }
 
-/** A document selection as a Qdrant filter. */
 function selecting(documents: DocumentSelection | undefined): { filter?: Schemas["Filter"] } {
   if (documents === undefined) return {};
   const among = (names: ReadonlySet<string>) => [

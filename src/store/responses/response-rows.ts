@@ -12,7 +12,6 @@ import {
   update,
 } from "../database.ts";
 
-/** JSON is stored as text. */
 export type ResponseRow = {
   id: string;
   owner: string | null;
@@ -30,14 +29,12 @@ export type RowChange = Partial<Pick<ResponseRow, "status" | "failure" | "body" 
 export interface RowBounds {
   /** Responses created at or before this time have expired. */
   before: number;
-  /** Most bytes of all responses together. */
   maxBytes: number;
 }
 
 /** Most rows that one step deletes: other calls wait for it. */
 const step = 100;
 
-/** Pages that one step returns to the disk. */
 const pages = 2000;
 
 /** Owners by their ids in an older version. */
@@ -47,7 +44,6 @@ export class ResponseRows implements Disposable {
   readonly #file: OwnFile;
   #displaced = 0;
 
-  /** Creates no file until something is written. */
   constructor(path: string, formerOwners: FormerOwners) {
     this.#file = new OwnFile({
       path,
@@ -145,10 +141,7 @@ const expire = (database: Database, { before }: RowBounds): number =>
     ...[before, step],
   );
 
-/**
- * If the total is too large, deletes the oldest responses of the caller that stores most, up to one
- * step: no caller loses responses to one that stores more.
- */
+/** Deletes the oldest responses of the caller that stores most, up to one step: none loses responses to one that stores more. */
 function makeRoom(database: Database, { maxBytes }: RowBounds, spared = ""): number {
   const removeOldest = `delete from responses where seq =
     (select seq from responses where owner is nullif(?, '') and id <> ? and not (${unfinished})
@@ -178,13 +171,9 @@ function giveBack(database: Database): boolean {
   return before <= pages || free() === before;
 }
 
-/** Background responses that are not finished. */
 const unfinished = "status in ('queued', 'in_progress')";
 
-/**
- * A running total per owner: adding up a large table at every change would be slow. Callers without
- * a key are the owner with the empty name.
- */
+/** Adding up a large table at every change would be slow. Callers without a key are the owner with the empty name. */
 const owners = `
   create table owners (owner text primary key, bytes integer not null) strict, without rowid;
   create index responses_by_owner on responses (owner, created_at, seq);
@@ -242,10 +231,7 @@ const responseTables: TablesOfVersion = {
 /** The owner's name for a configured key in the first version: its place in the list. */
 const isPlace = "owner glob 'configured [0-9]*' and length(owner) < 20";
 
-/**
- * Renames owners that are places to the keys now at these places, once. The rest belongs to nobody,
- * so that no key added later gets it. Waits while no keys are configured.
- */
+/** Names the keys now at these places, once; the rest belongs to nobody. Waits while no keys are configured. */
 function renameOwners(database: Database, former: FormerOwners): void {
   const names = Object.entries(former);
   const isDue = numberOf(database, `select count(*) from owners where ${isPlace}`) > 0;

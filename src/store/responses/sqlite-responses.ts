@@ -20,7 +20,6 @@ import type {
   RowChange,
 } from "./response-rows.ts";
 
-/** Its name in the data dir. */
 export const responsesFile = "responses.sqlite";
 
 export interface SqliteResponsesOptions {
@@ -29,13 +28,10 @@ export interface SqliteResponsesOptions {
   keepForMs: number;
   /** Most bytes of all together; the oldest of the caller that stores most are deleted first. */
   maxBytes: number;
-  /** Most bytes of one response. */
   maxResponseBytes: number;
   /** Milliseconds of Unix time. */
   now: () => number;
-  /** Owners by their ids in an older version. */
   formerOwners?: FormerOwners;
-  /** Logs faults that nobody foresaw. */
   log?: Log;
 }
 

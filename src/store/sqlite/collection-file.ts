@@ -11,10 +11,7 @@ import { wordForm, wordsOf } from "../words.ts";
 
 const version = 2;
 
-/**
- * A passage whose vector changes gets a new key, and keys are never reused. So an index of keys is
- * updated with the rows beyond its last key, and with the removals since.
- */
+/** Keys are never reused: an index of keys follows the rows beyond its last key, and the removals since. */
 const tables = `
   create table meta (key text primary key, value text not null) strict;
   create table passages (
@@ -35,10 +32,7 @@ const tables = `
   create table removed (seq integer primary key autoincrement, key integer not null) strict;
 `;
 
-/**
- * The index of words. Each insert must bring the passage's words, made by `wordsOf`; an insert by an
- * older version, which has none, is rejected.
- */
+/** Each insert must bring the passage's words; one by an older version, which has none, is rejected. */
 const wordTables = `
   create virtual table words using fts5 (
     terms, content = 'passages', content_rowid = 'key', tokenize = 'ascii'
@@ -56,17 +50,13 @@ const wordTables = `
   end;
 `;
 
-/** A passage's words in the form that the index expects. */
 export const termsOf = (source: string): string => wordsOf(source).join(" ");
 
 /** Whether the file's words match those of a question; a read-only file may be older. */
 export const hasCurrentWords = (database: Database): boolean =>
   versionOf(database) === version && readMeta(database, "words") === String(wordForm);
 
-/**
- * Creates the tables if there are none; safe when two processes open the file at once. `onRebuild` is
- * called before an older file is upgraded: 20,000 passages take some seconds.
- */
+/** Safe when two processes open the file at once. `onRebuild`: called before a slow upgrade of an older file. */
 export function prepareTables(database: Database, onRebuild: () => void = () => {}): void {
   if (hasCurrentWords(database) && has(database, "passages_by_position")) return;
   database
@@ -143,7 +133,6 @@ function migrate(database: Database): void {
   database.run("drop table old_meta");
 }
 
-/** Whether there is such a table or index. */
 const has = (database: Database, name: string): boolean =>
   rowOf(database, "select 1 from sqlite_master where name = ?", name) !== undefined;
 
@@ -173,7 +162,6 @@ function toIdentity(text: string): EmbeddingIdentity {
   return { model, fingerprint, queryPrefix, documentPrefix };
 }
 
-/** Stores the collection's spec, unless it has one. */
 export function describeOnce(database: Database, { dimension, embedding }: CollectionSpec): void {
   database
     .transaction(() => {
@@ -190,7 +178,6 @@ export function forget(database: Database): void {
   database.run("delete from meta where key <> 'words'");
 }
 
-/** Deletes all passages and the collection's spec. */
 export function empty(database: Database): void {
   database
     .transaction(() => {
@@ -218,10 +205,7 @@ export function writing<Result>(collection: string, write: () => Result): Result
   } catch (cause) {
     const remedy = remedyFor(cause);
     if (remedy === undefined) throw cause;
-    throw new NodeError(
-      "unavailable",
-      `The collection '${collection}' cannot be written: ${remedy}. (${reasonOf(cause)})`,
-      { cause },
-    );
+    const why = `The collection '${collection}' cannot be written: ${remedy}. (${reasonOf(cause)})`;
+    throw new NodeError("unavailable", why, { cause });
   }
 }

@@ -1,7 +1,4 @@
-/**
- * Reads and writes the index file of a collection: written to a temporary file and renamed, with a
- * new name each time, and verified when read. Syncing and reading do not block other work.
- */
+/** The index file of a collection: written aside under a new name each time, and verified when read. */
 import { existsSync, statSync } from "node:fs";
 import { open, readdir, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
@@ -16,7 +13,6 @@ export interface IndexFile {
 /** Bytes to digest before yielding to the event loop; about a millisecond. */
 const slice = 1 << 18;
 
-/** Writes the file with `save`; a crash leaves the previous one untouched. */
 export async function writeIndexFile(
   folder: string,
   collection: string,

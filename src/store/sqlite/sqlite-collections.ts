@@ -53,10 +53,7 @@ export class SqliteCollectionStore implements CollectionStore {
     return this.#open(name, spec);
   }
 
-  /**
-   * Empties the file instead of removing it: a node that has it open sees that the passages are gone,
-   * and sees new ones. It would go on reading a removed file.
-   */
+  /** Emptied, not removed: a node that has it open sees that, and would go on reading a removed file. */
   async drop(name: string, { forGood } = { forGood: false }): Promise<void> {
     const path = this.#path(name);
     if (!existsSync(path)) return;
@@ -77,10 +74,8 @@ export class SqliteCollectionStore implements CollectionStore {
 
   #path(name: string): string {
     if (isCollectionName(name)) return join(this.#folder, `${name}${extension}`);
-    throw new NodeError(
-      "invalid_request",
-      `'${name}' cannot be the name of a collection: it must be ${collectionNameRule}.`,
-    );
+    const why = `'${name}' cannot be the name of a collection: it must be ${collectionNameRule}.`;
+    throw new NodeError("invalid_request", why);
   }
 
   #open(name: string, spec?: CollectionSpec): PassageRepository {
@@ -123,11 +118,8 @@ export function openDatabase(
     database.close();
     throw new Error("it does not say what vectors it holds");
   } catch (cause) {
-    throw new NodeError(
-      "unavailable",
-      `The collection '${name}' cannot be opened: ${remedyFor(cause) ?? `${reasonOf(cause)}; restore it from a backup, or move it away to start with an empty one`}. Its file is ${path}.`,
-      { cause },
-    );
+    const why = `The collection '${name}' cannot be opened: ${remedyFor(cause) ?? `${reasonOf(cause)}; restore it from a backup, or move it away to start with an empty one`}. Its file is ${path}.`;
+    throw new NodeError("unavailable", why, { cause });
   }
 }
 
@@ -143,7 +135,6 @@ export const dryRunStore = (store: CollectionStore): CollectionStore => ({
 export interface InspectedCollection {
   description: CollectionDescription;
   passages: number;
-  /** Problems that SQLite's integrity check found. */
   faults: readonly string[];
 }
 

@@ -182,7 +182,6 @@ export class SqliteRepository implements PassageRepository {
     return rowsOf(this.#database, `select ${columns} from passages where ${where}`, ...values);
   }
 
-  /** The candidates' passages, in the same order. */
   #read<Found extends Candidate>(candidates: readonly Found[]): (Passage & Omit<Found, "key">)[] {
     const keys = JSON.stringify(candidates.map(({ key }) => key));
     const found = this.#rows("key in (select value from json_each(?))", keys);
@@ -197,10 +196,8 @@ export class SqliteRepository implements PassageRepository {
   #checkIdentity(): void {
     const now = readMeta(this.#database, "embedding");
     if (now === this.#identity || now === undefined) return;
-    throw new NodeError(
-      "collection_mismatch",
-      `The collection '${this.#collection}' was dropped and created again for another model since it was opened. Start the node again.`,
-    );
+    const why = `The collection '${this.#collection}' was dropped and created again for another model since it was opened. Start the node again.`;
+    throw new NodeError("collection_mismatch", why);
   }
 
   #checkVector(vector: Float32Array): void {

@@ -38,12 +38,10 @@ export class UsearchIndex implements Disposable {
     this.#lastKey = Number(keys.at(-1) ?? this.#lastKey);
   }
 
-  /** Unknown keys are ignored. */
   remove(keys: BigUint64Array): void {
     this.#index.remove(keys);
   }
 
-  /** Keys of the approximately nearest vectors. */
   search(vector: Float32Array, count: number): Neighbours {
     const most = Math.min(count, this.#index.size());
     const keys = most === 0 ? [] : this.#index.search(vector, most, 1).keys;

@@ -59,7 +59,6 @@ export class VectorSearch {
     return this.#rows(keys).map((row) => scored(vector, row));
   }
 
-  /** The keys of the documents' rows; undefined if there are too many. */
   #keysOf(documents: ReadonlySet<string>): number[] | undefined {
     const rows = rowsOf<{ key: number }>(
       this.#database,

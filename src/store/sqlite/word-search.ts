@@ -13,9 +13,7 @@ export interface WordHit {
 
 interface Term {
   text: string;
-  /** How many passages contain it. */
   count: number;
-  /** Its weight in SQLite's bm25. */
   weight: number;
 }
 
