@@ -55,10 +55,7 @@ export async function vectorStoreIds(
   names: readonly string[],
 ): Promise<string[]> {
   const log = createCommandLog(config, shell.isTerminal);
-  await using registry = sqliteDocuments(
-    join(dataDirOf(config, shell.cwd), documentsFile),
-    log,
-  );
+  await using registry = sqliteDocuments(join(dataDirOf(config, shell.cwd), documentsFile), log);
   const access = new StoreAccess({
     registry,
     store: collectionStore({ config, baseDir: shell.cwd, log }),
