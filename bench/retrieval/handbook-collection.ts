@@ -3,7 +3,7 @@ import { join } from "node:path";
 import type { RetrievalService } from "../../src/core/retrieval/retrieval-service.ts";
 import { handbookDocuments, handbookPagesIn } from "../../src/ingest/handbook.ts";
 import { planDocument } from "../../src/ingest/passages.ts";
-import { collectionStore, openEmbeddingModel } from "../../src/node/documents/open-collection.ts";
+import { collectionStore, openEmbeddingModel } from "../../src/node/documents/node-collection.ts";
 import { bareNodeOptions } from "../../tests/support/bare-node.ts";
 import { tempDir } from "../../tests/support/temp-dir.ts";
 import { remembering, serviceFor } from "./retrieval-set.ts";

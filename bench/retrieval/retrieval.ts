@@ -14,7 +14,7 @@ import type {
 import type { RetrievalMode } from "../../src/core/retrieval/retrieval-service.ts";
 import { openBackend } from "../../src/engine/backend.ts";
 import { loadModel } from "../../src/engine/load-model.ts";
-import { collectionStore, openEmbeddingModel } from "../../src/node/documents/open-collection.ts";
+import { collectionStore, openEmbeddingModel } from "../../src/node/documents/node-collection.ts";
 import { bareNodeOptions } from "../../tests/support/bare-node.ts";
 import { silentLog, silentProgress } from "../../tests/support/silence.ts";
 import { tempDir } from "../../tests/support/temp-dir.ts";

@@ -7,7 +7,7 @@ import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import type { EmbeddedPassage } from "../../src/core/ports/passage-repository.ts";
-import { openEmbeddingModel } from "../../src/node/documents/open-collection.ts";
+import { openEmbeddingModel } from "../../src/node/documents/node-collection.ts";
 import { SqliteCollectionStore } from "../../src/store/sqlite/sqlite-collections.ts";
 import { bareNodeOptions } from "../../tests/support/bare-node.ts";
 import { randomNumbers } from "../../tests/support/random-llama.ts";

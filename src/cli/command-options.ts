@@ -2,7 +2,7 @@
 import { readFile } from "node:fs/promises";
 import { resolve } from "node:path";
 import { type Command, Option } from "commander";
-import { ConfigError } from "../config/config-error.ts";
+import { ConfigError } from "../config/consistency.ts";
 import { loadConfig, secretsIn } from "../config/load.ts";
 import type { Config } from "../config/schema.ts";
 import { helpOf, settings } from "../config/settings.ts";
@@ -12,6 +12,7 @@ import type { Log } from "../core/log.ts";
 import { hubFrom } from "../models/sources/hub-reference.ts";
 import { registryFrom } from "../models/sources/npm/registry-settings.ts";
 import { everyone, type ModelOptions, openRightsOf } from "../node/node-settings.ts";
+import { createCommandLog } from "./log.ts";
 import { createProgress } from "./progress.ts";
 import type { Shell } from "./shell.ts";
 
@@ -132,8 +133,12 @@ export function addExamples(command: Command, ...lines: readonly string[]): Comm
 
 export const examplesOf = (command: Command): readonly string[] => examples.get(command) ?? [];
 
-/** Options to open a node, or a part of one. */
-export const nodeOptions = (shell: Shell, config: Config, log: Log): ModelOptions => ({
+/** Options to open a node, or a part of one; default log: that of a command other than `serve`. */
+export const nodeOptions = (
+  shell: Shell,
+  config: Config,
+  log: Log = createCommandLog(config, shell.isTerminal),
+): ModelOptions => ({
   config,
   baseDir: shell.cwd,
   program: shell.program,

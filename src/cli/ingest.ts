@@ -23,9 +23,8 @@ import { isImageName } from "../ingest/readers/detect-format.ts";
 import { readableExtensions } from "../ingest/readers/formats.ts";
 import type { ReadLimits } from "../ingest/readers/limits.ts";
 import { ReadingProcess } from "../ingest/reading-process.ts";
-import { openCollectionToFill } from "../node/documents/open-collection.ts";
+import { openCollectionToFill } from "../node/documents/node-collection.ts";
 import { addConfigOptions, addExamples, nodeOptions, readConfig } from "./command-options.ts";
-import { createCommandLog } from "./log.ts";
 import { printableJson, printableName } from "./printing.ts";
 import { createProgress } from "./progress.ts";
 import { CommandError, type Shell } from "./shell.ts";
@@ -74,7 +73,7 @@ export function ingestCommand(shell: Shell): Command {
       command.error("Standard input cannot be watched.", { code: "paddock.usage" });
     }
     const config = await readConfig(shell, command);
-    const options = nodeOptions(shell, config, createCommandLog(config, shell.isTerminal));
+    const options = nodeOptions(shell, config);
     const create = flags.dryRun !== true;
     await using collection = await openCollectionToFill(options, shell.stopped, { create });
     await using reading = new ReadingProcess({ program: shell.program, ...config.ingest });

@@ -5,10 +5,9 @@ import { ApiClient } from "../client/api-client.ts";
 import { ApiError } from "../client/api-error.ts";
 import { reasonOf } from "../core/errors.ts";
 import { given } from "../core/given.ts";
-import { DocumentReader } from "../node/documents/document-reader.ts";
+import { DocumentReader } from "../node/documents/node-documents.ts";
 import { dataDirOf } from "../node/node-settings.ts";
 import { addConfigOptions, addExamples, nodeOptions, readConfig } from "./command-options.ts";
-import { createCommandLog } from "./log.ts";
 import { baseUrlOf, toNodeError } from "./remote-server.ts";
 import { CommandError, type Shell } from "./shell.ts";
 
@@ -47,9 +46,10 @@ async function serveHere(shell: Shell, command: Command): Promise<void> {
       `There is no data dir at ${dataDir}. Name the node's with --data-dir or PADDOCK_DATA_DIR, as an absolute path; 'paddock ingest PATH' makes one.`,
     );
   }
-  const log = createCommandLog(config, shell.isTerminal);
   const signal = shell.stopped;
-  await using reader = new DocumentReader({ ...nodeOptions(shell, config, log), signal });
+  const options = nodeOptions(shell, config);
+  const { log } = options;
+  await using reader = new DocumentReader({ ...options, signal });
   // Not awaited: an editor's first requests are answered before the model is loaded.
   reader.documents(signal).catch((error: unknown) => {
     if (!signal.aborted) log.warn("documents cannot be searched yet", { reason: reasonOf(error) });

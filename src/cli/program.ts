@@ -1,6 +1,6 @@
 /** The command line: runs a command, and turns failures into a message and an exit code. */
 import { Command, CommanderError } from "commander";
-import { ConfigError } from "../config/config-error.ts";
+import { ConfigError } from "../config/consistency.ts";
 import { NodeError, reasonOf } from "../core/errors.ts";
 import { chatCommand } from "./chat/command.ts";
 import { collectionsCommand } from "./collections/command.ts";
@@ -11,7 +11,7 @@ import { documentsCommand } from "./documents.ts";
 import { ingestCommand } from "./ingest.ts";
 import { initCommand } from "./init.ts";
 import { createSystemInfoCommand, probeCommand, quantizeCommand } from "./internal-commands.ts";
-import { keysCommand } from "./keys/command.ts";
+import { keysCommand } from "./keys.ts";
 import { licensesCommand } from "./licenses.ts";
 import { mcpCommand } from "./mcp.ts";
 import { modelsCommand } from "./models/command.ts";

@@ -1,8 +1,6 @@
 /** Rules between settings, which the schema of a single key cannot express. */
-
 import { Value } from "@sinclair/typebox/value";
 import { isLoopback, parseRange } from "../core/address-range.ts";
-import { ConfigError } from "./config-error.ts";
 import {
   addressOf,
   isUpstream,
@@ -245,4 +243,9 @@ export function withRerankerModel(config: Config): Config {
     models: [...models, isUpstream(source) ? { ...model, upstream_model: "" } : model],
     retrieval: { ...retrieval, reranker: impliedName },
   };
+}
+
+/** An invalid configuration. The message names the place, the key, the value and what is valid. */
+export class ConfigError extends Error {
+  override readonly name = "ConfigError";
 }

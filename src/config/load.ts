@@ -3,8 +3,13 @@ import { Value } from "@sinclair/typebox/value";
 import { closest, distance } from "fastest-levenshtein";
 import { parse as parseToml, TomlError } from "smol-toml";
 import { findViolation, formatPath, isObject } from "../validation/violation.ts";
-import { ConfigError } from "./config-error.ts";
-import { checkConsistency, keyVariables, withRerankerModel, writtenKeys } from "./consistency.ts";
+import {
+  ConfigError,
+  checkConsistency,
+  keyVariables,
+  withRerankerModel,
+  writtenKeys,
+} from "./consistency.ts";
 import { isUpstream, type ModelConfig } from "./model-schema.ts";
 import { Config } from "./schema.ts";
 import { mayHoldSecret, type Setting, settings, valueAt } from "./settings.ts";

@@ -42,14 +42,10 @@ export async function readArchive(lines: AsyncIterable<string>): Promise<Archive
   const header = first.done === true ? undefined : toHeader(parse(first.value, 1));
   const rest = async function* (): AsyncGenerator<PassageToStore> {
     const occurrences = new Map<string, number>();
-    let number = header === undefined ? 0 : 1;
-    for (
-      let next = header === undefined ? first : await iterator.next();
-      next.done !== true;
-      next = await iterator.next()
-    ) {
-      number++;
-      if (next.value.trim() === "") continue;
+    let number = 1;
+    for (let next = first; next.done !== true; next = await iterator.next(), number++) {
+      const isHeader = number === 1 && header !== undefined;
+      if (isHeader || next.value.trim() === "") continue;
       yield toPassage(parse(next.value, number), number, occurrences);
     }
   };
@@ -62,9 +58,7 @@ function parse(line: string, number: number): Fields {
   try {
     const value: unknown = JSON.parse(line);
     if (isFields(value)) return value;
-  } catch {
-    // Refused below, like JSON that is not an object.
-  }
+  } catch {}
   throw unreadable(number, "is not a JSON object");
 }
 
@@ -159,10 +153,7 @@ export async function* linesOf(
       length = next.length;
     }
     if (length > longest) {
-      throw new NodeError(
-        "invalid_request",
-        `Line ${number} is longer than ${longest} characters; write one passage a line.`,
-      );
+      throw unreadable(number, `is longer than ${longest} characters; write one passage a line`);
     }
   }
   const last = pieces.join("") + decoder.decode();
@@ -171,7 +162,19 @@ export async function* linesOf(
 
 const withoutReturn = (line: string): string => (line.endsWith("\r") ? line.slice(0, -1) : line);
 
+/** Passages that are read, embedded and stored at a time. */
 const batchSize = 128;
+
+export async function* inBatches<Item>(items: AsyncIterable<Item>): AsyncGenerator<Item[]> {
+  let batch: Item[] = [];
+  for await (const item of items) {
+    batch.push(item);
+    if (batch.length < batchSize) continue;
+    yield batch;
+    batch = [];
+  }
+  if (batch.length > 0) yield batch;
+}
 
 export interface TransferOptions {
   repository: PassageRepository;
@@ -188,20 +191,13 @@ export async function transfer(
   { repository, signal, onStored, embed = withVectors }: TransferOptions,
 ): Promise<number> {
   let stored = 0;
-  let batch: PassageToStore[] = [];
-  const flush = async (): Promise<void> => {
+  for await (const batch of inBatches(passages)) {
     signal.throwIfAborted();
     const embedded = await embed(batch);
     await repository.upsert(embedded);
     stored += embedded.length;
     onStored(stored);
-    batch = [];
-  };
-  for await (const passage of passages) {
-    batch.push(passage);
-    if (batch.length === batchSize) await flush();
   }
-  if (batch.length > 0) await flush();
   return stored;
 }
 

@@ -4,7 +4,7 @@ import { handbookDocuments, handbookPagesIn } from "../../src/ingest/handbook.ts
 import made from "../../src/ingest/handbook-vectors.json";
 import { keyOf, withHandbookVectors } from "../../src/ingest/handbook-vectors.ts";
 import { planDocument } from "../../src/ingest/passages.ts";
-import { openEmbeddingModel } from "../../src/node/documents/open-collection.ts";
+import { openEmbeddingModel } from "../../src/node/documents/node-collection.ts";
 import { bareNodeOptions } from "../support/bare-node.ts";
 import { tempDir } from "../support/temp-dir.ts";
 import { unusedRepository } from "../support/unused-repository.ts";

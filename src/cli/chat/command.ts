@@ -2,9 +2,9 @@
 import { Command } from "commander";
 import type { Config } from "../../config/schema.ts";
 import { addConfigOptions, addExamples, readConfig } from "../command-options.ts";
+import type { LocalNode } from "../serve/serve-node.ts";
 import { CommandError, type Shell } from "../shell.ts";
 import { ChatServer } from "./chat-server.ts";
-import type { LocalNode } from "./local-node.ts";
 import { Conversation, talk } from "./talk.ts";
 
 interface ChatFlags {
@@ -86,6 +86,6 @@ async function answerOnce(
 
 /** Imported on demand: a chat with another server does not need these libraries. */
 async function localNode(shell: Shell, config: Config): Promise<LocalNode> {
-  const { startLocalNode } = await import("./local-node.ts");
+  const { startLocalNode } = await import("../serve/serve-node.ts");
   return await startLocalNode(shell, config);
 }

@@ -1,17 +1,38 @@
-/** `paddock collections export` and `import`: writes a collection to a file, or reads one. */
+/** `paddock collections export`, `import` and `copy`: passages between collections, stores and files. */
 import { createReadStream, existsSync } from "node:fs";
 import { open, rename, rm } from "node:fs/promises";
 import { resolve } from "node:path";
 import { Command } from "commander";
+import type { Config } from "../../config/schema.ts";
 import { reasonOf } from "../../core/errors.ts";
-import type { PassageRepository } from "../../core/ports/passage-repository.ts";
-import { linesOf, readArchive, toHeaderLine, toLine, transfer } from "../../ingest/archive.ts";
-import { openCollectionToFill } from "../../node/documents/open-collection.ts";
-import { addExamples } from "../command-options.ts";
+import type { EmbeddingEngine } from "../../core/ports/embedding-engine.ts";
+import type {
+  CollectionSpec,
+  CollectionStore,
+  EmbeddedPassage,
+  PassageRepository,
+} from "../../core/ports/passage-repository.ts";
+import { findMismatch } from "../../core/retrieval/collection.ts";
+import {
+  embedWith,
+  inBatches,
+  linesOf,
+  readArchive,
+  type TransferOptions,
+  toHeaderLine,
+  toLine,
+  transfer,
+} from "../../ingest/archive.ts";
+import {
+  collectionStore,
+  openCollectionToFill,
+  openEmbeddingModel,
+} from "../../node/documents/node-collection.ts";
+import type { ModelOptions } from "../../node/node-settings.ts";
+import { addExamples, nodeOptions, readConfig } from "../command-options.ts";
 import { escapedJson } from "../printing.ts";
 import { createProgress } from "../progress.ts";
 import { CommandError, type Shell } from "../shell.ts";
-import { embedder, existing, withCollectionStore } from "./configured-store.ts";
 
 export function exportTo(shell: Shell): Command {
   const command = new Command("export")
@@ -51,9 +72,7 @@ async function writeAside(
     await rename(aside, path);
   } catch (cause) {
     await rm(aside, { force: true });
-    throw new CommandError(`${shown} was not written: ${reasonOf(cause)}.`, {
-      cause,
-    });
+    throw new CommandError(`${shown} was not written: ${reasonOf(cause)}.`, { cause });
   }
 }
 
@@ -117,5 +136,180 @@ export function importFrom(shell: Shell): Command {
         `Imported ${stored} passages; the collection '${name}' now has ${await repository.count()}.\n`,
       );
     }),
+  );
+}
+
+export function copy(shell: Shell): Command {
+  const command = new Command("copy")
+    .description("copy a collection into another store, or embed it again with another model")
+    .argument("[name]", "default: the configured one")
+    .option("--to <url>", "'embedded', or the address of a Qdrant server; default: where it is")
+    .option("--as <name>", "what it is called there; default: the same")
+    .option("--model <name>", "an embedding model of the configuration that makes new vectors");
+  addExamples(
+    command,
+    "paddock collections copy notes --to http://127.0.0.1:6333 --as notes-2",
+    "paddock collections copy notes --model gte-small --as notes-gte",
+  );
+  return command.action((name: string | undefined) =>
+    withCollectionStore(shell, command, async ({ config, options: parts, store }) => {
+      const options = command.opts<{ to?: string; as?: string; model?: string }>();
+      const from = name ?? config.vectorstore.collection_name;
+      const to = options.as ?? from;
+      const place = options.to ?? config.vectorstore.url;
+      await using source = await existing(store, from);
+      if ((await source.describe()).url === place && from === to) {
+        throw new CommandError(
+          "A collection cannot be copied onto itself: name another with --as, or another store with --to.",
+        );
+      }
+      await using resources = new AsyncDisposableStack();
+      const work =
+        options.model === undefined
+          ? await asItIs(source, from)
+          : await embeddedAgain(parts, options.model, shell, resources);
+      await using target = await openTarget(parts, place, to, work.spec);
+      const total = await source.count();
+      const step = createProgress(shell).step(work.label, total, "passages");
+      let there = 0;
+      const onThere = (): void => {
+        there++;
+      };
+      const passages =
+        options.model === undefined ? source.passages() : missingIn(target, source, onThere);
+      const stored = await transfer(passages, {
+        repository: target,
+        signal: shell.stopped,
+        onStored: (done) => step.update(there + done),
+        ...(work.embed === undefined ? {} : { embed: work.embed }),
+      });
+      step.finish(`${stored} passages`);
+      work.tell();
+      const before = there > 0 ? ` (${there} were there already)` : "";
+      shell.print(
+        `${work.done} ${stored} passages${before}; '${to}' at ${place} now has ${await target.count()}.\n`,
+      );
+    }),
+  );
+}
+
+/** How the passages get their vectors. */
+interface CopyWork {
+  spec: CollectionSpec;
+  label: string;
+  done: string;
+  embed?: NonNullable<TransferOptions["embed"]>;
+  /** Reports passages that were cut or left out. */
+  tell: () => void;
+}
+
+async function asItIs(source: PassageRepository, name: string): Promise<CopyWork> {
+  const { dimension, embedding } = await source.describe();
+  if (embedding === undefined) {
+    throw new CommandError(
+      `The collection '${name}' does not say which model filled it; embed it again with --model, or export it and import it.`,
+    );
+  }
+  return { spec: { dimension, embedding }, label: "Copying", done: "Copied", tell: () => {} };
+}
+
+/** The model stays loaded until `resources` is disposed. */
+async function embeddedAgain(
+  parts: ModelOptions,
+  model: string,
+  shell: Shell,
+  resources: AsyncDisposableStack,
+): Promise<CopyWork> {
+  const { embedding } = resources.use(await openEmbeddingModel(parts, shell.stopped, model));
+  const { engine, identity } = embedding;
+  const { documentPrefix } = identity;
+  return {
+    spec: { dimension: engine.dimension, embedding: identity },
+    label: `Embedding with ${model}`,
+    done: "Embedded",
+    ...embedder(shell, engine, { documentPrefix, keepVectors: false }),
+  };
+}
+
+async function openTarget(
+  parts: ModelOptions,
+  place: string,
+  name: string,
+  spec: CollectionSpec,
+): Promise<PassageRepository> {
+  const target = await collectionStore(parts, place).create(name, spec);
+  try {
+    const there = await target.describe();
+    const mismatch = findMismatch(there, spec);
+    if (mismatch !== undefined) throw new CommandError(mismatch);
+    if (there.embedding?.documentPrefix === spec.embedding.documentPrefix) return target;
+    throw new CommandError(
+      `The collection '${name}' at ${there.url} is filled with other prefixes; export and import instead.`,
+    );
+  } catch (error) {
+    await target[Symbol.asyncDispose]();
+    throw error;
+  }
+}
+
+/** Passages that the target does not have, so that an interrupted copy can continue. */
+async function* missingIn(
+  target: PassageRepository,
+  source: PassageRepository,
+  onThere: () => void,
+): AsyncGenerator<EmbeddedPassage> {
+  for await (const batch of inBatches(source.passages())) {
+    const stored = await target.read(batch.map(({ id }) => id));
+    const known = new Map(stored.map(({ id, source }) => [id, source]));
+    for (const passage of batch) {
+      if (known.get(passage.id) === passage.source) onThere();
+      else yield passage;
+    }
+  }
+}
+
+interface Context {
+  config: Config;
+  store: CollectionStore;
+  /** Options to open other stores and the embedding model. */
+  options: ModelOptions;
+}
+
+export async function withCollectionStore(
+  shell: Shell,
+  command: Command,
+  body: (context: Context) => Promise<void>,
+): Promise<void> {
+  const config = await readConfig(shell, command);
+  const options = nodeOptions(shell, config);
+  await body({ config, options, store: collectionStore(options) });
+}
+
+/** Embeds passages; `tell` then reports those that were cut or left out. */
+export function embedder(
+  { stopped: signal, say }: Shell,
+  engine: EmbeddingEngine,
+  options: { documentPrefix: string; keepVectors: boolean },
+): { embed: ReturnType<typeof embedWith>; tell: () => void } {
+  const changes = { cut: 0, "left out": 0 };
+  const onChange = (change: keyof typeof changes): void => {
+    changes[change]++;
+  };
+  return {
+    embed: embedWith(engine, { ...options, signal, onChange }),
+    tell: () => {
+      if (changes.cut > 0) say(`${changes.cut} were too long for the model, and were cut.\n`);
+      if (changes["left out"] === 0) return;
+      say(`${changes["left out"]} were left out: the model can read nothing in them.\n`);
+    },
+  };
+}
+
+export async function existing(store: CollectionStore, name: string): Promise<PassageRepository> {
+  const repository = await store.open(name);
+  if (repository !== undefined) return repository;
+  const names = await store.list();
+  throw new CommandError(
+    `There is no collection '${name}'. ${names.length === 0 ? "There is none at all yet; 'paddock ingest PATH' makes one." : `There are: ${names.join(", ")}.`}`,
   );
 }

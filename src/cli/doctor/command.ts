@@ -1,6 +1,6 @@
 /** `paddock doctor`: checks everything that a node needs, and reports problems with remedies. */
 import { Command } from "commander";
-import { ConfigError } from "../../config/config-error.ts";
+import { ConfigError } from "../../config/consistency.ts";
 import { isUpstream } from "../../config/model-schema.ts";
 import { reasonOf } from "../../core/errors.ts";
 import { dataDirOf } from "../../node/node-settings.ts";
@@ -13,12 +13,18 @@ import {
 } from "../command-options.ts";
 import { createStyle, printable, printableJson } from "../printing.ts";
 import { CommandError, type Shell } from "../shell.ts";
-import { checkClock, checkDataDir, checkDisk, checkDocuments, checkKeysFile } from "./files.ts";
+import { checkPort, checkReach, checkShared, checkStore } from "./connections.ts";
 import { type Finding, type Installation, note, ok, problem } from "./finding.ts";
-import { checkAccelerator, checkEngine } from "./machine.ts";
+import {
+  checkAccelerator,
+  checkClock,
+  checkDataDir,
+  checkDisk,
+  checkDocuments,
+  checkEngine,
+  checkKeysFile,
+} from "./machine.ts";
 import { checkModels, checkUpstream, type FoundModel } from "./models.ts";
-import { checkPort, checkReach } from "./network.ts";
-import { checkShared, checkStore } from "./store.ts";
 
 export function doctorCommand(shell: Shell): Command {
   const command = addConfigOptions(
@@ -65,50 +71,41 @@ async function* examine(shell: Shell, command: Command): AsyncGenerator<NamedFin
     program: shell.program,
     secretOf: (variable) => shell.env[variable],
   };
-  const allUpstream = config.models.every(({ source }) => isUpstream(source));
-  if (!allUpstream) yield* await guarded("engine", () => checkEngine(installation));
+  const upstream = config.models.filter(({ source }) => isUpstream(source));
+  const hasLocal = upstream.length < config.models.length;
+  const retry = command.opts().gpu === true;
+  const signal = shell.stopped;
   let found: readonly FoundModel[] = [];
-  yield* await guarded("models", async () => {
-    const models = await checkModels(installation);
-    found = models.found;
-    return models.findings;
-  });
-  for (const model of config.models.filter(({ source }) => isUpstream(source))) {
-    yield* await guarded(`model ${model.name}`, () =>
-      checkUpstream(installation, model, shell.stopped),
+  const checks: Record<string, (of: Installation) => Promise<Finding | Finding[]>> = {
+    ...(hasLocal ? { engine: checkEngine } : {}),
+    models: async () => {
+      const models = await checkModels(installation);
+      found = models.found;
+      return models.findings;
+    },
+    ...Object.fromEntries(
+      upstream.map((model) => [
+        `model ${model.name}`,
+        () => checkUpstream(installation, model, signal),
+      ]),
+    ),
+    accelerator: () => checkAccelerator(installation, found, { retry, signal }),
+    store: () => checkStore(installation, found),
+    documents: checkDocuments,
+    "data dir": checkDataDir,
+    "keys file": checkKeysFile,
+    disk: checkDisk,
+    shared: checkShared,
+    port: checkPort,
+    exposure: checkReach,
+    clock: checkClock,
+  };
+  for (const [name, check] of Object.entries(checks)) {
+    // An unexpected error in a check is a finding too; the other checks continue.
+    const findings = await check(installation).catch((error: unknown) =>
+      problem(`This could not be looked at: ${reasonOf(error)}.`, "Look at it yourself."),
     );
-  }
-  yield* await guarded("accelerator", () =>
-    checkAccelerator(installation, found, {
-      retry: command.opts().gpu === true,
-      signal: shell.stopped,
-    }),
-  );
-  const checks: [string, (installation: Installation) => Finding | Promise<Finding | Finding[]>][] =
-    [
-      ["store", () => checkStore(installation, found)],
-      ["documents", checkDocuments],
-      ["data dir", checkDataDir],
-      ["keys file", checkKeysFile],
-      ["disk", checkDisk],
-      ["shared", checkShared],
-      ["port", checkPort],
-      ["exposure", checkReach],
-      ["clock", checkClock],
-    ];
-  for (const [name, check] of checks) yield* await guarded(name, () => check(installation));
-}
-
-/** An unexpected error in a check is a finding too; the other checks continue. */
-async function guarded(
-  check: string,
-  look: () => Finding | Promise<Finding | Finding[]>,
-): Promise<NamedFinding[]> {
-  try {
-    return named(check, [await look()].flat());
-  } catch (error) {
-    const message = `This could not be looked at: ${reasonOf(error)}.`;
-    return named(check, [problem(message, "Look at it yourself.")]);
+    yield* named(name, [findings].flat());
   }
 }
 

@@ -12,19 +12,13 @@ export interface Finding {
   remedy?: string;
 }
 
+const finding =
+  (status: Finding["status"]) =>
+  (message: string, remedy: string): Finding => ({ status, message, remedy });
+
 export const ok = (message: string): Finding => ({ status: "ok", message });
-
-export const note = (message: string, remedy: string): Finding => ({
-  status: "note",
-  message,
-  remedy,
-});
-
-export const problem = (message: string, remedy: string): Finding => ({
-  status: "problem",
-  message,
-  remedy,
-});
+export const note = finding("note");
+export const problem = finding("problem");
 
 /** A node as it is installed and configured here. */
 export interface Installation {
@@ -33,6 +27,5 @@ export interface Installation {
   baseDir: string;
   dataDir: string;
   program: Program;
-  /** The environment variables that hold keys of upstream servers. */
   secretOf: SecretOf;
 }

@@ -1,4 +1,9 @@
-/** Checks that llama.cpp loads, and that the accelerator works with each model. */
+/** Checks llama.cpp, the accelerator with each model, the data dir and its disk, the uploads and the clock. */
+
+import { constants, existsSync } from "node:fs";
+import { access, readdir, stat, statfs } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { byteSize } from "../../core/byte-size.ts";
 import { noLog } from "../../core/log.ts";
 import {
   datedReason,
@@ -6,17 +11,20 @@ import {
   loadWithBest,
   type RejectedBackend,
 } from "../../core/models/engine-backends.ts";
-import type { Device } from "../../engine/accelerator/devices.ts";
 import {
   forgetFailures,
   type MachineAccelerators,
   trialFile,
 } from "../../engine/accelerator/machine-accelerators.ts";
 import { threadBudget } from "../../engine/machine/machine.ts";
+import { starterChat } from "../../models/starter-models.ts";
+import { inspectDocuments } from "../../node/documents/node-documents.ts";
 import { acceleratorsOf, engineSettings } from "../../node/models/model-hosts.ts";
-import { toMemoryLimit, toModelSpec } from "../../node/node-settings.ts";
+import { openRightsOf, toMemoryLimit, toModelSpec } from "../../node/node-settings.ts";
 import { subjectOf } from "../../runner/protocol.ts";
 import { tryBackend } from "../../runner/runner-process.ts";
+import { documentsFile } from "../../store/documents/sqlite-documents.ts";
+import { keysFile } from "../../store/keys/sqlite-keys.ts";
 import { exitOf, lastLine, tailOf } from "../../subprocess/program.ts";
 import { probeName } from "../internal-commands.ts";
 import { type Finding, type Installation, note, ok, problem } from "./finding.ts";
@@ -42,18 +50,12 @@ export async function checkEngine({ config, program }: Installation): Promise<Fi
       "Run 'bun install' again, or take the executable for this platform.",
     );
   }
-  return engineFinding(JSON.parse(lastLine(printed)), threads);
-}
-
-function engineFinding(
-  { version, threads, why }: Record<string, unknown>,
-  wanted: number,
-): Finding {
-  const found = `${version} loads, with ${threads} ${threads === 1 ? "thread" : "threads"} (${why}).`;
-  if (wanted > Number(threads)) {
-    return note(found, `Set [engine] threads = ${threads}, or 0 for as many as there are.`);
-  }
-  return ok(found);
+  const answer: Record<string, unknown> = JSON.parse(lastLine(printed));
+  const { version, threads: found, why } = answer;
+  const loads = `${version} loads, with ${found} ${found === 1 ? "thread" : "threads"} (${why}).`;
+  return threads > Number(found)
+    ? note(loads, `Set [engine] threads = ${found}, or 0 for as many as there are.`)
+    : ok(loads);
 }
 
 interface AcceleratorCheck {
@@ -95,38 +97,21 @@ async function checkModel(
   const { threads } = await threadBudget(config.engine.threads);
   // Without the option nothing is changed, not even the saved results.
   const asked = { ...plan, keep: retry ? keep : async () => {} };
-  const { backend, rejected } = await loadWithBest(
-    asked,
-    model.name,
-    noLog,
-    async (candidate, better) => {
-      const isKnown = candidate === "cpu" || (!retry && plan.proven.includes(candidate));
-      if (isKnown) return;
-      const engine = {
-        ...engineSettings(installation),
-        ...{ threads, backend: candidate, rejected: better },
-      };
-      const heartbeatTimeoutMs = config.engine.heartbeat_timeout * 1000;
-      const trial = { program, name: model.name, engine, spec, heartbeatTimeoutMs, log: noLog };
-      await tryBackend(trial, signal);
-    },
-  );
-  return acceleratorFinding(model.name, backend, rejected, accelerators.devices);
-}
-
-function acceleratorFinding(
-  name: string,
-  backend: EngineBackend,
-  rejected: readonly RejectedBackend[],
-  devices: readonly Device[],
-): Finding {
+  const { name } = model;
+  const tried = async (backend: EngineBackend, rejected: readonly RejectedBackend[]) => {
+    if (backend === "cpu" || (!retry && plan.proven.includes(backend))) return;
+    const engine = { ...engineSettings(installation), threads, backend, rejected };
+    const heartbeatTimeoutMs = config.engine.heartbeat_timeout * 1000;
+    await tryBackend({ program, name, engine, spec, heartbeatTimeoutMs, log: noLog }, signal);
+  };
+  const { backend, rejected } = await loadWithBest(asked, name, noLog, tried);
   const better = rejected.filter(({ hasDevice }) => hasDevice);
   const runs = `${name} runs ${backend === "cpu" ? "on the CPU" : `with ${backend}`}`;
   const [first] = better;
   if (first === undefined) return ok(`${runs}.`);
   const why = better.map((one) => `not with ${one.backend}: ${datedReason(one)}`).join("; ");
-  const driver = devices.find((device) => device.backend === first.backend)?.driver ?? "unknown";
-  return note(`${runs}, ${why}. Driver: ${driver}.`, adviceFor(first));
+  const device = accelerators.devices.find((each) => each.backend === first.backend);
+  return note(`${runs}, ${why}. Driver: ${device?.driver ?? "unknown"}.`, adviceFor(first));
 }
 
 function adviceFor({ backend, reason, remedy }: RejectedBackend): string {
@@ -142,4 +127,101 @@ function adviceFor({ backend, reason, remedy }: RejectedBackend): string {
     return `Update the driver of the device (its maker's, or the package mesa-vulkan-drivers) and the loader (libvulkan1). ${again}`;
   }
   return `Set n_gpu_layers = 0 to stay on the CPU. ${again}`;
+}
+
+export async function checkDataDir({ dataDir, config }: Installation): Promise<Finding> {
+  const place = nearestFolder(dataDir);
+  if (!(await stat(place)).isDirectory()) {
+    return problem(`${place} is not a folder.`, "Set data_dir to a folder, or move the file.");
+  }
+  try {
+    await access(place, constants.W_OK | constants.X_OK);
+  } catch {
+    return problem(
+      `This user may not write into ${place}.`,
+      `Give the node's user the folder (chown), or set data_dir to another.`,
+    );
+  }
+  if (place !== dataDir) return ok(`${config.data_dir} is made at the first start, in ${place}.`);
+  const rights = openRightsOf(dataDir);
+  return rights === undefined
+    ? ok(`${dataDir} can be written, and entered by its owner only.`)
+    : note(
+        `Others on this machine can enter ${dataDir} (its rights are ${rights}).`,
+        `Unless it is shared on purpose: chmod 700 ${dataDir}`,
+      );
+}
+
+export async function checkKeysFile({ dataDir }: Installation): Promise<Finding> {
+  const path = join(dataDir, keysFile);
+  const found = await stat(path).catch(() => undefined);
+  if (found === undefined) return ok("No key was given out.");
+  return (found.mode & 0o077) === 0
+    ? ok(`${keysFile} can be read by its owner only.`)
+    : problem(`Others than its owner can read or write ${path}.`, `chmod 600 ${path}*`);
+}
+
+export async function checkDocuments({ dataDir }: Pick<Installation, "dataDir">): Promise<Finding> {
+  const { stored, orphaned, known } = await inspectDocuments(dataDir);
+  const path = join(dataDir, documentsFile);
+  const restore = `Restore ${path} from a backup`;
+  const recover = "stop the node and run 'paddock documents recover'";
+  if (known instanceof Error) {
+    const message = `${path}, which says what was uploaded, cannot be read: ${known.message}.`;
+    return problem(message, `${restore}, or move it away, ${recover}.`);
+  }
+  if (known === undefined && stored > 0) {
+    const message = `There are ${stored} uploads in ${dataDir}, and no ${documentsFile} that knows them.`;
+    return problem(message, `${restore}, or ${recover}.`);
+  }
+  if (orphaned > 0) {
+    const message = `${orphaned} uploads that ${documentsFile} does not know are in files/orphaned of ${dataDir}.`;
+    return note(message, `${restore}, or ${recover}; or delete them.`);
+  }
+  return ok(`${known ?? 0} uploads are known, and none is lost.`);
+}
+
+/** The starter chat model's file and its quantized copy: 1.5 GB together. */
+const starterRoom = 1.5e9;
+const leastRoom = 200e6;
+
+export async function checkDisk({ dataDir, config }: Installation): Promise<Finding> {
+  const place = nearestFolder(dataDir);
+  const { bavail, bsize } = await statfs(place);
+  const free = bavail * bsize;
+  const makesStarter =
+    config.models.some(({ source }) => source === "starter:chat") &&
+    !existsSync(join(dataDir, "models", starterChat.file));
+  const wanted = makesStarter ? starterRoom : leastRoom;
+  const words = `${byteSize(free)} are free in ${place}`;
+  return free >= wanted
+    ? ok(`${words}.`)
+    : problem(
+        `${words}, and ${byteSize(wanted)} are needed.`,
+        "Make room, or set data_dir to a larger disk.",
+      );
+}
+
+/** About when this program was written: an earlier clock is wrong. */
+const notBefore = Date.UTC(2026, 0, 1);
+const mostAheadMs = 5 * 60_000;
+
+export async function checkClock({ dataDir }: Installation): Promise<Finding> {
+  const now = Date.now();
+  const words = `It is ${new Date(now).toISOString().slice(0, 16).replace("T", " ")} UTC`;
+  const remedy = "Set the clock: keys end by it, and certificates are judged by it.";
+  if (now < notBefore) return problem(`${words}, which is past.`, remedy);
+  const names = await readdir(dataDir).catch(() => []);
+  const files = await Promise.all(
+    names.map((name) => stat(join(dataDir, name)).catch(() => undefined)),
+  );
+  const latest = Math.max(0, ...files.map((file) => file?.mtimeMs ?? 0));
+  return latest > now + mostAheadMs
+    ? note(`${words}, but files of the data dir are from later.`, remedy)
+    : ok(`${words}.`);
+}
+
+/** The folder itself, or its nearest existing parent. */
+function nearestFolder(path: string): string {
+  return existsSync(path) || dirname(path) === path ? path : nearestFolder(dirname(path));
 }

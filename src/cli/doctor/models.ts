@@ -1,7 +1,7 @@
 /** Checks each model: its file is complete, of the configured type, and fits this machine. */
 import { access, constants } from "node:fs/promises";
 import { basename } from "node:path";
-import { ConfigError } from "../../config/config-error.ts";
+import { ConfigError } from "../../config/consistency.ts";
 import { isUpstream, type ModelConfig, upstreamUrls } from "../../config/model-schema.ts";
 import { isLoopback } from "../../core/address-range.ts";
 import { byteSize } from "../../core/byte-size.ts";
@@ -10,7 +10,6 @@ import { given } from "../../core/given.ts";
 import { noLog } from "../../core/log.ts";
 import { type Machine, readMachineMemory, threadBudget } from "../../engine/machine/machine.ts";
 import { type ModelFacts, readFacts } from "../../engine/machine/model-memory.ts";
-import type { Upstream } from "../../gateway/upstream/ask.ts";
 import { modelsFolder } from "../../models/models-folder.ts";
 import { isRemote } from "../../models/sources/download.ts";
 import { findSource } from "../../models/sources/resolve.ts";
@@ -29,34 +28,28 @@ export interface FoundModel {
   memory: number;
 }
 
-export interface ModelFindings {
-  findings: Finding[];
-  found: FoundModel[];
-}
-
-export async function checkModels(installation: Installation): Promise<ModelFindings> {
+export async function checkModels(installation: Installation) {
   const machine = await readMachineMemory();
   const { threads } = await threadBudget(installation.config.engine.threads);
-  const results: ModelFindings = { findings: [], found: [] };
+  const findings: Finding[] = [];
+  const found: FoundModel[] = [];
   for (const model of installation.config.models) {
     if (isUpstream(model.source)) continue;
     const check = `model ${model.name}`;
     const result = await checkModel(installation, model, { machine, threads });
-    if ("status" in result) results.findings.push({ ...result, check });
-    else {
-      results.findings.push({ ...wholeFile(result), check });
-      results.found.push(result);
+    if ("status" in result) {
+      findings.push({ ...result, check });
+      continue;
     }
+    found.push(result);
+    const { path, facts, memory } = result;
+    const what = `${facts.architecture}, ${facts.quantization}, ${byteSize(facts.bytes)}`;
+    const whole = `${basename(path)} is whole: ${what}; takes about ${byteSize(memory)} of memory.`;
+    findings.push({ ...ok(whole), check });
   }
-  const { findings, found } = results;
   if (found.length > 0) findings.push({ ...checkMemory(found, machine), check: "memory" });
-  return results;
+  return { findings, found };
 }
-
-const wholeFile = ({ path, facts, memory }: FoundModel): Finding =>
-  ok(
-    `${basename(path)} is whole: ${facts.architecture}, ${facts.quantization}, ${byteSize(facts.bytes)}; takes about ${byteSize(memory)} of memory.`,
-  );
 
 /** The model, or what is wrong with it. */
 async function checkModel(
@@ -146,15 +139,12 @@ async function sha256Of(path: string): Promise<string> {
 
 const purposes = { chat: "to chat", embedding: "for embeddings", reranker: "for ranking" } as const;
 
-/** A chat model can embed too, and most do it well. */
-const canBe = (type: ModelConfig["type"], kind: ModelFacts["kind"]): boolean =>
-  type === kind || (type === "embedding" && kind === "chat");
-
 function misfitOf(
   { name, type, ctx_size: wanted }: ModelConfig,
   { kind, trainContext }: ModelFacts,
 ): Finding | undefined {
-  if (!canBe(type, kind)) {
+  // A chat model can embed too, and most do it well.
+  if (type !== kind && !(type === "embedding" && kind === "chat")) {
     return problem(
       `It is configured ${purposes[type]}, but its file is a model ${purposes[kind]}.`,
       `Set type = "${kind}" for '${name}', or name another source.`,
@@ -186,44 +176,32 @@ export async function checkUpstream(
   signal: AbortSignal,
 ): Promise<Finding[]> {
   const { toUpstream } = await import("../../node/gateway/upstream-models.ts");
+  const { openUpstreamModel } = await import("../../gateway/upstream/open-model.ts");
   const findings: Finding[] = [];
   for (const url of upstreamUrls(model)) {
     const alone = { ...model, source: `openai:${url}`, replicas: [] };
     try {
       const upstream = toUpstream(alone, { log: noLog, ...given({ secretOf }) });
       using _ = upstream.replicas;
-      findings.push(ok(`${url}: ${await ask(upstream, model, signal)}`));
-      if (upstream.key !== undefined && isOpenWay(url)) findings.push(clearKey(url));
+      await using opened = await openUpstreamModel(toUpstreamSpec(model), upstream, signal);
+      const { upstream: served, settings } = opened.card;
+      findings.push(
+        ok(
+          `${url}: ${served?.server} has '${served?.model}', with ${settings.ctxSize} tokens; they are ${served?.tokens}.`,
+        ),
+      );
+      const { protocol, hostname } = new URL(url);
+      if (upstream.key === undefined || protocol !== "http:" || isLoopback(hostname)) continue;
+      const remedy = "Have the server speak https, unless the network is yours alone.";
+      findings.push(note(`${url}: the key goes there unencrypted.`, remedy));
     } catch (error) {
       if (error instanceof ConfigError) return [problem(error.message, "Set it.")];
-      findings.push(toFinding(url, error));
+      const isRefused = error instanceof NodeError && error.kind === "upstream_refused";
+      const remedy = isRefused
+        ? "Correct 'upstream_model' or 'api_key_env' of the model, or its server's settings."
+        : "Start the server, or correct the address; until then the node is not ready.";
+      findings.push(problem(`${url}: ${reasonOf(error)}`, remedy));
     }
   }
   return findings;
 }
-
-async function ask(upstream: Upstream, model: ModelConfig, signal: AbortSignal): Promise<string> {
-  const { openUpstreamModel } = await import("../../gateway/upstream/open-model.ts");
-  await using opened = await openUpstreamModel(toUpstreamSpec(model), upstream, signal);
-  const { upstream: served, settings } = opened.card;
-  return `${served?.server} has '${served?.model}', with ${settings.ctxSize} tokens; they are ${served?.tokens}.`;
-}
-
-function toFinding(url: string, error: unknown): Finding {
-  const isRefused = error instanceof NodeError && error.kind === "upstream_refused";
-  const remedy = isRefused
-    ? "Correct 'upstream_model' or 'api_key_env' of the model, or its server's settings."
-    : "Start the server, or correct the address; until then the node is not ready.";
-  return problem(`${url}: ${reasonOf(error)}`, remedy);
-}
-
-const isOpenWay = (url: string): boolean => {
-  const { protocol, hostname } = new URL(url);
-  return protocol === "http:" && !isLoopback(hostname);
-};
-
-const clearKey = (url: string): Finding =>
-  note(
-    `${url}: the key goes there unencrypted.`,
-    "Have the server speak https, unless the network is yours alone.",
-  );

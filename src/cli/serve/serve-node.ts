@@ -1,18 +1,20 @@
 /** Runs the node: prepares the models and answers requests until it is asked to stop. */
-import { ConfigError } from "../../config/config-error.ts";
+import { ConfigError } from "../../config/consistency.ts";
 import { planReload, serviceVariables } from "../../config/load.ts";
 import type { Config } from "../../config/schema.ts";
 import { hasCode, reasonOf } from "../../core/errors.ts";
 import type { Log } from "../../core/log.ts";
 import { readMachineMemory } from "../../engine/machine/machine.ts";
 import { betterModel } from "../../node/models/node-models.ts";
-import { dataDirOf, isStarterChat } from "../../node/node-settings.ts";
+import { dataDirOf, isStarterChat, type ModelOptions } from "../../node/node-settings.ts";
 import { PaddockNode } from "../../node/paddock-node.ts";
 import { type ReloadOutcome, RunningNode } from "../../node/running-node.ts";
-import { createApp } from "../../server/app.ts";
+import { createApp, type Services } from "../../server/app.ts";
 import { docsPath } from "../../server/docs.ts";
-import { listen } from "../../server/listen.ts";
+import { type Connections, listen } from "../../server/listen.ts";
+import { keyAccess } from "../../server/middleware/authentication.ts";
 import { pagePath } from "../../server/page.ts";
+import { ChatServer } from "../chat/chat-server.ts";
 import { nodeOptions, type OpenSecrets } from "../command-options.ts";
 import { createLog } from "../log.ts";
 import { CommandError, type Shell } from "../shell.ts";
@@ -39,12 +41,10 @@ export async function serve(shell: Shell, served: ServedConfig): Promise<void> {
       ...{ secrets: keys, rights, remedy: `chmod 600 ${path}` },
     });
   }
-  const { version, handbook, residentMemory } = shell;
-  const options = nodeOptions(shell, config, log);
-  await using node = await PaddockNode.create({ ...options, version, handbook, residentMemory });
+  await using node = await openNode(shell, nodeOptions(shell, config, log));
   await node.open();
   node.checkExposure();
-  const server = bind(config, node, log);
+  const server = bind(config, node.services, node.connections, log);
   const running = runningConfig({
     config,
     read,
@@ -102,8 +102,13 @@ async function isBusy(server: { pendingRequests: number }, mostMs: number): Prom
   return server.pendingRequests > 0;
 }
 
+const openNode = (shell: Shell, options: ModelOptions): Promise<PaddockNode> => {
+  const { version, handbook, residentMemory } = shell;
+  return PaddockNode.create({ ...options, version, handbook, residentMemory });
+};
+
 /** Binds before anything is prepared: a port in use fails at once, and health checks work. */
-function bind(config: Config, { services, connections }: PaddockNode, log: Log) {
+function bind(config: Config, services: Services, connections: Connections, log: Log) {
   const { host: hostname, port, http } = config;
   try {
     const app = createApp(services);
@@ -164,4 +169,27 @@ export function runningConfig({ config, read, apply, log }: RunningConfigOptions
     }
   };
   return { current: () => current, reload };
+}
+
+export interface LocalNode extends AsyncDisposable {
+  server: ChatServer;
+}
+
+/** A private node in this process for `paddock chat`, on a random port with a random key. */
+export async function startLocalNode(shell: Shell, configured: Config): Promise<LocalNode> {
+  await using resources = new AsyncDisposableStack();
+  const key = crypto.randomUUID();
+  // The shared limits of other nodes do not apply to this chat.
+  const { redis: _, ...shared } = configured.shared;
+  const config: Config = { ...configured, host: "127.0.0.1", port: 0, shared };
+  const options = nodeOptions(shell, config);
+  const node = resources.use(await openNode(shell, options));
+  await node.prepare(shell.stopped);
+  const services = { ...node.services, access: keyAccess([key]) };
+  const listener = bind(config, services, node.connections, options.log);
+  resources.defer(() => listener.stop(true));
+  node.listensOn(listener.port ?? 0);
+  const server = new ChatServer({ url: listener.url.origin, key });
+  const owned = resources.move();
+  return { server, [Symbol.asyncDispose]: () => owned.disposeAsync() };
 }

@@ -1,5 +1,5 @@
 /** Models on upstream servers: opens them once their servers answer, and updates their addresses on reload. */
-import { ConfigError } from "../../config/config-error.ts";
+import { ConfigError } from "../../config/consistency.ts";
 import type { ModelConfig } from "../../config/model-schema.ts";
 import { isUpstream, upstreamUrls } from "../../config/model-schema.ts";
 import type { Config } from "../../config/schema.ts";

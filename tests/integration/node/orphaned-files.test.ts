@@ -2,7 +2,7 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { copyFile, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { checkDocuments } from "../../../src/cli/doctor/files.ts";
+import { checkDocuments } from "../../../src/cli/doctor/machine.ts";
 import { FileObject } from "../../../src/server/operations/files/schema.ts";
 import { pageSchema } from "../../../src/server/wire/page-schema.ts";
 import { DataDirLock } from "../../../src/store/data-dir-lock.ts";

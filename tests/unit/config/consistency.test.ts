@@ -1,6 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { ConfigError } from "../../../src/config/config-error.ts";
-import { checkExposure } from "../../../src/config/consistency.ts";
+import { ConfigError, checkExposure } from "../../../src/config/consistency.ts";
 import { loadConfig } from "../../../src/config/load.ts";
 
 const toml = (text: string, env: Record<string, string> = {}) =>

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { ConfigError } from "../../../src/config/config-error.ts";
+import { ConfigError } from "../../../src/config/consistency.ts";
 import { loadConfig, secretsIn } from "../../../src/config/load.ts";
 import type { Config } from "../../../src/config/schema.ts";
 import { settings } from "../../../src/config/settings.ts";

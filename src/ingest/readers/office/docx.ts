@@ -5,8 +5,7 @@ import mammoth from "mammoth";
 import { htmlToMarkdown } from "../html/html.ts";
 import type { ReadLimits } from "../limits.ts";
 import type { ReadOptions, ReadText } from "../read.ts";
-import { damaged, refuseOldOffice } from "./package.ts";
-import { countElements, type ElementCount } from "./xml.ts";
+import { countElements, damaged, type ElementCount, refuseOldOffice } from "./package.ts";
 import { ZipParts } from "./zip.ts";
 
 export async function readDocx(bytes: Uint8Array, { limits }: ReadOptions): Promise<ReadText> {

@@ -3,8 +3,7 @@ import { posix } from "node:path";
 import { readHtml } from "../html/html.ts";
 import { asUnreadable, unreadable } from "../limits.ts";
 import type { ReadOptions, ReadText } from "../read.ts";
-import { partIn } from "./package.ts";
-import { countElements, type ElementCount, parseXml } from "./xml.ts";
+import { countElements, type ElementCount, parseXml, partIn } from "./package.ts";
 import { ZipParts } from "./zip.ts";
 
 export function readEpub(bytes: Uint8Array, options: ReadOptions): ReadText {

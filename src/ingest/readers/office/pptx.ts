@@ -2,8 +2,15 @@
 import { beyond, unreadable } from "../limits.ts";
 import type { ReadOptions, ReadText } from "../read.ts";
 import { escapeMarkers, heading, oneLine, pipeTable } from "../text/markdown.ts";
-import { mainPart, officeParts, relationshipsOf } from "./package.ts";
-import { type ElementCount, parseXml, relationshipId, type XmlAttributes } from "./xml.ts";
+import {
+  type ElementCount,
+  mainPart,
+  officeParts,
+  parseXml,
+  relationshipId,
+  relationshipsOf,
+  type XmlAttributes,
+} from "./package.ts";
 import type { ZipParts } from "./zip.ts";
 
 export function readPptx(bytes: Uint8Array, { limits }: ReadOptions): ReadText {

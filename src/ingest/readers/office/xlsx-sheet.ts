@@ -1,7 +1,7 @@
 /** Reads the non-empty rows of a sheet. Missing cells take no memory, however far out the next one is. */
 import { beyond, type ReadLimits } from "../limits.ts";
 import { oneLine } from "../text/markdown.ts";
-import { parseXml } from "./xml.ts";
+import { parseXml } from "./package.ts";
 
 export interface SheetCell {
   /** From 1. */

@@ -3,7 +3,7 @@ import { beyond, type ReadLimits, TextBudget, unreadable } from "../limits.ts";
 import type { ReadOptions, ReadText } from "../read.ts";
 import { escapeMarkers, heading, oneLine } from "../text/markdown.ts";
 import { fieldNamed, headingFieldOf, textFieldOf, textUnder } from "../text/records.ts";
-import { mainPart, officeParts, relationshipsOf } from "./package.ts";
+import { mainPart, officeParts, parseXml, relationshipId, relationshipsOf } from "./package.ts";
 import {
   parseSheet,
   parseStyles,
@@ -11,7 +11,6 @@ import {
   type SheetRow,
   type Workbook,
 } from "./xlsx-sheet.ts";
-import { parseXml, relationshipId } from "./xml.ts";
 import type { ZipParts } from "./zip.ts";
 
 interface Sheet {

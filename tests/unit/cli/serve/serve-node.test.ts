@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { runningConfig } from "../../../../src/cli/serve/serve-node.ts";
-import { ConfigError } from "../../../../src/config/config-error.ts";
+import { ConfigError } from "../../../../src/config/consistency.ts";
 import { loadConfig } from "../../../../src/config/load.ts";
 import type { Config } from "../../../../src/config/schema.ts";
 import { recordingLog } from "../../../support/recording-log.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { loadConfig } from "../../../../src/config/load.ts";
-import { collectionStore } from "../../../../src/node/documents/open-collection.ts";
+import { collectionStore } from "../../../../src/node/documents/node-collection.ts";
 import { rejectionOf } from "../../../support/rejection.ts";
 import { silentLog } from "../../../support/silence.ts";
 

@@ -1,20 +1,23 @@
 /** `paddock keys`: creates, lists, revokes and shares API keys. Running nodes apply it at once. */
+
+import { join } from "node:path";
 import { Command, Option } from "commander";
-import type { Config } from "../../config/schema.ts";
-import { byteSize } from "../../core/byte-size.ts";
-import { given } from "../../core/given.ts";
-import {
-  type ApiKey,
-  type KeyStore,
-  type Scope,
-  scopes,
-  stateOf,
-} from "../../core/limits/api-key.ts";
-import { toSharedServer } from "../../node/node-settings.ts";
-import { addConfigOptions, addExamples, readConfig } from "../command-options.ts";
-import { printedJson, toTable } from "../printing.ts";
-import { CommandError, type Shell } from "../shell.ts";
-import { openKeyStore, openOwnKeys, openSharedKeys, vectorStoreIds } from "./key-store.ts";
+import type { Config } from "../config/schema.ts";
+import { byteSize } from "../core/byte-size.ts";
+import { theNode } from "../core/documents/document-caller.ts";
+import { StoreAccess } from "../core/documents/store-access.ts";
+import { NodeError } from "../core/errors.ts";
+import { given } from "../core/given.ts";
+import { type ApiKey, type KeyStore, type Scope, scopes, stateOf } from "../core/limits/api-key.ts";
+import type { RedisOptions } from "../gateway/redis/connection.ts";
+import { collectionStore } from "../node/documents/node-collection.ts";
+import { dataDirOf, toSharedServer } from "../node/node-settings.ts";
+import { documentsFile, sqliteDocuments } from "../store/documents/sqlite-documents.ts";
+import { keysFile, SqliteKeys } from "../store/keys/sqlite-keys.ts";
+import { addConfigOptions, addExamples, readConfig } from "./command-options.ts";
+import { createCommandLog } from "./log.ts";
+import { printedJson, toTable } from "./printing.ts";
+import { CommandError, type Shell } from "./shell.ts";
 
 export function keysCommand(shell: Shell): Command {
   const command = new Command("keys").description("give out API keys, list, revoke and share them");
@@ -229,4 +232,71 @@ export function parseExpiry(text: string, now: Date): Date {
   throw new CommandError(
     `'${text}' ${why}. Give a date to come, such as ${new Date(now.getTime() + 31_536_000_000).toISOString().slice(0, 10)}, or a time from now, such as 12h or 30d.`,
   );
+}
+
+export async function openKeyStore(
+  config: Config,
+  baseDir: string,
+): Promise<Disposable & { keys: KeyStore }> {
+  const server = toSharedServer(config);
+  return server === undefined ? openOwnKeys(config, baseDir) : await openSharedKeys(server);
+}
+
+export function openOwnKeys(config: Config, baseDir: string) {
+  const keys = new SqliteKeys(join(dataDirOf(config, baseDir), keysFile));
+  return { keys, [Symbol.dispose]: () => keys[Symbol.dispose]() };
+}
+
+/** Longer than for a request, since a person waits. */
+const timeoutMs = 5000;
+
+export async function openSharedKeys(server: RedisOptions) {
+  const { RedisConnection } = await import("../gateway/redis/connection.ts");
+  const { RedisKeyStore } = await import("../gateway/redis/key-store.ts");
+  const connection = new RedisConnection({ ...server, timeoutMs });
+  await connection.open();
+  const { problem, address } = connection;
+  if (problem !== undefined) {
+    connection[Symbol.dispose]();
+    throw new CommandError(`Redis at ${address} cannot be used: ${problem}.`);
+  }
+  const keys = new RedisKeyStore(connection);
+  return {
+    keys,
+    address,
+    serverFacts: () => connection.facts(),
+    [Symbol.dispose]: () => connection[Symbol.dispose](),
+  };
+}
+
+/** Ids of stores given by name or id, `:read` included. Unknown names could be another's later. */
+export async function vectorStoreIds(
+  shell: Shell,
+  config: Config,
+  names: readonly string[],
+): Promise<string[]> {
+  const log = createCommandLog(config, shell.isTerminal);
+  await using registry = sqliteDocuments(join(dataDirOf(config, shell.cwd), documentsFile), log);
+  const access = new StoreAccess({
+    registry,
+    store: collectionStore({ config, baseDir: shell.cwd, log }),
+    ownCollection: config.vectorstore.collection_name,
+    now: () => new Date(),
+    expiryTime: () => new Date(),
+    log,
+  });
+  const ids: string[] = [];
+  for (const name of names) {
+    try {
+      const [, called = name, rights = ""] = /^(.*?)(:read)?$/.exec(name) ?? [];
+      ids.push(`${(await access.find(theNode, called, "--vector-store")).id}${rights}`);
+    } catch (error) {
+      if (!(error instanceof NodeError && error.kind === "no_such_object")) throw error;
+      const known = (await registry.allStores()).map((store) => store.name || store.id);
+      throw new CommandError(
+        `There is no vector store '${name}'. There are: ${known.join(", ")}. 'paddock ingest' makes one under a name that --collection gives.`,
+      );
+    }
+  }
+  return [...new Set(ids)];
 }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { parseExpiry } from "../../../../src/cli/keys/command.ts";
+import { parseExpiry } from "../../../src/cli/keys.ts";
 
 const now = new Date("2026-11-15T12:00:00Z");
 
