@@ -1,7 +1,6 @@
 /** Splits a document into passages that fit an embedding model: at headings, blocks, sentences, words. */
 import { type Block, toBlocks } from "./blocks.ts";
 
-/** How long passages are. */
 export interface ChunkSizes {
   /** Most tokens of a passage. */
   maxTokens: number;
@@ -29,14 +28,11 @@ interface Sizing extends ChunkSizes {
 /** The passages of Markdown or plain texts, in order. */
 export async function chunk(texts: readonly string[], options: ChunkOptions): Promise<Chunk[]> {
   const sizing = { ...options, countTokens: inBatches(options.countTokens) };
-  return await flatMap(texts, (text) =>
-    flatMap(sectionsOf(toBlocks(text)), (section) => cutSection(section, sizing)),
-  );
+  return await flatMap(texts, (text) => {
+    const sections = Map.groupBy(toBlocks(text), ({ section }) => section);
+    return flatMap([...sections.values()], (section) => cutSection(section, sizing));
+  });
 }
-
-const sectionsOf = (blocks: readonly Block[]): Block[][] => [
-  ...Map.groupBy(blocks, ({ section }) => section).values(),
-];
 
 /** Packs as many blocks of a section into each passage as fit. */
 async function cutSection(section: readonly Block[], sizing: Sizing): Promise<Chunk[]> {
@@ -70,10 +66,8 @@ async function fitAll(section: readonly Block[], sizing: Sizing): Promise<Block[
 /** Whether the headings would fill more than half of a passage. */
 async function crowds(block: Block, { countTokens, maxTokens }: Sizing): Promise<boolean> {
   const path = pathOf(block);
-  if (path === "") return false;
-  return (
-    2 * path.length > maxTokens * mostLettersPerToken || 2 * (await countTokens(path)) > maxTokens
-  );
+  const isLong = 2 * path.length > maxTokens * mostLettersPerToken;
+  return path !== "" && (isLong || 2 * (await countTokens(path)) > maxTokens);
 }
 
 const pathOf = ({ headings }: Pick<Block, "headings">): string => headings.join(" > ");
@@ -166,7 +160,6 @@ async function cut(
   return (await pack(pieces, sizing, fits)).filter((piece) => piece.trim() !== "");
 }
 
-/** Joins neighbouring pieces as long as they fit. */
 async function pack(
   pieces: readonly string[],
   sizing: Sizing,
@@ -219,7 +212,6 @@ async function longestRun(
   return good;
 }
 
-/** A few evenly spaced numbers between two. */
 const spread = (low: number, high: number): number[] =>
   Array.from(
     { length: tries },
@@ -249,10 +241,7 @@ const mostLetters = 1 << 17;
 
 /** Counts the texts of one turn of the event loop in one call: the model may be in another process. */
 function inBatches(countTokens: ChunkOptions["countTokens"]): Sizing["countTokens"] {
-  interface Waiting extends Pick<PromiseWithResolvers<number>, "resolve" | "reject"> {
-    text: string;
-  }
-  const waiting: Waiting[] = [];
+  const waiting: (PromiseWithResolvers<number> & { text: string })[] = [];
   let isCounting = false;
   const countAll = async (): Promise<void> => {
     while (waiting.length > 0) {
@@ -273,10 +262,10 @@ function inBatches(countTokens: ChunkOptions["countTokens"]): Sizing["countToken
     isCounting = false;
   };
   return (text) => {
-    const { promise, resolve, reject } = Promise.withResolvers<number>();
-    waiting.push({ text, resolve, reject });
+    const call = { ...Promise.withResolvers<number>(), text };
+    waiting.push(call);
     if (!isCounting) setImmediate(() => void countAll());
     isCounting = true;
-    return promise;
+    return call.promise;
   };
 }

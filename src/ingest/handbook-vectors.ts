@@ -35,7 +35,6 @@ export function withHandbookVectors(
       const computed = missing.length === 0 ? [] : await engine.embed(missing, options);
       let next = 0;
       return known.map((text): Embedding => {
-        // No tokens were computed.
         if (text !== undefined) return { vector: fromBytes(text), tokens: 0 };
         const embedding = computed[next++];
         if (embedding === undefined) throw new NodeError("internal", "A text was not embedded.");

@@ -11,7 +11,6 @@ export interface HandbookPage {
   path: string;
 }
 
-/** The Markdown pages of a folder, without subfolders. */
 export async function handbookPagesIn(folder: string): Promise<HandbookPage[]> {
   const names = (await readdir(folder)).filter((name) => name.endsWith(".md")).sort();
   return names.map((name) => ({ name, path: join(folder, name) }));

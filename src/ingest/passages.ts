@@ -34,11 +34,9 @@ export type CutDocument = (
 export interface PlanOptions extends Partial<ReadOptions> {
   engine: EmbeddingEngine;
   repository: PassageRepository;
-  /** The collection's prefix for passages. */
   documentPrefix: string;
   /** Length of passages; default: best for retrieval, and within the model's limit. */
   sizes?: ChunkSizes;
-  /** Default: in this process. */
   cut?: CutDocument;
   signal: AbortSignal;
 }
@@ -135,23 +133,13 @@ async function toPassages(
   return passages;
 }
 
-/** The origin in a document's digest; undefined if it has none. */
 export const originIn = (hash: string | undefined): string | undefined =>
   hash?.includes(":") ? hash.slice(0, hash.indexOf(":")) : undefined;
 
-/**
- * A passage's name: its document and what was embedded, so that storing twice stores once.
- * `occurrence` counts from 0 and tells apart equal texts of one document.
- */
+/** Of the document and what was embedded, so that storing twice stores once; `occurrence` tells equal texts apart. */
 export function passageId(document: string, hash: string, occurrence: number): string {
   const hex = digest(document, hash, String(occurrence));
-  return [
-    hex.slice(0, 8),
-    hex.slice(8, 12),
-    `8${hex.slice(13, 16)}`,
-    `8${hex.slice(17, 20)}`,
-    hex.slice(20, 32),
-  ].join("-");
+  return hex.replace(/^(.{8})(.{4}).(.{3}).(.{3})(.{12})$/, "$1-$2-8$3-8$4-$5");
 }
 
 /** A digest of texts in order. Each is preceded by its length, so that two lists never give the same bytes. */

@@ -14,7 +14,6 @@ import {
 import { isUnreadable, unreadable } from "./readers/limits.ts";
 
 export interface IngestOptions extends PlanOptions {
-  /** Default: not shown. */
   progress?: Progress;
   /** Called for each document that cannot be read; default: the first one ends the ingest. */
   onProblem?: (document: string, reason: string) => void;
@@ -31,10 +30,8 @@ export interface IngestSummary {
   added: string[];
   changed: string[];
   unchanged: string[];
-  /** Documents without any text. */
   empty: string[];
   failed: string[];
-  /** Passages that were embedded and stored. */
   embedded: number;
   /** Passages of changed documents that were already stored. */
   reused: number;
@@ -53,7 +50,6 @@ interface Batch {
   done: { document: SourceDocument; ids: ReadonlySet<string> }[];
 }
 
-/** What is told while it works. */
 interface Course {
   summary: IngestSummary;
   advance: (bytes: number) => void;
@@ -177,7 +173,6 @@ async function* toBatches(
   if (batch.done.length > 0) yield batch;
 }
 
-/** Computes the vectors of passages that have none. */
 export async function embedMissing(
   passages: readonly PassageToStore[],
   { engine, documentPrefix, signal }: Pick<PlanOptions, "engine" | "documentPrefix" | "signal">,

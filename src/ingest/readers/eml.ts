@@ -15,8 +15,9 @@ const mostParts = 100_000;
 export async function readEml(bytes: Uint8Array, { limits }: ReadOptions): Promise<ReadText> {
   refuseLarge(bytes);
   const start = new TextDecoder("latin1").decode(bytes.subarray(0, 1024));
-  if (!beginsWithHeader(start))
+  if (!beginsWithHeader(start)) {
     throw unreadable("is not an e-mail: it does not begin with header lines");
+  }
   try {
     return [(await messageBlocks(bytes, 1, limits)).join("\n\n")];
   } catch (cause) {
@@ -35,8 +36,8 @@ async function messageBlocks(
     attachmentEncoding: "arraybuffer",
   });
   refuseEncrypted(mail);
-  const blocks = [heading(level, mail.subject?.trim() || "(no subject)"), headerLines(mail)];
-  blocks.push(bodyOf(mail, limits));
+  const title = heading(level, mail.subject?.trim() || "(no subject)");
+  const blocks = [title, headerLines(mail), bodyOf(mail, limits)];
   const isRead = (attachment: Attachment): boolean => level <= deepest && isMessage(attachment);
   const unread = mail.attachments.filter(
     (each) => each.related !== true && !isRead(each) && !isSignature(each),
@@ -98,7 +99,6 @@ const dateOf = (date: string): string =>
 
 const isMessage = ({ mimeType }: Attachment): boolean => mimeType === "message/rfc822";
 
-/** What programs add to prove who wrote a message. */
 const isSignature = ({ mimeType }: Attachment): boolean =>
   /^application\/(?:pgp|(?:x-)?pkcs7)-signature$/.test(mimeType);
 
@@ -123,8 +123,7 @@ function refuseLarge(bytes: Uint8Array): void {
     lines += 1;
     if (bytes[at + 1] === dash && bytes[at + 2] === dash) parts += 1;
   }
-  if (lines > mostLines)
-    throw unreadable(`has more than ${mostLines} lines; no e-mail of a person has`);
-  if (parts > mostParts)
-    throw unreadable(`has more than ${mostParts} parts; no e-mail of a person has`);
+  if (lines <= mostLines && parts <= mostParts) return;
+  const most = lines > mostLines ? `${mostLines} lines` : `${mostParts} parts`;
+  throw unreadable(`has more than ${most}; no e-mail of a person has`);
 }

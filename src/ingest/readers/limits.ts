@@ -1,25 +1,8 @@
-/** Limits of file readers. The error for a file names the limit that it exceeds. */
+/** Limits of file readers, as `[ingest]` sets them. The error for a file names the limit that it exceeds. */
 import { NodeError } from "../../core/errors.ts";
 import { given } from "../../core/given.ts";
 
-export interface ReadLimits {
-  /** Bytes of a file. */
-  max_file_bytes: number;
-  /** Bytes that the parts of an Office file or an EPUB unpack to. */
-  max_unpacked_bytes: number;
-  /** How many times its own size such a file may unpack to. */
-  max_unpack_ratio: number;
-  /** Elements of a Word file, a presentation, an EPUB or an HTML page. */
-  max_elements: number;
-  /** Pages of a PDF, slides of a presentation, sheets of a workbook. */
-  max_pages: number;
-  /** Rows of a table or a sheet, or lines of a JSONL file. */
-  max_records: number;
-  /** Characters of text that come out of a file. */
-  max_text_length: number;
-}
-
-export const defaultLimits: ReadLimits = {
+export const defaultLimits = {
   max_file_bytes: 64 << 20,
   max_unpacked_bytes: 64 << 20,
   max_unpack_ratio: 100,
@@ -28,6 +11,8 @@ export const defaultLimits: ReadLimits = {
   max_records: 1_000_000,
   max_text_length: 64 << 20,
 };
+
+export type ReadLimits = Record<keyof typeof defaultLimits, number>;
 
 const words: Readonly<Record<keyof ReadLimits, string>> = {
   max_file_bytes: "bytes",
@@ -42,20 +27,14 @@ const words: Readonly<Record<keyof ReadLimits, string>> = {
 export const beyond = (limit: keyof ReadLimits, limits: ReadLimits): NodeError =>
   unreadable(`has more than ${limits[limit]} ${words[limit]}; divide it, or raise ingest.${limit}`);
 
-/** Counts text while it is produced: a small file may repeat its content very often. */
-export class TextBudget {
-  readonly #limits: ReadLimits;
-  #length = 0;
-
-  constructor(limits: ReadLimits) {
-    this.#limits = limits;
-  }
-
-  add(text: string): string {
-    this.#length += text.length;
-    if (this.#length > this.#limits.max_text_length) throw beyond("max_text_length", this.#limits);
+/** Counts text while it is produced, and returns it: a small file may repeat its content very often. */
+export function textBudget(limits: ReadLimits): (text: string) => string {
+  let length = 0;
+  return (text) => {
+    length += text.length;
+    if (length > limits.max_text_length) throw beyond("max_text_length", limits);
     return text;
-  }
+  };
 }
 
 /** For a file that cannot be converted to text; the message continues after the file's name. */

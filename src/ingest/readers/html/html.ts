@@ -63,17 +63,12 @@ function toBlocks(nodes: readonly HtmlNode[], depth = 0): string[] {
 }
 
 function blocksOf(element: HtmlElement, depth: number): string[] {
+  if (headingTags.includes(element.tag)) {
+    // Generated pages begin or end a heading with a link to itself, `§` or `¶`.
+    const text = lineText(element.children).replace(/^§(?=\p{L})|\s*¶$/gu, "");
+    return text === "" ? [] : [heading(Number(element.tag.slice(1)), text)];
+  }
   switch (element.tag) {
-    case "h1":
-    case "h2":
-    case "h3":
-    case "h4":
-    case "h5":
-    case "h6": {
-      // Generated pages begin or end a heading with a link to itself, `§` or `¶`.
-      const text = lineText(element.children).replace(/^§(?=\p{L})|\s*¶$/gu, "");
-      return text === "" ? [] : [heading(Number(element.tag.slice(1)), text)];
-    }
     case "ul":
     case "ol":
     case "menu":
@@ -105,9 +100,8 @@ function listOf({ tag, attributes, children }: HtmlElement, depth: number): stri
     const [start, ...rest] = blocks;
     if (start === undefined) continue;
     // No empty line before a nested list; a list directly in a list, in no item, belongs to the item before it.
-    const text = rest.reduce(
-      (all, block) => `${all}${isList(block) ? "\n" : "\n\n"}${block}`,
-      start,
+    const text = [start, ...rest.map((block) => `${isList(block) ? "\n" : "\n\n"}${block}`)].join(
+      "",
     );
     const number = (Number.isNaN(first) ? 1 : first) + items.length;
     const marker = tag === "ol" ? `${number}. ` : "- ";
@@ -225,21 +219,17 @@ function spanOf(written: string | undefined, most: number): number {
   return span > 1 ? Math.min(span, most) : 1;
 }
 
-/** Text and line breaks of nodes that are all inline. */
 function inlineText(nodes: readonly HtmlNode[]): string {
   const text = nodes.map((node) => {
     if (typeof node === "string") return collapse(decodeEntities(node));
     return node.tag === "br" ? "\n" : inlineCode(node);
   });
-  return (
-    text
-      .join("")
-      // Runs of spaces go first: the next expression would be quadratic on them.
-      .replace(/ +/g, " ")
-      .replace(/ ?\n ?/g, "\n")
-      .replace(/\n{3,}/g, "\n\n")
-      .trim()
-  );
+  // Runs of spaces go first: the next expression would be quadratic on them.
+  const lines = text
+    .join("")
+    .replace(/ +/g, " ")
+    .replace(/ ?\n ?/g, "\n");
+  return lines.replace(/\n{3,}/g, "\n\n").trim();
 }
 
 /** All text of the nodes in one line, whatever blocks they are. */
@@ -292,7 +282,6 @@ function rawText(nodes: readonly HtmlNode[]): string {
 const lineEnded = (text: string): string =>
   text === "" || text.endsWith("\n") ? text : `${text}\n`;
 
-/** Characters that HTML writes by name or number. */
 const decodeEntities = (text: string): string =>
   text.replace(
     /&(?:#\d{1,7}|#x[\da-f]{1,6}|[a-z][a-z\d]*);|&(?:amp|lt|gt|quot|nbsp|copy|reg)\b/gi,

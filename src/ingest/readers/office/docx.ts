@@ -5,23 +5,16 @@ import mammoth from "mammoth";
 import { htmlToMarkdown } from "../html/html.ts";
 import type { ReadLimits } from "../limits.ts";
 import type { ReadOptions, ReadText } from "../read.ts";
-import { countElements, damaged, type ElementCount, refuseOldOffice } from "./package.ts";
-import { ZipParts } from "./zip.ts";
+import { countElements, type ElementCount, officeParts } from "./package.ts";
+import type { ZipParts } from "./zip.ts";
 
 export async function readDocx(bytes: Uint8Array, { limits }: ReadOptions): Promise<ReadText> {
-  const markdown = htmlToMarkdown(await toHtml(bytes, limits), limits);
+  const html = await officeParts(bytes, limits, "docx", async (parts) => {
+    const buffer = await boundedParts(parts, limits);
+    return (await mammoth.convertToHtml({ buffer }, { styleMap, convertImage })).value;
+  });
+  const markdown = htmlToMarkdown(withoutBackLinks(html), limits);
   return markdown === "" ? [] : [markdown];
-}
-
-async function toHtml(bytes: Uint8Array, limits: ReadLimits): Promise<string> {
-  refuseOldOffice(bytes, "docx");
-  try {
-    const buffer = await boundedParts(bytes, limits);
-    const { value } = await mammoth.convertToHtml({ buffer }, { styleMap, convertImage });
-    return withoutBackLinks(value);
-  } catch (cause) {
-    throw damaged(cause, "docx");
-  }
 }
 
 /** Notes end with a link back to their number. */
@@ -35,8 +28,7 @@ const styleMap = ["p[style-name='Title'] => h1:fresh"];
 const convertImage = mammoth.images.imgElement(async () => ({ src: "" }));
 
 /** The same file without pictures and compression: its elements are counted before mammoth builds trees of them. */
-async function boundedParts(bytes: Uint8Array, limits: ReadLimits): Promise<Buffer> {
-  const packed = new ZipParts(bytes, limits);
+async function boundedParts(packed: ZipParts, limits: ReadLimits): Promise<Buffer> {
   const plain = new JSZip();
   const count: ElementCount = { elements: 0, limits };
   for (const name of packed.names) {

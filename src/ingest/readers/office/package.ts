@@ -2,7 +2,6 @@
 import { posix } from "node:path";
 import { TextDecoder } from "node:util";
 import { SaxesParser } from "saxes";
-import type { NodeError } from "../../../core/errors.ts";
 import { asUnreadable, beyond, type ReadLimits, unreadable } from "../limits.ts";
 import { markedEncoding, namedEncoding } from "../text/encoding.ts";
 import { ZipParts } from "./zip.ts";
@@ -13,37 +12,26 @@ const programs = {
   xlsx: { program: "Excel", called: "an Excel workbook", old: ".xls" },
 };
 
-export type OfficeFormat = keyof typeof programs;
-
-export function officeParts<Result>(
+/** What `read` makes of an Office file's parts; explains if the file is damaged or encrypted. */
+export async function officeParts<Result>(
   bytes: Uint8Array,
   limits: ReadLimits,
-  format: OfficeFormat,
+  format: keyof typeof programs,
   read: (parts: ZipParts) => Result,
-): Result {
-  refuseOldOffice(bytes, format);
-  try {
-    return read(new ZipParts(bytes, limits));
-  } catch (cause) {
-    throw damaged(cause, format);
+): Promise<Awaited<Result>> {
+  const { program, called, old } = programs[format];
+  // Office wraps encrypted files in the container of its old formats.
+  if ([0xd0, 0xcf, 0x11, 0xe0].every((byte, index) => bytes[index] === byte)) {
+    throw unreadable(
+      `is encrypted or in the old ${old} format; save it as .${format} without a password`,
+    );
   }
-}
-
-/** Office wraps encrypted files in the container of its old formats. */
-export function refuseOldOffice(bytes: Uint8Array, format: OfficeFormat): void {
-  if (![0xd0, 0xcf, 0x11, 0xe0].every((byte, index) => bytes[index] === byte)) return;
-  const { old } = programs[format];
-  throw unreadable(
-    `is encrypted or in the old ${old} format; save it as .${format} without a password`,
-  );
-}
-
-export function damaged(cause: unknown, format: OfficeFormat): NodeError {
-  const { program, called } = programs[format];
-  return asUnreadable(
-    cause,
-    `is damaged or not ${called}; open it in ${program} and save it again as .${format}`,
-  );
+  try {
+    return await read(new ZipParts(bytes, limits));
+  } catch (cause) {
+    const remedy = `open it in ${program} and save it again as .${format}`;
+    throw asUnreadable(cause, `is damaged or not ${called}; ${remedy}`);
+  }
 }
 
 /** How the parts of an Office file refer to each other (OPC). What lies outside of the file is never looked at. */
@@ -56,9 +44,8 @@ export interface Relationship {
 
 /** The part that the file is about, such as `ppt/presentation.xml`. */
 export function mainPart(parts: ZipParts): string {
-  const main = [...relationshipsOf(parts, "").values()].find(
-    ({ type }) => type === "officeDocument",
-  );
+  const all = [...relationshipsOf(parts, "").values()];
+  const main = all.find(({ type }) => type === "officeDocument");
   if (main === undefined) throw new Error("it does not say which of its parts is the first");
   return main.target;
 }

@@ -13,8 +13,8 @@ import {
 } from "./package.ts";
 import type { ZipParts } from "./zip.ts";
 
-export function readPptx(bytes: Uint8Array, { limits }: ReadOptions): ReadText {
-  const slides = officeParts(bytes, limits, "pptx", (parts) => {
+export async function readPptx(bytes: Uint8Array, { limits }: ReadOptions): Promise<ReadText> {
+  const slides = await officeParts(bytes, limits, "pptx", (parts) => {
     const count: ElementCount = { elements: 0, limits };
     const names = slideNames(parts, count);
     if (names.length > limits.max_pages) throw beyond("max_pages", limits);
@@ -51,22 +51,16 @@ function slideNames(parts: ZipParts, count: ElementCount): string[] {
 function readSlide(parts: ZipParts, name: string, number: number, count: ElementCount): WholeSlide {
   const slide = parseSlide(parts.read(name), count);
   const diagrams = new Map<string, Slide>();
-  if (slide.isHidden) return { ...slide, number, diagrams, notes: undefined };
+  if (slide.isHidden) return { ...slide, number, diagrams };
   const relationships = relationshipsOf(parts, name);
   for (const shape of slide.shapes) {
     if (!("relationship" in shape)) continue;
-    const target = relationships.get(shape.relationship)?.target;
-    const xml = target === undefined ? undefined : parts.find(target);
+    const xml = parts.find(relationships.get(shape.relationship)?.target);
     if (xml !== undefined) diagrams.set(shape.relationship, parseSlide(xml, count));
   }
-  const notesPart = [...relationships.values()].find(({ type }) => type === "notesSlide")?.target;
-  const notes = notesPart === undefined ? undefined : parts.find(notesPart);
-  return {
-    ...slide,
-    number,
-    diagrams,
-    notes: notes === undefined ? undefined : parseSlide(notes, count),
-  };
+  const notes = [...relationships.values()].find(({ type }) => type === "notesSlide")?.target;
+  const xml = parts.find(notes);
+  return { ...slide, number, diagrams, ...(xml && { notes: parseSlide(xml, count) }) };
 }
 
 /** A slide with what other parts hold of it. */
@@ -75,7 +69,7 @@ interface WholeSlide extends Slide {
   number: number;
   /** Diagrams by their relationship. */
   diagrams: ReadonlyMap<string, Slide>;
-  notes: Slide | undefined;
+  notes?: Slide;
 }
 
 const titles = ["title", "ctrTitle"];
@@ -84,20 +78,21 @@ const running = ["dt", "ftr", "hdr", "sldNum", "sldImg"];
 /** Places whose paragraphs have bullets unless they say otherwise. */
 const lists = ["body", "obj", "half", "quarter"];
 
+const textsOf = (shapes: Slide["shapes"] = []): SlideText[] =>
+  shapes.filter((shape) => "paragraphs" in shape);
+
 function slideMarkdown({ number, shapes, diagrams, notes }: WholeSlide): string {
-  const texts = shapes.filter((shape) => "paragraphs" in shape);
-  const title = texts.find(({ placeholder = "" }) => titles.includes(placeholder));
+  const title = textsOf(shapes).find(({ placeholder = "" }) => titles.includes(placeholder));
   const name = oneLine(title?.paragraphs.map(({ text }) => text).join(" ") ?? "");
   const blocks = [heading(1, name === "" ? `Slide ${number}` : name)];
   for (const shape of shapes) {
     if ("rows" in shape) blocks.push(tableOf(shape.rows));
     else if ("relationship" in shape) {
-      const diagram = diagrams.get(shape.relationship)?.shapes ?? [];
-      blocks.push(listOf(diagram.flatMap((part) => ("paragraphs" in part ? part.paragraphs : []))));
+      const parts = textsOf(diagrams.get(shape.relationship)?.shapes);
+      blocks.push(listOf(parts.flatMap(({ paragraphs }) => paragraphs)));
     } else if (shape !== title) blocks.push(textOf(shape));
   }
-  const spoken = (notes?.shapes ?? [])
-    .filter((each) => "paragraphs" in each)
+  const spoken = textsOf(notes?.shapes)
     .filter(({ placeholder }) => placeholder !== undefined)
     .map((each) => textOf(each, false))
     .filter((block) => block !== "");

@@ -1,5 +1,5 @@
 /** Reads Excel workbooks: a text for each row of the visible sheets, with the values that Excel computed last. */
-import { beyond, type ReadLimits, TextBudget, unreadable } from "../limits.ts";
+import { beyond, type ReadLimits, textBudget, unreadable } from "../limits.ts";
 import type { ReadOptions, ReadText } from "../read.ts";
 import { escapeMarkers, heading, oneLine } from "../text/markdown.ts";
 import { fieldNamed, headingFieldOf, textFieldOf, textUnder } from "../text/records.ts";
@@ -18,18 +18,19 @@ interface Sheet {
   rows: SheetRow[];
 }
 
-export function readXlsx(bytes: Uint8Array, { textField, limits }: ReadOptions): ReadText {
-  const sheets = officeParts(bytes, limits, "xlsx", (parts) => readSheets(parts, limits));
-  const budget = new TextBudget(limits);
+export async function readXlsx(
+  bytes: Uint8Array,
+  { textField, limits }: ReadOptions,
+): Promise<ReadText> {
+  const sheets = await officeParts(bytes, limits, "xlsx", (parts) => readSheets(parts, limits));
+  const counted = textBudget(limits);
   if (textField === undefined) {
-    return sheets.flatMap(({ name, rows }) => rowTexts(name, rows, budget));
+    return sheets.flatMap(({ name, rows }) => rowTexts(name, rows, counted));
   }
-  const chosen = sheets.map(({ rows }) => columnTexts(rows, textField, budget));
+  const chosen = sheets.map(({ rows }) => columnTexts(rows, textField, counted));
   if (chosen.every(({ texts }) => texts === undefined)) {
-    textFieldOf(
-      chosen.flatMap(({ columns }) => columns),
-      { wanted: textField, called: "column" },
-    );
+    const columns = chosen.flatMap((sheet) => sheet.columns);
+    textFieldOf(columns, { wanted: textField, called: "column" });
   }
   return chosen.flatMap(({ texts = [] }) => texts);
 }
@@ -55,10 +56,8 @@ function readSheets(parts: ZipParts, limits: ReadLimits): Sheet[] {
   if (shown.length === 0 && listed.length > 0) {
     throw unreadable("has hidden sheets only; show those that are to be read");
   }
-  const partOf = (type: string): Uint8Array | undefined => {
-    const found = [...relationships.values()].find((each) => each.type === type);
-    return found === undefined ? undefined : parts.find(found.target);
-  };
+  const partOf = (type: string): Uint8Array | undefined =>
+    parts.find([...relationships.values()].find((each) => each.type === type)?.target);
   const strings = parseStrings(partOf("sharedStrings"));
   const book: Workbook = { strings, kinds: parseStyles(partOf("styles")), calendar, limits };
   return shown.flatMap(({ name, id }) => {
@@ -100,8 +99,10 @@ interface Table {
   numbers: Set<number>;
 }
 
+type Counted = ReturnType<typeof textBudget>;
+
 /** The texts of a sheet, one a row, under its name. */
-export function rowTexts(name: string, rows: readonly SheetRow[], budget: TextBudget): string[] {
+function rowTexts(name: string, rows: readonly SheetRow[], counted: Counted): string[] {
   const texts: string[] = [];
   let table: Table | undefined;
   let before = 0;
@@ -117,31 +118,30 @@ export function rowTexts(name: string, rows: readonly SheetRow[], budget: TextBu
     // What stands alone above a table, or apart below it, is a title or a note.
     const isLone = row.cells.length === 1 && (table === undefined || isApart);
     const text = escapeMarkers(isLone || table === undefined ? plain(row) : underHeads(row, table));
-    texts.push(budget.add(`${heading(1, name)}\n\n${text}`));
+    texts.push(counted(`${heading(1, name)}\n\n${text}`));
   }
   return texts;
 }
 
 /** The texts of the column that was asked for, as those of a CSV; undefined where the sheet has none. */
-export function columnTexts(
+function columnTexts(
   rows: readonly SheetRow[],
   wanted: string,
-  budget: TextBudget,
-): { texts: string[] | undefined; columns: string[] } {
+  counted: Counted,
+): { texts?: string[]; columns: string[] } {
   const [head, ...body] = rows;
   const heads = head === undefined ? new Map<number, string>() : headsOf(head);
   const columns = [...heads.values()];
   const named = fieldNamed(columns, wanted);
-  if (named === undefined) return { texts: undefined, columns };
+  if (named === undefined) return { columns };
   const title = headingFieldOf(columns, named);
-  const at = (name: string | undefined): number | undefined =>
+  const columnOf = (name: string | undefined): number | undefined =>
     [...heads].find(([, text]) => text === name)?.[0];
-  const [textAt, titleAt] = [at(named), at(title)];
+  const [textColumn, titleColumn] = [columnOf(named), columnOf(title)];
   const cell = ({ cells }: SheetRow, column: number | undefined): string =>
     cells.find((each) => each.column === column)?.text ?? "";
-  const textOf = (row: SheetRow): string[] =>
-    textUnder(cell(row, titleAt), cell(row, textAt)).map((text) => budget.add(text));
-  return { texts: body.flatMap(textOf), columns };
+  const texts = body.flatMap((row) => textUnder(cell(row, titleColumn), cell(row, textColumn)));
+  return { texts: texts.map(counted), columns };
 }
 
 const headsOf = ({ cells }: SheetRow): Map<number, string> =>

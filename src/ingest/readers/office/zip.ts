@@ -42,8 +42,8 @@ export class ZipParts {
   }
 
   /** The bytes of a part; undefined if there is none with this name. */
-  find(name: string): Uint8Array | undefined {
-    const entry = this.#entries.get(name.toLowerCase());
+  find(name: string | undefined): Uint8Array | undefined {
+    const entry = name === undefined ? undefined : this.#entries.get(name.toLowerCase());
     if (entry === undefined) return undefined;
     const part = this.#unpacked(entry);
     this.#room -= part.length;

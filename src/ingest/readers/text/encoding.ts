@@ -25,7 +25,6 @@ function decode(bytes: Uint8Array, encoding: string, named: string | undefined):
   }
 }
 
-/** The encoding that a byte order mark stands for. */
 export function markedEncoding([first, second, third]: Uint8Array): string | undefined {
   if (first === 0xef && second === 0xbb && third === 0xbf) return "utf-8";
   if (first === 0xff && second === 0xfe) return "utf-16le";
@@ -36,7 +35,6 @@ export function markedEncoding([first, second, third]: Uint8Array): string | und
 /** Where browsers look for a page's encoding. */
 const prescanned = 1024;
 
-/** The encoding that HTML or XML names in its first lines. */
 export function namedEncoding(bytes: Uint8Array): string | undefined {
   const start = new TextDecoder("latin1").decode(bytes.subarray(0, prescanned));
   const name =
@@ -55,9 +53,8 @@ const unused = new Set([0x81, 0x8d, 0x8f, 0x90, 0x9d]);
 const usedControls = new Set([0x09, 0x0a, 0x0c, 0x0d]);
 
 /**
- * Whether bytes are text of western Europe in Windows-1252, of which Latin-1 is a part: it has no
- * control characters, ASCII letters for the most part, and more bytes that cannot be UTF-8 than
- * characters that are: a text in UTF-8 that is damaged or cut off is not read as something else.
+ * Whether bytes are western text: no control characters, most letters in ASCII, and more bytes that
+ * cannot be UTF-8 than characters that are, so that a damaged text in UTF-8 is not read as something else.
  */
 function isWindows1252(bytes: Uint8Array): boolean {
   let letters = 0;
@@ -68,7 +65,8 @@ function isWindows1252(bytes: Uint8Array): boolean {
     const byte = bytes[at] ?? 0;
     if (byte < 0x80) {
       if ((byte < 0x20 && !usedControls.has(byte)) || byte === 0x7f) return false;
-      if (isLetter(byte)) letters += 1;
+      const lower = byte | 0x20;
+      if (lower >= 0x61 && lower <= 0x7a) letters += 1;
       continue;
     }
     const length = sequenceLength(bytes, at);
@@ -84,11 +82,6 @@ function isWindows1252(bytes: Uint8Array): boolean {
   }
   return stray > unicode && foreign <= mostForeign * (letters + foreign);
 }
-
-const isLetter = (byte: number): boolean => {
-  const lower = byte | 0x20;
-  return lower >= 0x61 && lower <= 0x7a;
-};
 
 /** Bytes of the character that begins here in UTF-8, also if the file ends within it; undefined where none does. */
 function sequenceLength(bytes: Uint8Array, at: number): number | undefined {

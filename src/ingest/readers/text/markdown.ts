@@ -22,12 +22,10 @@ export function pipeTable(rows: readonly (readonly string[])[]): string | undefi
   return [line(header), line(Array<string>(width).fill("---")), ...body.map(line)].join("\n");
 }
 
-/** Code between fences that are longer than any in it. */
 export function fence(code: string, language = ""): string {
   const sign = "`".repeat(Math.max(3, longestRun(code) + 1));
   return `${sign}${language}\n${code}\n${sign}`;
 }
 
-/** How many backticks follow one another at most. */
 export const longestRun = (code: string): number =>
   (code.match(/`+/g) ?? []).reduce((longest, run) => Math.max(longest, run.length), 0);
