@@ -2,7 +2,7 @@
 import type { Static, TObject, TSchema } from "@sinclair/typebox";
 import { TypeCompiler } from "@sinclair/typebox/compiler";
 import type { Scope } from "../core/limits/api-key.ts";
-import type { RateLimitStatus } from "../core/limits/rate-limiter.ts";
+import type { RateLimit } from "../core/limits/rate-limiter.ts";
 import type { ErrorFormat } from "./middleware/errors.ts";
 import { fieldExaminer } from "./middleware/ignored-fields.ts";
 import type { UploadForm } from "./middleware/multipart.ts";
@@ -154,8 +154,8 @@ export interface ReadRequest<Services> {
 export interface HeaderFormat {
   /** The name of the header with the request's id. */
   requestId: string;
-  /** Headers with the rest of the caller's limits. */
-  rateLimit(status: RateLimitStatus): Record<string, string>;
+  /** Headers with the rest of one of the caller's limits; `what`: `requests` or `tokens`. */
+  rateLimit(what: string, limit: RateLimit): Record<string, string>;
 }
 
 interface BodyRules<Body> {

@@ -40,13 +40,7 @@ import {
   requestIdHeader,
 } from "./middleware/request-log.ts";
 import type { Operation } from "./operation.ts";
-import {
-  contextOf,
-  openContext,
-  type RequestContext,
-  type ResponseHeaders,
-  type Target,
-} from "./request-context.ts";
+import { contextOf, RequestContext, type ResponseHeaders, type Target } from "./request-context.ts";
 import { StreamBuffers } from "./sse.ts";
 
 export interface PipelineSettings extends Observers {
@@ -183,7 +177,7 @@ export class Pipeline {
     if (headerFormat !== undefined) headers[headerFormat.requestId] = id;
     headers["x-content-type-options"] = "nosniff";
     Object.assign(headers, corsHeaders(request, corsOrigins));
-    const context = openContext({
+    const context = new RequestContext({
       ...{ request, id, target, headers, access },
       logsPrompts: promptLog.isOn,
       onWork: (event, since) => telemetry.worked(event, since),

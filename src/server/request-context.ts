@@ -48,11 +48,16 @@ interface ContextOptions {
   onWork: (...event: [...Parameters<Report>, sinceReceivedMs: number]) => void;
 }
 
+const contexts = new WeakMap<Request, RequestContext>();
+
 export class RequestContext {
   readonly id: string;
   readonly headers: ResponseHeaders;
   readonly requestHeaders: Headers;
-  /** Aborts the work for the request: the client left, its time is up, or the node stops. */
+  /**
+   * Aborts the work for the request: the client left, its time is up, or the node stops. Replaced
+   * for work in the background, which the client's leaving does not end.
+   */
   signal: AbortSignal;
   model: string | undefined;
   /** The API's field names for the parts of the request that an error may be about. */
@@ -64,13 +69,13 @@ export class RequestContext {
   readonly headerFormat: HeaderFormat | undefined;
   /** The answer's fields in the prompt log; called when it has ended, complete or not. */
   loggedAnswer: (() => object) | undefined;
+  readonly work: FinishedWork[] = [];
   readonly #target: Target;
   readonly #authenticate: (scopes: readonly Scope[]) => Caller;
   readonly #onWork: ContextOptions["onWork"];
   /** Copied at once: the request may be gone after its answer is sent. */
   readonly #asked: Pick<RequestRecord, "method" | "path" | "traceparent">;
   readonly #from = performance.now();
-  readonly #work: FinishedWork[] = [];
   readonly #ended = Promise.withResolvers<RequestRecord>();
   readonly #cancelled = new AbortController();
   #caller: Caller | undefined;
@@ -93,6 +98,7 @@ export class RequestContext {
     this.#target = target;
     this.#authenticate = (scopes) => access.check(request, ...scopes);
     this.#onWork = onWork;
+    contexts.set(request, this);
     this.#asked = {
       method: request.method,
       path: pathOf(request),
@@ -117,10 +123,8 @@ export class RequestContext {
   }
 
   get lease(): RateLimitLease {
-    if (this.#lease === undefined) {
-      throw new NodeError("internal", "The operation is not rate limited.");
-    }
-    return this.#lease;
+    if (this.#lease !== undefined) return this.#lease;
+    throw new NodeError("internal", "The operation is not rate limited.");
   }
 
   set lease(lease: RateLimitLease) {
@@ -132,38 +136,16 @@ export class RequestContext {
     this.signal = AbortSignal.any([this.signal, this.#cancelled.signal, ...signals]);
   }
 
-  /** Continues the work in the background until this signal alone ends it: the caller may leave. */
-  continueWith(signal: AbortSignal): void {
-    this.signal = signal;
-  }
-
   /** Ends the work for a request whose answer nobody reads. */
   cancel(reason: unknown): void {
     this.#cancelled.abort(reason);
   }
 
-  get work(): readonly FinishedWork[] {
-    return this.#work;
-  }
-
   readonly report: Report = (event) => {
     const since = performance.now() - this.#from;
-    switch (event.type) {
-      case "started":
-        this.#queueMs[event.modelType] ??= event.waitedMs;
-        break;
-      case "first-token":
-        this.#firstTokenMs ??= since;
-        break;
-      case "answered":
-      case "embedded":
-      case "reranked":
-      case "retrieved":
-        this.#work.push(event);
-        break;
-      case "tokens":
-        break;
-    }
+    if (event.type === "started") this.#queueMs[event.modelType] ??= event.waitedMs;
+    else if (event.type === "first-token") this.#firstTokenMs ??= since;
+    else if (event.type !== "tokens") this.work.push(event);
     this.#onWork(event, since);
   };
 
@@ -212,7 +194,7 @@ export class RequestContext {
   }
 
   get #retrievalMs(): number | undefined {
-    const retrieved = this.#work.find(({ type }) => type === "retrieved");
+    const retrieved = this.work.find(({ type }) => type === "retrieved");
     return retrieved?.type === "retrieved" ? retrieved.to - retrieved.from : undefined;
   }
 
@@ -234,23 +216,15 @@ export class RequestContext {
       status: this.#status,
       outcome: this.#outcome,
       brokenStatus: this.#brokenStatus,
-      tokens: usedTokens(this.#work),
+      tokens: usedTokens(this.work),
       queueMs: this.#waitedMs,
       firstTokenMs: this.#firstTokenMs,
       retrievalMs: this.#retrievalMs,
-      work: this.#work,
+      work: this.work,
       from: this.#from,
       to: performance.now(),
     });
   }
-}
-
-const contexts = new WeakMap<Request, RequestContext>();
-
-export function openContext(options: ContextOptions): RequestContext {
-  const context = new RequestContext(options);
-  contexts.set(options.request, context);
-  return context;
 }
 
 export function contextOf(request: Request): RequestContext {

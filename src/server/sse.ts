@@ -17,31 +17,29 @@ const comment = ": waiting\n\n";
 export const isEventStream = (response: Response): boolean =>
   response.headers.get("content-type")?.startsWith(type) === true;
 
-interface EventStreamOptions {
+export interface EventStreamOptions {
   /** Called when the reader is gone; the source of the frames must stop. */
   onCancel: (reason: unknown) => void;
   /** Called with a failure after the first frame, when it can no longer set the status. */
   onError: (error: unknown) => void;
   /** Called when the reader has not read the next frame in time; the source must stop. */
-  onStall?: (error: NodeError) => void;
+  onStall: (error: NodeError) => void;
   /** Called once, however the stream ends, when the source of the frames has ended too. */
-  onEnd?: () => void;
+  onEnd: () => void;
   /** Ends the stream with its reason, even if nobody reads. */
-  signal?: AbortSignal;
+  signal: AbortSignal;
   /** How long the stream may be silent before a comment is sent; default: 5 s. */
   keepAliveMs?: number;
-  /** How long the reader may leave frames unread (a sixth if it holds a slot); default: 60 s. */
-  stallMs?: number;
-  /** Limits what is buffered for all readers; default: counts this one alone. */
-  buffers?: StreamBuffers;
-  /** Default: `dataEvents`. */
-  format?: EventFormat;
+  /** How long the reader may leave frames unread; a sixth if it holds a slot. */
+  stallMs: number;
+  /** Limits what is buffered for all readers. */
+  buffers: StreamBuffers;
+  format: EventFormat;
 }
 
 /**
- * Sends each frame in the given format, by default as `data: <frame>` with `data: [DONE]` at the
- * end. Waits a while for the first frame: a failure before it is thrown and gets a real HTTP
- * status. A later failure becomes an error frame, and the stream ends without `[DONE]`.
+ * Waits a while for the first frame: a failure before it is thrown and gets a real HTTP status.
+ * A later failure becomes an error frame, and ends the stream without its usual end.
  */
 export async function eventStream(
   frames: AsyncIterable<string>,
@@ -55,10 +53,6 @@ export async function eventStream(
 class FrameSource {
   readonly #options: EventStreamOptions;
   readonly #frames: AsyncIterator<string>;
-  readonly #keepAliveMs: number;
-  readonly #stallMs: number;
-  readonly #format: EventFormat;
-  readonly #buffers: StreamBuffers;
   /** `awaited`: the reader waits for a frame; `idle`: it is not reading; `over`: the end. */
   #state: "idle" | "awaited" | "over" = "idle";
   #unread = "";
@@ -75,10 +69,6 @@ class FrameSource {
   constructor(frames: AsyncIterable<string>, options: EventStreamOptions) {
     this.#options = options;
     this.#frames = frames[Symbol.asyncIterator]();
-    this.#keepAliveMs = options.keepAliveMs ?? 5000;
-    this.#stallMs = options.stallMs ?? 60_000;
-    this.#format = options.format ?? dataEvents;
-    this.#buffers = options.buffers ?? new StreamBuffers();
   }
 
   /** Waits a while for the first frame; throws an error that comes before it. */
@@ -94,8 +84,8 @@ class FrameSource {
     const { signal } = this.#options;
     this.#controller = controller;
     this.#watchReader();
-    signal?.addEventListener("abort", this.#expire, { once: true });
-    if (signal?.aborted === true) this.#expire();
+    signal.addEventListener("abort", this.#expire, { once: true });
+    if (signal.aborted) this.#expire();
   }
 
   /** Sends everything that is buffered; if nothing is, waits first. */
@@ -114,7 +104,7 @@ class FrameSource {
       this.#options.onError(outcome.error);
       this.#close(outcome.error);
     } else {
-      this.#send(this.#taken() + this.#format.end);
+      this.#send(this.#taken() + this.#options.format.end);
       controller.close();
     }
     this.#end();
@@ -138,7 +128,7 @@ class FrameSource {
   /** Resolves when there is something to send, or when a comment is due. */
   async #something(): Promise<void> {
     this.#state = "awaited";
-    this.#timer.dueIn(this.#keepAliveMs);
+    this.#timer.dueIn(this.#options.keepAliveMs ?? 5000);
     void this.#make();
     if (this.#unread !== "" || this.#outcome !== undefined) return;
     await new Promise<void>((resolve) => {
@@ -153,51 +143,45 @@ class FrameSource {
   async #make(): Promise<void> {
     if (this.#isMaking) return;
     this.#isMaking = true;
-    await this.#makeWanted();
-    this.#isMaking = false;
-    if (this.#isOver() || this.#outcome !== undefined) return;
-    // The reader may have resumed in the meantime.
-    if (this.#isWanted) void this.#make();
-    else if (this.#state === "idle") this.#watchReader();
-  }
-
-  async #makeWanted(): Promise<void> {
     try {
-      while (!this.#isOver() && this.#outcome === undefined && this.#isWanted) {
+      while (this.#outcome === undefined && this.#isWanted) {
         const frame = await this.#frames.next();
-        if (this.#isOver()) return;
+        if (this.#isOver()) break;
         if (frame.done === true) this.#outcome = {};
-        else this.#add(this.#format.write(frame.value));
+        else this.#add(this.#options.format.write(frame.value));
         this.#wake();
       }
     } catch (error) {
       this.#outcome = { error };
       this.#wake();
     }
+    this.#isMaking = false;
+    if (this.#state === "idle" && this.#outcome === undefined) this.#watchReader();
   }
 
   get #isWanted(): boolean {
+    if (this.#isOver()) return false;
     const { length } = this.#unread;
     const isAwaited = length === 0 && this.#state === "awaited";
-    return isAwaited || this.#buffers.hasRoom(length);
+    return isAwaited || this.#options.buffers.hasRoom(length);
   }
 
   #add(text: string): void {
     this.#unread += text;
-    this.#buffers.add(text.length);
+    this.#options.buffers.add(text.length);
   }
 
   #taken(): string {
     const text = this.#unread;
     this.#unread = "";
-    this.#buffers.add(-text.length);
+    this.#options.buffers.add(-text.length);
     return text;
   }
 
   /** Times the reader from one send to its next read; the time of a slow model does not count. */
   #watchReader(): void {
     const isPaused = !this.#isMaking && this.#outcome === undefined;
-    this.#patienceMs = this.#stallMs * (isPaused ? pausedShare : 1);
+    this.#patienceMs = this.#options.stallMs * (isPaused ? pausedShare : 1);
     this.#timer.dueIn(this.#patienceMs);
   }
 
@@ -205,14 +189,14 @@ class FrameSource {
     // It did not read what came before, so its buffer is dropped.
     this.#taken();
     const error = stalled(Math.round(this.#patienceMs / 1000));
-    this.#abandon(error, () => this.#options.onStall?.(error));
+    this.#abandon(error, () => this.#options.onStall(error));
   }
 
   /** The time is up, or the node stops. A waiting reader learns of it through the frames. */
   readonly #expire = (): void => {
     // Generation is complete; the reader may read the rest at its own pace.
     if (this.#outcome !== undefined) return;
-    const reason: unknown = this.#options.signal?.reason;
+    const reason: unknown = this.#options.signal.reason;
     this.#abandon(reason, () => this.#options.onError(reason));
   };
 
@@ -229,7 +213,7 @@ class FrameSource {
 
   /** Ends the stream from this side, with an error frame for a client that still reads. */
   #close(error: unknown): void {
-    this.#send(this.#taken() + this.#format.writeError(toNodeError(error)));
+    this.#send(this.#taken() + this.#options.format.writeError(toNodeError(error)));
     this.#controller?.close();
   }
 
@@ -241,8 +225,8 @@ class FrameSource {
     this.#state = "over";
     this.#taken();
     this.#timer[Symbol.dispose]();
-    this.#options.signal?.removeEventListener("abort", this.#expire);
-    this.#options.onEnd?.();
+    this.#options.signal.removeEventListener("abort", this.#expire);
+    this.#options.onEnd();
   }
 }
 

@@ -53,8 +53,10 @@ export async function acquireLease(
   if (client !== undefined) leases.use(addresses.lease(client));
   if (!takesPlace) leases.use(addresses.lease(beside(caller)));
   const tell = (status: RateLimitStatus): void => {
-    const more = context.headerFormat?.rateLimit(status);
-    Object.assign(context.headers, rateLimitHeaders(status), more);
+    for (const [what, limit] of Object.entries(status)) {
+      const more = context.headerFormat?.rateLimit(what, limit);
+      Object.assign(context.headers, rateLimitHeaders(what, limit), more);
+    }
   };
   const granted = async (asking: LimitedCaller): Promise<Grant> => {
     const decision = await limiter.acquire(asking);
@@ -118,18 +120,11 @@ function limitedClient(
   };
 }
 
-export function rateLimitHeaders({ requests, tokens }: RateLimitStatus): Record<string, string> {
-  return { ...headersOf("requests", requests), ...headersOf("tokens", tokens) };
-}
-
-function headersOf(what: string, rateLimit: RateLimit | undefined): Record<string, string> {
-  if (rateLimit === undefined) return {};
-  return {
-    [`x-ratelimit-limit-${what}`]: String(rateLimit.limit),
-    [`x-ratelimit-remaining-${what}`]: String(rateLimit.remaining),
-    [`x-ratelimit-reset-${what}`]: formatReset(rateLimit.resetMs),
-  };
-}
+export const rateLimitHeaders = (what: string, limit: RateLimit): Record<string, string> => ({
+  [`x-ratelimit-limit-${what}`]: String(limit.limit),
+  [`x-ratelimit-remaining-${what}`]: String(limit.remaining),
+  [`x-ratelimit-reset-${what}`]: formatReset(limit.resetMs),
+});
 
 /** `250ms`, `1s` or `6m0s`, rounded up. */
 export function formatReset(ms: number): string {

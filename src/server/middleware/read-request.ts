@@ -57,22 +57,18 @@ async function checkSize(bytes: Uint8Array): Promise<void> {
 
 async function parsed(bytes: Uint8Array): Promise<unknown> {
   await checkSize(bytes);
-  const text = decode(bytes);
+  const text = orInvalid("UTF-8", () => new TextDecoder("utf-8", { fatal: true }).decode(bytes));
   if (text.trim() === "") {
     throw new NodeError("invalid_request", "The body is empty; a JSON object is needed.");
   }
-  try {
-    return JSON.parse(text);
-  } catch (cause) {
-    throw new NodeError("invalid_request", "The body is not valid JSON.", { cause });
-  }
+  return orInvalid("JSON", (): unknown => JSON.parse(text));
 }
 
-function decode(bytes: Uint8Array): string {
+function orInvalid<Value>(format: string, read: () => Value): Value {
   try {
-    return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+    return read();
   } catch (cause) {
-    throw new NodeError("invalid_request", "The body is not valid UTF-8.", { cause });
+    throw new NodeError("invalid_request", `The body is not valid ${format}.`, { cause });
   }
 }
 
@@ -158,10 +154,9 @@ function checkLists(body: unknown, bounds: readonly ListBound[], limits: ListLim
     const list: unknown = Object(body)[param];
     const most = limits[limit];
     if (!Array.isArray(list) || list.length <= most || !isFor(list[0])) continue;
-    throw new NodeError(
-      "invalid_request",
-      `'${param}' is a list of ${list.length}; this node takes at most ${most} (${settings[limit]}).`,
-      { param },
+    throw refuse(
+      param,
+      `is a list of ${list.length}; this node takes at most ${most} (${settings[limit]})`,
     );
   }
 }
@@ -187,22 +182,16 @@ export function queryReader<Query extends TObject>(
     return isList(name) ? name : written;
   };
   return (asked) => {
+    const sent = [...asked].filter(([, text]) => text !== "");
+    const texts = Map.groupBy(sent, ([written]) => nameOf(written));
     const query: Record<string, unknown> = {};
-    const lists = new Map<string, string[]>();
-    for (const [written, text] of asked) {
-      const name = nameOf(written);
-      const property = known.get(name);
-      if (property === undefined || text === "") continue;
-      if (isList(name)) {
-        const list = lists.get(name) ?? [];
-        lists.set(name, list);
-        list.push(text);
-        continue;
-      }
-      if (name in query) throw refuse(name, "stands more than once in the address");
-      query[name] = property.type === "integer" ? toInteger(text) : text;
+    for (const [name, property] of known) {
+      const [text, ...more] = texts.get(name)?.map(([, value]) => value) ?? [];
+      if (text === undefined) continue;
+      if (isList(name)) query[name] = [text, ...more];
+      else if (more.length > 0) throw refuse(name, "stands more than once in the address");
+      else query[name] = property.type === "integer" ? toInteger(text) : text;
     }
-    Object.assign(query, Object.fromEntries(lists));
     if (!isValid(query)) throw invalid(schema, query);
     const names = schema === undefined ? [] : [...new Set(asked.keys())];
     const unknown = names.filter((name) => !known.has(nameOf(name)));
@@ -242,7 +231,7 @@ interface Scan {
   from: number;
   to: number;
   /** The last string that was a field's name. */
-  field: Uint8Array | undefined;
+  field?: Uint8Array;
 }
 
 /** Counts values in JSON without parsing it; in total, so many small texts cannot evade limits. */
@@ -302,14 +291,7 @@ export class JsonSize {
   }
 }
 
-const begin = (json: Uint8Array): Scan => ({
-  json,
-  at: 0,
-  depth: 0,
-  from: 0,
-  to: 0,
-  field: undefined,
-});
+const begin = (json: Uint8Array): Scan => ({ json, at: 0, depth: 0, from: 0, to: 0 });
 
 /** The position of the quote that ends the string at `from`. */
 function endOfText(json: Uint8Array, from: number): number {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { NodeError } from "../../../src/core/errors.ts";
-import { eventStream } from "../../../src/server/sse.ts";
+import { streamOf } from "../../support/stream-of.ts";
 
 const quiet = { onCancel: () => {}, onError: () => {} };
 
@@ -13,7 +13,7 @@ async function* gated(gate: Promise<void>, ...frames: string[]): AsyncGenerator<
 describe("a stream that waits for its first frame", () => {
   test("is kept alive with comments, which are no data", async () => {
     const gate = Promise.withResolvers<void>();
-    const response = await eventStream(gated(gate.promise, "one"), { ...quiet, keepAliveMs: 1 });
+    const response = await streamOf(gated(gate.promise, "one"), { ...quiet, keepAliveMs: 1 });
     const reader = response.body?.getReader();
     const decoder = new TextDecoder();
     const read = async (): Promise<string> => decoder.decode((await reader?.read())?.value);
@@ -30,7 +30,7 @@ describe("a stream that waits for its first frame", () => {
 
   test("ends with an error frame when the wait ends in a failure", async () => {
     const gate = Promise.withResolvers<void>();
-    const response = await eventStream(gated(gate.promise), { ...quiet, keepAliveMs: 1 });
+    const response = await streamOf(gated(gate.promise), { ...quiet, keepAliveMs: 1 });
     expect(response.status).toBe(200);
     gate.reject(new NodeError("timeout", "Too late."));
     const frames = (await response.text())
@@ -42,18 +42,18 @@ describe("a stream that waits for its first frame", () => {
   test("tells its end once, however it ends", async () => {
     const ends: string[] = [];
     const onEnd = (name: string) => () => void ends.push(name);
-    const whole = await eventStream(gated(Promise.resolve(), "a"), {
+    const whole = await streamOf(gated(Promise.resolve(), "a"), {
       ...quiet,
       onEnd: onEnd("whole"),
     });
     await whole.text();
-    const left = await eventStream(gated(Promise.resolve(), "a"), {
+    const left = await streamOf(gated(Promise.resolve(), "a"), {
       ...quiet,
       onEnd: onEnd("left"),
     });
     await left.body?.cancel();
     const failing = gated(Promise.reject(new Error("early")));
-    await eventStream(failing, { ...quiet, onEnd: onEnd("failed") }).catch(() => {});
+    await streamOf(failing, { ...quiet, onEnd: onEnd("failed") }).catch(() => {});
     expect(ends).toEqual(["whole", "left", "failed"]);
   });
 });

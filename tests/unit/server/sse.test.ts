@@ -1,6 +1,7 @@
 import { describe, expect, mock, test } from "bun:test";
 import { NodeError } from "../../../src/core/errors.ts";
-import { eventStream, namedEvent, namedEvents, StreamBuffers } from "../../../src/server/sse.ts";
+import { namedEvent, namedEvents, StreamBuffers } from "../../../src/server/sse.ts";
+import { streamOf } from "../../support/stream-of.ts";
 import { waitFor } from "../../support/wait-for.ts";
 
 /** The frames in order; an error among them is thrown, a promise waited for. */
@@ -35,13 +36,13 @@ function readerOf(response: Response) {
 describe("an event stream", () => {
   test("sends each frame as it is, then [DONE]", async () => {
     const heard = listeners();
-    const response = await eventStream(source("one", '{"two":"zwölf"}').frames, heard);
+    const response = await streamOf(source("one", '{"two":"zwölf"}').frames, heard);
     expect(await response.text()).toBe('data: one\n\ndata: {"two":"zwölf"}\n\ndata: [DONE]\n\n');
     expect([heard.onCancel.mock.calls, heard.onError.mock.calls]).toEqual([[], []]);
   });
 
   test("sends only [DONE] when there is no frame", async () => {
-    const response = await eventStream(source().frames, listeners());
+    const response = await streamOf(source().frames, listeners());
     expect(await response.text()).toBe("data: [DONE]\n\n");
   });
 
@@ -49,18 +50,18 @@ describe("an event stream", () => {
     const format = namedEvents(({ message }) => namedEvent("error", { message }));
     const heard = listeners();
     const whole = source(namedEvent("begin", { n: 1 }), namedEvent("end", { n: 2 }));
-    expect(await (await eventStream(whole.frames, { ...heard, format })).text()).toBe(
+    expect(await (await streamOf(whole.frames, { ...heard, format })).text()).toBe(
       'event: begin\ndata: {"n":1}\n\nevent: end\ndata: {"n":2}\n\n',
     );
     const broken = source(namedEvent("begin", {}), new NodeError("unavailable", "Gone."));
-    expect(await (await eventStream(broken.frames, { ...heard, format })).text()).toBe(
+    expect(await (await streamOf(broken.frames, { ...heard, format })).text()).toBe(
       'event: begin\ndata: {}\n\nevent: error\ndata: {"message":"Gone."}\n\n',
     );
     expect(heard.onError).toHaveBeenCalledTimes(1);
   });
 
   test("tells caches and proxies to hold nothing back", async () => {
-    const { status, headers } = await eventStream(source("one").frames, listeners());
+    const { status, headers } = await streamOf(source("one").frames, listeners());
     expect({
       status,
       type: headers.get("content-type"),
@@ -77,7 +78,7 @@ describe("an event stream", () => {
   test("is made to its end while its reader takes nothing, which has it all later", async () => {
     const { state, frames } = source("one", "two", "three");
     const onEnd = mock(() => {});
-    const response = await eventStream(frames, { ...listeners(), onEnd });
+    const response = await streamOf(frames, { ...listeners(), onEnd });
     await waitFor("the frames' end", () => state.ended);
     expect(onEnd).not.toHaveBeenCalled();
     expect(await response.text()).toBe("data: one\n\ndata: two\n\ndata: three\n\ndata: [DONE]\n\n");
@@ -87,7 +88,7 @@ describe("an event stream", () => {
   test("is made no further than to a bound while its reader takes nothing", async () => {
     const large = "x".repeat(1 << 17);
     const { state, frames } = source(...Array.from({ length: 20 }, () => large));
-    const response = await eventStream(frames, listeners());
+    const response = await streamOf(frames, listeners());
     await Bun.sleep(0);
     expect(state).toEqual({ made: 8, ended: false });
     expect((await response.text()).length).toBeGreaterThan(20 * large.length);
@@ -97,7 +98,7 @@ describe("an event stream", () => {
   test("goes on being made as soon as there is room again", async () => {
     const large = "x".repeat(1 << 17);
     const { state, frames } = source(...Array.from({ length: 12 }, () => large));
-    const reader = readerOf(await eventStream(frames, listeners()));
+    const reader = readerOf(await streamOf(frames, listeners()));
     await Bun.sleep(0);
     expect(state.made).toBe(8);
     await reader.read();
@@ -114,7 +115,7 @@ describe("an event stream", () => {
     );
     const responses: Response[] = [];
     for (const { frames } of streams) {
-      responses.push(await eventStream(frames, { ...listeners(), buffers }));
+      responses.push(await streamOf(frames, { ...listeners(), buffers }));
     }
     await Bun.sleep(0);
     const made = (): number => streams.reduce((sum, { state }) => sum + state.made, 0);
@@ -130,14 +131,14 @@ describe("a failure", () => {
   test("before the first frame is thrown, so that it can be a status", async () => {
     const heard = listeners();
     const failure = new NodeError("context_length_exceeded", "Too long.");
-    await expect(eventStream(source(failure, "one").frames, heard)).rejects.toBe(failure);
+    await expect(streamOf(source(failure, "one").frames, heard)).rejects.toBe(failure);
     expect(heard.onError).not.toHaveBeenCalled();
   });
 
   test("later becomes an error frame, and no [DONE] follows", async () => {
     const heard = listeners();
     const failure = new NodeError("unavailable", "The model went away.");
-    const response = await eventStream(source("one", failure, "two").frames, heard);
+    const response = await streamOf(source("one", failure, "two").frames, heard);
     const body = {
       error: {
         message: "The model went away.",
@@ -151,10 +152,7 @@ describe("a failure", () => {
   });
 
   test("that nobody foresaw says nothing of its inside", async () => {
-    const response = await eventStream(
-      source("one", new Error("secret inside")).frames,
-      listeners(),
-    );
+    const response = await streamOf(source("one", new Error("secret inside")).frames, listeners());
     const text = await response.text();
     expect(text).toContain('"code":"internal_error"');
     expect(text).not.toContain("secret inside");
@@ -166,7 +164,7 @@ describe("a reader that leaves", () => {
     const gate = Promise.withResolvers<void>();
     const { state, frames } = source("one", gate.promise, "two", "three");
     const heard = listeners();
-    const reader = readerOf(await eventStream(frames, heard));
+    const reader = readerOf(await streamOf(frames, heard));
     await reader.read();
     const cancelled = reader.cancel("enough");
     gate.resolve();
@@ -179,7 +177,7 @@ describe("a reader that leaves", () => {
   test("ends it even before the first read", async () => {
     const gate = Promise.withResolvers<void>();
     const { state, frames } = source("one", gate.promise, "two", "three");
-    const response = await eventStream(frames, listeners());
+    const response = await streamOf(frames, listeners());
     const cancelled = response.body?.cancel();
     gate.resolve();
     await cancelled;
@@ -190,7 +188,7 @@ describe("a reader that leaves", () => {
     const gate = Promise.withResolvers<void>();
     const { state, frames } = source("one", gate.promise, "two", "three");
     const heard = listeners();
-    const reader = readerOf(await eventStream(frames, heard));
+    const reader = readerOf(await streamOf(frames, heard));
     await reader.read();
     const pending = reader.read();
     const cancelled = reader.cancel("enough");
@@ -215,7 +213,7 @@ describe("a stream whose time is up", () => {
         heard.push("let go");
       }
     }
-    const response = await eventStream(frames(), {
+    const response = await streamOf(frames(), {
       signal: time.signal,
       onCancel: () => heard.push("cancelled"),
       onError: () => heard.push("failed"),
@@ -238,7 +236,7 @@ describe("a reader that takes nothing", () => {
     const heard = listeners();
     const onStall = mock((_: NodeError) => {});
     const onEnd = mock(() => {});
-    const response = await eventStream(frames, { ...heard, onStall, onEnd, stallMs: 5 });
+    const response = await streamOf(frames, { ...heard, onStall, onEnd, stallMs: 5 });
     const reader = readerOf(response);
     await waitFor("the end", () => onEnd.mock.calls.length === 1);
     expect(onStall.mock.calls).toMatchObject([[{ kind: "client_stalled" }]]);
@@ -255,7 +253,7 @@ describe("a reader that takes nothing", () => {
     const { frames } = source("one", gate.promise, "two");
     const onStall = mock((_: NodeError) => {});
     const options = { ...listeners(), onStall, keepAliveMs: 20, stallMs: 10 };
-    const reader = readerOf(await eventStream(frames, options));
+    const reader = readerOf(await streamOf(frames, options));
     await reader.read();
     // Each comment comes later than a reader may take nothing.
     for (let comments = 0; comments < 3; comments++) {

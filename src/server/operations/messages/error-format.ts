@@ -1,7 +1,6 @@
 /** Errors and headers in the format of Anthropic's API. */
 import type { Static } from "@sinclair/typebox";
 import type { ErrorKind, NodeError } from "../../../core/errors.ts";
-import type { RateLimit } from "../../../core/limits/rate-limiter.ts";
 import { type ErrorFormat, errorBody } from "../../middleware/errors.ts";
 import type { HeaderFormat } from "../../operation.ts";
 import { type EventFormat, namedEvent, namedEvents } from "../../sse.ts";
@@ -59,21 +58,12 @@ export const messageEvents = (requestId: string): EventFormat =>
 
 export const messageHeaders: HeaderFormat = {
   requestId: "request-id",
-  rateLimit: ({ requests, tokens }) => ({
-    ...headersOf("requests", requests),
-    ...headersOf("tokens", tokens),
-  }),
-};
-
-function headersOf(what: string, rateLimit: RateLimit | undefined): Record<string, string> {
-  if (rateLimit === undefined) return {};
-  const { limit, remaining, resetMs } = rateLimit;
-  return {
+  rateLimit: (what, { limit, remaining, resetMs }) => ({
     [`anthropic-ratelimit-${what}-limit`]: String(limit),
     [`anthropic-ratelimit-${what}-remaining`]: String(remaining),
     [`anthropic-ratelimit-${what}-reset`]: whenReset(resetMs),
-  };
-}
+  }),
+};
 
 /** A time in whole seconds, rounded up. */
 const whenReset = (ms: number): string =>

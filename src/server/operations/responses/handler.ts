@@ -92,7 +92,7 @@ export const createResponse: Handler<ResponseRequest, ResponseNeeds> = async (
       response: toSaved(parts, queued, messages),
       caller: context.lease.caller,
       work: async (signal) => {
-        context.continueWith(signal);
+        context.signal = signal;
         try {
           let said = messages;
           const settle: AskedResponse["settle"] = async (response, left) => {

@@ -4,7 +4,7 @@ import { continueInBackground, startTimeout } from "../../../../src/server/middl
 import { keyAccess } from "../../../../src/server/middleware/authentication.ts";
 import { defineOperation } from "../../../../src/server/operation.ts";
 import { Pipeline } from "../../../../src/server/pipeline.ts";
-import { contextOf, openContext } from "../../../../src/server/request-context.ts";
+import { contextOf, RequestContext } from "../../../../src/server/request-context.ts";
 import { bareNode } from "../../../support/bare-node.ts";
 import { rejectionOf } from "../../../support/rejection.ts";
 import { waitFor } from "../../../support/wait-for.ts";
@@ -44,7 +44,7 @@ describe("a timeout", () => {
 });
 
 const open = () =>
-  openContext({
+  new RequestContext({
     request: new Request("http://localhost/v1/responses", { method: "POST" }),
     id: "req_1",
     target: { name: "responses" },
@@ -77,7 +77,7 @@ test("what continues in the background ends with its own signal, and not with th
   const run = new AbortController();
   const context = open();
   context.endWith(client.signal);
-  context.continueWith(run.signal);
+  context.signal = run.signal;
   client.abort();
   expect(context.signal.aborted).toBe(false);
   run.abort();

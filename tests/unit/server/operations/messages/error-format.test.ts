@@ -32,9 +32,7 @@ test("other versions and betas are named", () => {
 
 test("what a caller has left is told with the moment when all of it is there again", () => {
   const before = Date.now();
-  const headers = messageHeaders.rateLimit({
-    requests: { limit: 60, remaining: 59, resetMs: 1000 },
-  });
+  const headers = messageHeaders.rateLimit("requests", { limit: 60, remaining: 59, resetMs: 1000 });
   expect(headers).toEqual({
     "anthropic-ratelimit-requests-limit": "60",
     "anthropic-ratelimit-requests-remaining": "59",
