@@ -180,6 +180,11 @@ export class RedisConnection implements Disposable {
   }
 }
 
+/** Ignores that the server is away, which the connection reports and its watchers hear of. */
+export function unlessAway(error: unknown): undefined {
+  if (!(error instanceof NodeError)) throw error;
+}
+
 /** One more turn of the event loop: an answer may have arrived that was not read yet. */
 const lateTurnMs = 5;
 

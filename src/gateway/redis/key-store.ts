@@ -1,9 +1,10 @@
 /**
- * API keys in a Redis server, shared by several nodes, and each node's copy of them. Records and revocations are written once and
- * never change, so two nodes cannot disagree permanently.
+ * API keys in a Redis server, shared by several nodes, and each node's copy of them. Records and
+ * revocations are written once and never change, so two nodes cannot disagree permanently.
  */
 import { type Static, Type as T } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
+import { parseJson } from "../../client/json-fields.ts";
 import { NodeError } from "../../core/errors.ts";
 import {
   type ApiKey,
@@ -14,7 +15,7 @@ import {
 } from "../../core/limits/api-key.ts";
 import type { Log } from "../../core/log.ts";
 import { type KeyRecord, matchKey, newKeyRecord, toKey } from "../../store/keys/key-record.ts";
-import type { RedisConnection } from "./connection.ts";
+import { type RedisConnection, unlessAway } from "./connection.ts";
 
 /** Summary of the stored keys, to detect changes. */
 interface KeysState {
@@ -116,13 +117,8 @@ export class RedisKeyStore implements KeyStore {
     const found = new Map<string, string>();
     let cursor = "0";
     do {
-      const reply = await this.#connection.call(
-        "HSCAN",
-        this.#connection.name(name),
-        cursor,
-        "COUNT",
-        String(slice),
-      );
+      const key = this.#connection.name(name);
+      const reply = await this.#connection.call("HSCAN", key, cursor, "COUNT", String(slice));
       const [next, fields] = Array.isArray(reply) ? reply : ["0", []];
       for (let at = 0; at < fields.length; at += 2) {
         found.set(String(fields[at]), String(fields[at + 1]));
@@ -200,7 +196,7 @@ function toStored({ revoked_at: _, salt, digest, ...rest }: KeyRecord): string {
 
 /** Undefined if it is not a valid key. */
 function fromStored(text: string, revokedAt: number | null): KeyRecord | undefined {
-  const stored = parse(text);
+  const stored = parseJson(text);
   if (!Value.Check(StoredKey, stored)) return undefined;
   return {
     ...stored,
@@ -208,14 +204,6 @@ function fromStored(text: string, revokedAt: number | null): KeyRecord | undefin
     digest: Buffer.from(stored.digest, "base64"),
     revoked_at: revokedAt,
   };
-}
-
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
 
 interface KeyMirrorOptions {
@@ -328,11 +316,6 @@ export class KeyMirror implements KeyRing, Disposable {
     const known = this.#records?.size ?? 0;
     return version !== this.#version || keys < known || revoked < this.#revoked;
   }
-}
-
-/** The connection reports why the server does not answer. */
-function unlessAway(error: unknown): void {
-  if (!(error instanceof NodeError)) throw error;
 }
 
 const notKnownYet = (): NodeError =>

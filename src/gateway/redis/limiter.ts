@@ -1,25 +1,28 @@
-/** Rate limits shared by several nodes through Redis; each node counts alone while it is away. */
+/**
+ * Rate limits shared by several nodes through Redis; each node counts alone while it is away. A Lua
+ * script checks and counts a caller's limits atomically: both token buckets and the places (requests
+ * in progress), by the server's clock.
+ */
 import { randomBytes } from "node:crypto";
 import { NodeError } from "../../core/errors.ts";
 import {
-  type Lease,
   type LimitedCaller,
   type RateLimiter,
   type RateLimitStatus,
+  rateLimitOf,
   refusalOf,
+  type Standing,
   tooManyAnswers,
+  waitMsFor,
 } from "../../core/limits/rate-limiter.ts";
 import type { Decision, Grant, Limiter } from "../../core/ports/limiter.ts";
-import type { RedisConnection } from "./connection.ts";
-import { type Counted, count, placeMs, placesOf, type Use } from "./limit-script.ts";
-
-type WhenAway = "serve" | "refuse";
+import { type RedisConnection, unlessAway } from "./connection.ts";
 
 export interface RedisLimiterOptions {
   connection: RedisConnection;
   /** This node's own counts, maintained while Redis is up too, to continue from if it goes away. */
   own: RateLimiter;
-  whenAway: WhenAway;
+  whenAway: "serve" | "refuse";
   /** Called for every request that this node decides alone because Redis is away. */
   onAlone: () => void;
 }
@@ -48,39 +51,66 @@ export class RedisLimiter implements Limiter, Disposable {
   async #ask(caller: LimitedCaller): Promise<Decision> {
     const { connection, own } = this.#options;
     const places = this.#placesFor(caller);
-    try {
-      const counted = await count(connection, caller, { check: "all", requests: 1, places });
-      const { status } = counted;
-      if (counted.refusedBy !== undefined) {
-        return { refused: refusalOf(caller, counted.standing) ?? full(), status };
-      }
-      const lease = own.lease(caller, { isAdmitted: true });
-      return new SharedGrant(this.#options, this.#places, caller, { lease, places, status });
-    } catch (error) {
-      if (!(error instanceof NodeError)) throw error;
-      return this.#decideAlone(caller);
-    }
+    const counted = await count(connection, caller, { check: "all", requests: 1, places });
+    if (counted === undefined) return this.#decideAlone(caller);
+    const { isRefused, standing, status } = counted;
+    if (isRefused) return { refused: refusalOf(caller, standing) ?? full(), status };
+    return this.#grant(caller, own.lease(caller, { isAdmitted: true }), places, status);
   }
 
   #decideAlone(caller: LimitedCaller): Decision {
     const { own, whenAway, onAlone } = this.#options;
     onAlone();
     if (whenAway === "refuse") return { refused: away(), status: {} };
-    if (!isBounded(caller)) return own.acquire(caller);
-    try {
-      const lease = own.lease(caller);
-      const places = this.#placesFor(caller);
-      // Its places are counted for all nodes as soon as Redis is back.
-      const granted = { lease, places, status: own.status(caller) };
-      return new SharedGrant(this.#options, this.#places, caller, granted);
-    } catch (refused) {
-      if (!(refused instanceof NodeError)) throw refused;
-      return { refused, status: own.status(caller) };
-    }
+    const decision = own.acquire(caller);
+    if ("refused" in decision || !isBounded(caller)) return decision;
+    // Its places are counted for all nodes as soon as Redis is back.
+    return this.#grant(caller, decision, this.#placesFor(caller), own.status(caller));
   }
 
   #placesFor({ takesPlace = true }: LimitedCaller): string[] {
     return this.#places.names(takesPlace ? 1 : 0);
+  }
+
+  /** `lease`: in this node's own counts. */
+  #grant(
+    caller: LimitedCaller,
+    lease: Disposable,
+    places: readonly string[],
+    granted: RateLimitStatus,
+  ): Grant {
+    const { connection, own } = this.#options;
+    const held = this.#places;
+    let status = granted;
+    const leases = new DisposableStack();
+    leases.use(lease);
+    leases.use(held.hold(caller, places));
+    return {
+      status: () => status,
+      async reserve(answers) {
+        const places = held.names(answers - 1);
+        const counted = await count(connection, caller, { check: "places", places });
+        if (counted?.isRefused === true) {
+          const { active } = counted.standing;
+          const refused = tooManyAnswers(caller, { answers, active });
+          if (refused !== undefined) throw refused;
+        }
+        const more = new DisposableStack();
+        // If Redis is away, this node counts alone.
+        more.use(own.leaseFor(answers, caller, { isAdmitted: counted !== undefined }));
+        more.use(held.hold(caller, places));
+        // If the request ended meanwhile, the places are given back.
+        if (leases.disposed) more.dispose();
+        else leases.use(more);
+      },
+      async charge(tokens) {
+        if (caller.limits.tokensPerMinute === 0) return;
+        own.charge(caller, tokens);
+        const counted = await count(connection, caller, { check: "nothing", tokens });
+        status = counted?.status ?? own.status(caller);
+      },
+      [Symbol.dispose]: () => leases.dispose(),
+    };
   }
 }
 
@@ -99,80 +129,6 @@ const away = (): NodeError =>
     "The nodes' common limits cannot be held now: their Redis server is away, and this node refuses requests meanwhile. Try again in 2 s.",
     { retryAfterMs },
   );
-
-interface Granted {
-  /** The lease in this node's own counts. */
-  lease: Lease;
-  places: readonly string[];
-  status: RateLimitStatus;
-}
-
-class SharedGrant implements Grant {
-  readonly #options: RedisLimiterOptions;
-  readonly #held: HeldPlaces;
-  readonly #caller: LimitedCaller;
-  readonly #leases = new DisposableStack();
-  #status: RateLimitStatus;
-
-  constructor(
-    options: RedisLimiterOptions,
-    held: HeldPlaces,
-    caller: LimitedCaller,
-    { lease, places, status }: Granted,
-  ) {
-    this.#options = options;
-    this.#held = held;
-    this.#caller = caller;
-    this.#status = status;
-    this.#leases.use(lease);
-    this.#leases.use(held.hold(caller, places));
-  }
-
-  status(): RateLimitStatus {
-    return this.#status;
-  }
-
-  async reserve(answers: number): Promise<void> {
-    const caller = this.#caller;
-    const places = this.#held.names(answers - 1);
-    const counted = await this.#count({ check: "places", places });
-    if (counted?.refusedBy !== undefined) {
-      const refused = tooManyAnswers(caller, { answers, active: counted.active });
-      if (refused !== undefined) throw refused;
-    }
-    // If Redis is away, this node counts alone.
-    const isAdmitted = counted !== undefined;
-    const more = new DisposableStack();
-    more.use(this.#options.own.leaseFor(answers, caller, { isAdmitted }));
-    more.use(this.#held.hold(caller, places));
-    // If the request ended meanwhile, the places are given back.
-    if (this.#leases.disposed) more.dispose();
-    else this.#leases.use(more);
-  }
-
-  async charge(tokens: number): Promise<void> {
-    const { own } = this.#options;
-    const caller = this.#caller;
-    if (caller.limits.tokensPerMinute === 0) return;
-    own.charge(caller, tokens);
-    const counted = await this.#count({ check: "nothing", tokens });
-    this.#status = counted?.status ?? own.status(caller);
-  }
-
-  [Symbol.dispose](): void {
-    this.#leases.dispose();
-  }
-
-  /** Undefined if Redis is away. */
-  async #count(use: Use): Promise<Counted | undefined> {
-    try {
-      return await count(this.#options.connection, this.#caller, use);
-    } catch (error) {
-      if (!(error instanceof NodeError)) throw error;
-      return undefined;
-    }
-  }
-}
 
 interface Held {
   caller: LimitedCaller;
@@ -233,9 +189,124 @@ class HeldPlaces implements Disposable {
   #renew(): void {
     if (!this.#connection.isUp) return;
     for (const { caller, places } of this.#held.values()) {
-      count(this.#connection, caller, { check: "nothing", places: [...places] }).catch(
-        () => undefined,
-      );
+      void count(this.#connection, caller, { check: "nothing", places: [...places] });
     }
   }
+}
+
+/** How long a place lasts without being renewed: a node that dies does not hold it for ever. */
+const placeMs = 15_000;
+
+const script = `
+local buckets, places = KEYS[1], KEYS[2]
+local perMinute = { requests = tonumber(ARGV[1]), tokens = tonumber(ARGV[2]) }
+local concurrency, placeMs, check = tonumber(ARGV[3]), tonumber(ARGV[4]), ARGV[5]
+local taken = { requests = tonumber(ARGV[6]), tokens = tonumber(ARGV[7]) }
+local firstPlace = 8
+local minuteMs, rounding = 60000, 1e-6
+
+local time = redis.call('TIME')
+local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
+
+local held = redis.call('HMGET', buckets, 'requests', 'tokens', 'at')
+local passed = math.max(0, now - (tonumber(held[3]) or now))
+local function refilled(used, limit)
+  if limit == 0 then return 0 end
+  return math.max(0, (tonumber(used) or 0) - passed * limit / minuteMs)
+end
+local used = {
+  requests = refilled(held[1], perMinute.requests),
+  tokens = refilled(held[2], perMinute.tokens),
+}
+
+local active = 0
+if concurrency > 0 then
+  redis.call('ZREMRANGEBYSCORE', places, '-inf', now)
+  active = redis.call('ZCARD', places)
+end
+
+local function isEmpty(what)
+  return perMinute[what] > 0 and used[what] + 1 - perMinute[what] > rounding
+end
+local verdict = 'granted'
+local wanted = #ARGV - firstPlace + 1
+if check ~= 'nothing' and concurrency > 0 and wanted > 0 and active + wanted > concurrency then
+  verdict = 'places'
+elseif check == 'all' and isEmpty('requests') then
+  verdict = 'requests'
+elseif check == 'all' and isEmpty('tokens') then
+  verdict = 'tokens'
+end
+
+if verdict == 'granted' then
+  local fullInMs = 0
+  for _, what in ipairs({ 'requests', 'tokens' }) do
+    if perMinute[what] > 0 then
+      used[what] = used[what] + taken[what]
+      fullInMs = math.max(fullInMs, used[what] * minuteMs / perMinute[what])
+    end
+  end
+  if fullInMs > 0 then
+    redis.call('HSET', buckets,
+      'requests', string.format('%.17g', used.requests),
+      'tokens', string.format('%.17g', used.tokens),
+      'at', string.format('%.0f', now))
+    redis.call('PEXPIRE', buckets, string.format('%.0f', math.ceil(fullInMs) + 1000))
+  end
+  if concurrency > 0 and #ARGV >= firstPlace then
+    for at = firstPlace, #ARGV do
+      redis.call('ZADD', places, string.format('%.0f', now + placeMs), ARGV[at])
+    end
+    redis.call('PEXPIRE', places, placeMs)
+  end
+end
+return { verdict, active, string.format('%.17g', used.requests), string.format('%.17g', used.tokens) }
+`;
+
+interface Use {
+  /** Which limits to enforce: all, the concurrency only, or none. */
+  check: "all" | "places" | "nothing";
+  requests?: number;
+  tokens?: number;
+  /** Names of the places to take or renew. */
+  places?: readonly string[];
+}
+
+interface Counted {
+  isRefused: boolean;
+  status: RateLimitStatus;
+  /** With the places in use before this call, and the wait if a bucket is empty. */
+  standing: Standing;
+}
+
+const placesOf = (connection: RedisConnection, { id }: LimitedCaller): string =>
+  connection.name("places", id);
+
+/** Undefined if Redis is away. */
+async function count(
+  connection: RedisConnection,
+  caller: LimitedCaller,
+  { check, requests = 0, tokens = 0, places = [] }: Use,
+): Promise<Counted | undefined> {
+  const { requestsPerMinute, tokensPerMinute, concurrency } = caller.limits;
+  const keys = [connection.name("limits", caller.id), placesOf(connection, caller)];
+  const limits = [requestsPerMinute, tokensPerMinute, concurrency, placeMs].map(String);
+  const args = [...limits, check, String(requests), String(tokens), ...places];
+  const reply = await connection.run(script, keys, args).catch(unlessAway);
+  if (reply === undefined) return undefined;
+  const [verdict, active, requestsUsed, tokensUsed] = reply;
+  const used = { requests: Number(requestsUsed), tokens: Number(tokensUsed) };
+  const waitMs = (limit: number, spent: number): number => Math.max(1, waitMsFor(limit, spent, 1));
+  return {
+    isRefused: verdict !== "granted",
+    status: {
+      ...(requestsPerMinute > 0 ? { requests: rateLimitOf(requestsPerMinute, used.requests) } : {}),
+      ...(tokensPerMinute > 0 ? { tokens: rateLimitOf(tokensPerMinute, used.tokens) } : {}),
+    },
+    standing: {
+      active: Number(active),
+      requestsWaitMs: verdict === "requests" ? waitMs(requestsPerMinute, used.requests) : 0,
+      tokensWaitMs: verdict === "tokens" ? waitMs(tokensPerMinute, used.tokens) : 0,
+    },
+  };
 }
