@@ -9,19 +9,24 @@ import {
   type ReplicaLease,
   type Replicas,
 } from "../replicas/replica.ts";
-import { ConnectionFailure, exchange, readText, type UpstreamResponse } from "./http-exchange.ts";
+import {
+  type Body,
+  ConnectionFailure,
+  exchange,
+  lengthOf,
+  readText,
+  type UpstreamResponse,
+} from "./http-exchange.ts";
 import { type Refused, toRefusal } from "./refusal.ts";
 
 export interface Question {
   /** Relative to the API's address, or to the root beside its version. */
   path: string;
   isBesideVersion?: boolean;
-  /** JSON, whole or in parts. Absent: a GET. */
-  body?: string | readonly (string | Uint8Array)[];
+  /** JSON, in parts, so that requests can share a large one. */
+  body: Body;
   /** The field that holds the texts, for errors about their length. */
   field?: Refused["field"];
-  /** Whether an error is expected: some working servers fail where others refuse. */
-  isTrial?: boolean;
   /** Most bytes of the answer, besides a common overhead. Default: room for the body's tokens. */
   mostBytes?: number;
 }
@@ -34,109 +39,112 @@ const leastBytes = 64 * 1024;
 /** Allows a token per byte sent, each as an object with its text and position. */
 const bytesPerByte = 128;
 
-function mostBytesOf({ body = "", mostBytes: asked }: Question): number {
-  const parts = typeof body === "string" ? [body] : body;
-  const sent = parts.reduce((sum, part) => sum + part.length, 0);
-  return Math.min(mostBytes, leastBytes + (asked ?? sent * bytesPerByte));
+function mostBytesOf({ body, mostBytes: asked = lengthOf(body) * bytesPerByte }: Question): number {
+  return Math.min(mostBytes, leastBytes + asked);
 }
 
 export async function askJson(
   upstream: Upstream,
   question: Question,
-  choice: ReplicaChoice,
+  signal: AbortSignal,
 ): Promise<unknown> {
   const request = (): string => digestOf(question.body);
-  const signal = untilClosed(upstream, choice.signal);
-  return await upstream.replicas.attempt({ request, ...choice, signal }, async (lease) => {
-    using response = await openResponse(upstream, question, lease, signal);
-    const text = await orNotBegun(upstream, lease, () => readText(response, mostBytesOf(question)));
-    if (text === undefined) throw notBegun(lease, garbage(upstream, tooMuch), tooMuch);
+  return await attempt(upstream, { request, signal }, async (lease, signal) => {
+    using _ = lease;
+    using response = await openResponse(upstream, question, lease.url, signal);
+    const text = await readText(response, mostBytesOf(question));
+    if (text === undefined) throw new BadAnswer(tooMuch);
     const body = parseJson(text);
-    if (body === undefined) throw notBegun(lease, garbage(upstream, "something that is not JSON"));
-    lease.succeeded();
-    lease[Symbol.dispose]();
+    if (body === undefined) throw new BadAnswer("something that is not JSON");
     return body;
   });
 }
 
 /** Identifies a request by its body, or the beginning of a prompt. */
-export function digestOf(body: Question["body"] = ""): string {
+export function digestOf(body: Body): string {
   const hash = new Bun.CryptoHasher("sha256");
-  for (const part of typeof body === "string" ? [body] : body) hash.update(part);
+  for (const part of body) hash.update(part);
   return hash.digest("hex");
 }
 
-/** A 2xx response. Throws a `NotBegun` if another replica may be tried, else the caller's error. */
-export async function openResponse(
-  upstream: Upstream,
-  { path, isBesideVersion = false, body, field = "input", isTrial = false }: Question,
-  lease: ReplicaLease,
-  signal: AbortSignal,
-): Promise<UpstreamResponse> {
-  const { url } = lease;
-  const { key, silenceMs } = upstream;
-  const response = await orNotBegun(upstream, lease, () =>
-    exchange({
-      url: `${isBesideVersion ? rootOf(url) : url}${path}`,
-      signal,
-      silenceMs,
-      key,
-      body: typeof body === "string" ? [body] : body,
-    }),
-  );
-  if (response.status >= 200 && response.status < 300) return response;
-  using _ = response;
-  const text = await orNotBegun(upstream, lease, () => readText(response, mostErrorBytes));
-  const { status } = response;
-  const retryAfter = response.header("retry-after");
-  const answered = { status, body: parseJson(text ?? ""), retryAfter };
-  const error = toRefusal(answered, { named: upstream.named, field });
-  tellOperator(upstream, url, status, text, error);
-  if (status === 502) throw notBegun(lease, error, `status ${status}`);
-  const isWell = status < 500 && status !== 429;
-  if (!isWell && status !== 504 && !(isTrial && error.kind === "upstream_failed")) {
-    throw refusedBy(lease, error);
-  }
-  if (status === 504) lease.failed(`status ${status}`);
-  else lease.succeeded();
-  throw error;
-}
-
-/** Reports a refusal to the lease; returns a NotBegun if another replica may be tried. */
-export function refusedBy(lease: ReplicaLease, reason: NodeError): Error {
-  const { kind, message, retryAfterMs } = reason;
-  const isBusy = ["unavailable", "overloaded", "model_not_ready", "too_many_requests"];
-  if (kind === "upstream_failed") lease.faulted(message);
-  else if (isBusy.includes(kind)) lease.overloaded(retryAfterMs);
-  else {
-    lease.succeeded();
-    return reason;
-  }
-  return new NotBegun(reason);
+/** An invalid answer, or more than was asked for. The caller's error is its `cause`, if it has one. */
+export class BadAnswer extends Error {
+  override readonly name = "BadAnswer";
 }
 
 /**
- * For reads before anything of the answer was seen. A timeout is not retried with another replica:
- * a slow prompt would be computed by each of them, and its caller has waited long enough.
+ * Runs `begin` with a replica until nothing but the rest of the answer is to come, and reports to
+ * the replica how that went. If it fails, another one may be tried.
  */
-export async function orNotBegun<Result>(
+export async function attempt<Result>(
   upstream: Upstream,
-  lease: ReplicaLease,
-  read: () => Promise<Result>,
+  choice: ReplicaChoice,
+  begin: (lease: ReplicaLease, signal: AbortSignal) => Promise<Result>,
 ): Promise<Result> {
-  try {
-    return await read();
-  } catch (error) {
-    if (!(error instanceof ConnectionFailure)) throw error;
-    const reason = notBegun(lease, toNodeError(upstream, error), error.message);
-    throw error.isSilence ? reason.reason : reason;
-  }
+  const signal = untilClosed(upstream, choice.signal);
+  return await upstream.replicas.attempt({ ...choice, signal }, async (lease) => {
+    try {
+      const result = await begin(lease, signal);
+      lease.succeeded();
+      return result;
+    } catch (error) {
+      throw signal.aborted ? error : blame(upstream, lease, error);
+    }
+  });
 }
 
-/** The caller's error for a failed connection. */
-export function toNodeError({ named }: Upstream, failure: ConnectionFailure): NodeError {
-  const { message: why, isSilence } = failure;
-  if (isSilence) return new NodeError("timeout", `The server of ${named} gave ${why}.`);
+const busyKinds = ["unavailable", "overloaded", "model_not_ready", "too_many_requests"];
+
+/** Reports a failed attempt to the replica; returns a `NotBegun` if another one may be tried. */
+function blame(upstream: Upstream, lease: ReplicaLease, error: unknown): unknown {
+  if (error instanceof BadAnswer || error instanceof ConnectionFailure) {
+    lease.failed(error.message);
+    const reason = toNodeError(upstream, error);
+    // A slow prompt would be computed by each replica, and its caller has waited long enough.
+    return error instanceof ConnectionFailure && error.isSilence ? reason : new NotBegun(reason);
+  }
+  if (!(error instanceof NodeError)) return error;
+  const { kind, message, retryAfterMs } = error;
+  if (kind === "upstream_failed") lease.faulted(message);
+  else if (busyKinds.includes(kind)) lease.overloaded(retryAfterMs);
+  else {
+    if (kind === "timeout") lease.failed(message);
+    else lease.succeeded();
+    return error;
+  }
+  return new NotBegun(error);
+}
+
+/** A 2xx response; throws the caller's error for any other status. */
+export async function openResponse(
+  upstream: Upstream,
+  { path, isBesideVersion = false, body, field = "input" }: Question,
+  url: string,
+  signal: AbortSignal,
+): Promise<UpstreamResponse> {
+  const { key, silenceMs, named } = upstream;
+  const address = `${isBesideVersion ? rootOf(url) : url}${path}`;
+  const response = await exchange({ url: address, signal, silenceMs, key, body });
+  const { status } = response;
+  if (status >= 200 && status < 300) return response;
+  using _ = response;
+  const text = (await readText(response, mostErrorBytes)) ?? "";
+  const retryAfter = response.header("retry-after");
+  const error = toRefusal({ status, body: parseJson(text), retryAfter }, { named, field });
+  tellOperator(upstream, url, status, text, error);
+  // A proxy's word for a server that is down.
+  throw status === 502 ? new BadAnswer(`status ${status}`, { cause: error }) : error;
+}
+
+/** The caller's error. */
+export function toNodeError(
+  { named }: Upstream,
+  failure: ConnectionFailure | BadAnswer,
+): NodeError {
+  const { message: why, cause } = failure;
+  if (cause instanceof NodeError) return cause;
+  if (failure instanceof BadAnswer) return garbage({ named }, why);
+  if (failure.isSilence) return new NodeError("timeout", `The server of ${named} gave ${why}.`);
   return new NodeError("unavailable", `The server of ${named} cannot be reached: ${why}.`, {
     cause: failure,
   });
@@ -144,14 +152,8 @@ export function toNodeError({ named }: Upstream, failure: ConnectionFailure): No
 
 export const tooMuch = "more than was asked for";
 
-export const garbage = ({ named }: Upstream, what: string): NodeError =>
+export const garbage = ({ named }: Pick<Upstream, "named">, what: string): NodeError =>
   new NodeError("upstream_failed", `The server of ${named} answered ${what}.`);
-
-/** Reports the replica as failed; nothing of the answer was seen. */
-export function notBegun(lease: ReplicaLease, reason: NodeError, why = reason.message): NotBegun {
-  lease.failed(why);
-  return new NotBegun(reason);
-}
 
 /**
  * Logs errors between this node and its server for the operator; the caller does not see them. The
@@ -161,11 +163,11 @@ function tellOperator(
   { named, key, log }: Upstream,
   url: string,
   status: number,
-  text: string | undefined,
+  text: string,
   { kind }: NodeError,
 ): void {
   if (kind !== "upstream_refused" && kind !== "upstream_failed") return;
-  const said = kind === "upstream_refused" ? (text ?? "").slice(0, mostLogged) : undefined;
+  const said = kind === "upstream_refused" ? text.slice(0, mostLogged) : undefined;
   log.warn("an upstream server refused or failed", {
     of: named,
     url,
@@ -191,7 +193,7 @@ export interface Upstream {
 }
 
 /** Aborted by the caller, or when the model is unloaded. */
-export const untilClosed = ({ closed }: Upstream, signal: AbortSignal): AbortSignal =>
+const untilClosed = ({ closed }: Upstream, signal: AbortSignal): AbortSignal =>
   closed === undefined ? signal : AbortSignal.any([signal, closed]);
 
 /** The address without the API version: `http://host:8000/v1` has `/tokenize` at its root. */

@@ -10,11 +10,7 @@ import type {
   TokenLogprobs,
   TokenUsage,
 } from "../../core/ports/chat-engine.ts";
-
-/** An invalid chunk, or more than was asked for. */
-export class BadChunk extends Error {
-  override readonly name = "BadChunk";
-}
+import { BadAnswer } from "./ask.ts";
 
 /** Upper bounds for the server's token counts, since callers are charged for them. */
 export interface MostTokens {
@@ -70,7 +66,7 @@ export class ChatChunks {
 
   /** The last event. `promptTokens`: an estimate, used if the server did not count. */
   finish(promptTokens: number): Finish {
-    if (this.#reason === undefined) throw new BadChunk("an answer that ends without a reason");
+    if (this.#reason === undefined) throw new BadAnswer("an answer that ends without a reason");
     const isCall = this.#calls.size > 0 && this.#reason === "stop";
     const usage = this.#usage ?? {
       promptTokens,
@@ -87,7 +83,7 @@ export class ChatChunks {
     const logprobs = objectAt(choice, "logprobs");
     if (logprobs !== undefined) this.#logprobs = this.#logprobs.concat(toLogprobs(logprobs));
     if (this.#logprobs.length > this.#most.answer) {
-      throw new BadChunk("with log probabilities of more tokens than an answer has");
+      throw new BadAnswer("with log probabilities of more tokens than an answer has");
     }
     const events = [
       ...this.#reasoning(textAt(delta, "reasoning_content") ?? textAt(delta, "reasoning") ?? ""),
@@ -97,7 +93,8 @@ export class ChatChunks {
     ];
     const reason = textAt(choice, "finish_reason");
     if (reason === undefined) return events;
-    if (reason === "abort" || reason === "error") throw new BadChunk("an answer that it broke off");
+    if (reason === "abort" || reason === "error")
+      throw new BadAnswer("an answer that it broke off");
     this.#reason = finishReasons[reason] ?? "stop";
     // The names in vLLM and SGLang. A number there is the token that ended the answer.
     this.#stop = textAt(choice, "stop_reason") ?? textAt(choice, "matched_stop");
@@ -129,7 +126,7 @@ export class ChatChunks {
     const pieces: GenerationEvent[] = text === "" ? [] : [{ type: "tool-arguments", index, text }];
     if (known !== undefined) return pieces;
     const name = textAt(fn, "name");
-    if (name === undefined || name === "") throw new BadChunk("a tool call without a name");
+    if (name === undefined || name === "") throw new BadAnswer("a tool call without a name");
     this.#calls.set(theirs, index);
     const id = textAt(call, "id") || `call_${crypto.randomUUID()}`;
     return [{ type: "tool-call", index, id, name }, ...pieces];

@@ -13,7 +13,7 @@ import type {
 } from "../../core/ports/chat-engine.ts";
 import type { Tokenizer } from "../../core/ports/tokenizer.ts";
 import type { ReplicaLease } from "../replicas/replica.ts";
-import { digestOf, openResponse, type Question, type Upstream, untilClosed } from "./ask.ts";
+import { attempt, BadAnswer, digestOf, openResponse, type Question, type Upstream } from "./ask.ts";
 import { echoOf, toChatBody, toCompletionBody } from "./chat-request.ts";
 import { type AskedAnswer, StreamedAnswer } from "./chat-stream.ts";
 import type { ServerKind } from "./server-facts.ts";
@@ -73,9 +73,8 @@ export class UpstreamChatEngine implements ChatEngine {
 
   async *generate(
     request: GenerationRequest | CompletionRequest,
-    { signal: wanted, prefixScope, onStart }: CallOptions,
+    { signal, prefixScope, onStart }: CallOptions,
   ): AsyncGenerator<GenerationEvent> {
-    const signal = untilClosed(this.#upstream, wanted);
     signal.throwIfAborted();
     const { prefix, promptTokens, echoed, learn, ...asked } =
       "prompt" in request
@@ -87,11 +86,11 @@ export class UpstreamChatEngine implements ChatEngine {
       waits = false;
     };
     const choice = { prefix, request: () => digestOf(asked.question.body), signal };
-    using answer = await this.#upstream.replicas.attempt(choice, (lease) =>
+    using answer = await attempt(this.#upstream, choice, (lease, signal) =>
       this.#begin(asked, lease, signal, start),
     );
     if (echoed !== "") yield { type: "text", text: echoed, echoed: true };
-    for await (const event of answer.events(promptTokens, signal)) {
+    for await (const event of answer.events(promptTokens)) {
       if (event.type === "finish") {
         if (answer.isCounted) learn(event.usage.promptTokens);
         else this.#tellOfUsage();
@@ -140,11 +139,11 @@ export class UpstreamChatEngine implements ChatEngine {
     signal: AbortSignal,
     start: () => void,
   ): Promise<StreamedAnswer> {
-    const response = await openResponse(this.#upstream, question, lease, signal);
+    const response = await openResponse(this.#upstream, question, lease.url, signal);
     using resources = new DisposableStack();
     resources.use(response);
     start();
-    const answer = new StreamedAnswer(this.#upstream, lease, response, asked);
+    const answer = new StreamedAnswer(this.#upstream, lease, response, asked, signal);
     await answer.begin();
     resources.move();
     return answer;
@@ -201,7 +200,7 @@ const mostOfPrompt = 256;
 
 /** The same for a prompt without a template. */
 const rawPrefix = (prompt: RawPrompt, model: string, scope = ""): string =>
-  digestOf(JSON.stringify([scope, model, prompt.slice(0, mostOfPrompt)]));
+  digestOf([JSON.stringify([scope, model, prompt.slice(0, mostOfPrompt)])]);
 
 /**
  * Checks that a server would answer a chat, since its list of models may be open without a key. It
@@ -209,19 +208,18 @@ const rawPrefix = (prompt: RawPrompt, model: string, scope = ""): string =>
  */
 export async function checkChat(upstream: Upstream, signal: AbortSignal): Promise<void> {
   const { upstreamModel: model } = upstream;
-  const body = JSON.stringify({ model, messages: [], max_tokens: 1 });
-  const question = { path: "/chat/completions", body, field: "messages", isTrial: true } as const;
-  try {
-    await upstream.replicas.attempt({ signal }, async (lease) => {
-      using _ = await openResponse(upstream, question, lease, signal);
-      lease.succeeded();
-      lease[Symbol.dispose]();
-    });
-  } catch (error) {
-    if (!(error instanceof NodeError) || !isExpected(error)) throw error;
-  }
+  const body = [JSON.stringify({ model, messages: [], max_tokens: 1 })];
+  const question = { path: "/chat/completions", body, field: "messages" } as const;
+  await attempt(upstream, { signal }, async (lease, signal) => {
+    using _ = lease;
+    try {
+      using _ = await openResponse(upstream, question, lease.url, signal);
+    } catch (error) {
+      const reason = error instanceof BadAnswer ? error.cause : error;
+      if (!(reason instanceof NodeError) || !expected.includes(reason.kind)) throw error;
+    }
+  });
 }
 
 /** Some servers fail instead of refusing. */
-const isExpected = ({ kind }: NodeError): boolean =>
-  kind === "invalid_request" || kind === "context_length_exceeded" || kind === "upstream_failed";
+const expected = ["invalid_request", "context_length_exceeded", "upstream_failed"];

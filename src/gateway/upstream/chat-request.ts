@@ -1,7 +1,6 @@
-/** Builds OpenAI API request bodies for a generation, adapted to the kind of server. */
+/** OpenAI API request bodies for a generation, adapted to the kind of server. JSON omits undefined fields. */
 
 import { NodeError } from "../../core/errors.ts";
-import { given } from "../../core/given.ts";
 import type {
   AnswerFormat,
   ChatMessage,
@@ -10,6 +9,7 @@ import type {
   Tool,
   ToolChoice,
 } from "../../core/ports/chat-engine.ts";
+import type { Body } from "./http-exchange.ts";
 import { type ServerKind, toSampling } from "./server-facts.ts";
 
 export interface ChatRequestOptions {
@@ -21,22 +21,17 @@ export interface ChatRequestOptions {
   prefixScope?: string | undefined;
 }
 
-/** JSON, in parts. */
-export function toChatBody(
-  request: GenerationRequest,
-  options: ChatRequestOptions,
-): (string | Uint8Array)[] {
+export function toChatBody(request: GenerationRequest, options: ChatRequestOptions): Body {
   const { messages, topLogprobs, format, toolUse } = request;
   const rest = {
     ...commonFields(request, options),
-    ...given({
-      max_tokens: toMaxTokens(request, options),
-      response_format: format && toResponseFormat(format),
-      tools: toolUse && toWireTools(toolUse.tools),
-      tool_choice: toolUse && toToolChoice(toolUse.choice),
-      parallel_tool_calls: toolUse?.parallel,
-    }),
-    ...(topLogprobs === undefined ? {} : { logprobs: true, top_logprobs: topLogprobs }),
+    max_tokens: toMaxTokens(request, options),
+    response_format: format && toResponseFormat(format),
+    tools: toolUse && toWireTools(toolUse.tools),
+    tool_choice: toolUse && toToolChoice(toolUse.choice),
+    parallel_tool_calls: toolUse?.parallel,
+    logprobs: topLogprobs === undefined ? undefined : true,
+    top_logprobs: topLogprobs,
   };
   return withMessages(rest, messages);
 }
@@ -49,13 +44,11 @@ const commonFields = (
   stream: true,
   stream_options: { include_usage: true },
   ...toSampling(sampling, kind, contextSize),
-  ...given({
-    seed,
-    stop,
-    logit_bias: logitBias && Object.fromEntries(logitBias),
-    // Other servers cannot separate callers; see docs/scaling.md.
-    cache_salt: kind === "vllm" ? prefixScope && digest(prefixScope) : undefined,
-  }),
+  seed,
+  stop,
+  logit_bias: logitBias && Object.fromEntries(logitBias),
+  // Other servers cannot separate callers; see docs/scaling.md.
+  cache_salt: kind === "vllm" ? prefixScope && digest(prefixScope) : undefined,
 });
 
 /** vLLM and SGLang refuse more than the context holds; without a number, they fill it. */
@@ -68,11 +61,8 @@ function toMaxTokens(
   return fillsContext && isAll ? undefined : maxTokens;
 }
 
-/** The fields and the conversation as JSON, in parts. */
-export const withMessages = (
-  fields: object,
-  messages: readonly ChatMessage[],
-): (string | Uint8Array)[] => {
+/** The fields and the conversation. */
+export const withMessages = (fields: object, messages: readonly ChatMessage[]): Body => {
   const rest = JSON.stringify(fields).slice(1, -1);
   return [`{${rest === "" ? "" : `${rest},`}"messages":`, written(messages), "}"];
 };
@@ -112,7 +102,7 @@ function toWireMessage(message: ChatMessage): object {
 export const toWireTools = (tools: readonly Tool[]): object[] =>
   tools.map(({ name, description, parameters }) => ({
     type: "function",
-    function: { name, ...given({ description, parameters }) },
+    function: { name, description, parameters },
   }));
 
 const toToolChoice = (choice: ToolChoice): unknown =>
@@ -128,20 +118,19 @@ function toResponseFormat(format: AnswerFormat): object {
 const digest = (text: string): string =>
   new Bun.CryptoHasher("sha256").update(text).digest("base64url");
 
-/** JSON. Throws for options that servers interpret differently. */
-export function toCompletionBody(request: CompletionRequest, options: ChatRequestOptions): string {
+/** Throws for options that servers interpret differently. */
+export function toCompletionBody(request: CompletionRequest, options: ChatRequestOptions): Body {
   refuseUnknown(request);
   const leastLogprobs = options.kind === "llama-server" ? 1 : 0;
   const { prompt, maxTokens, topLogprobs } = request;
-  return JSON.stringify({
+  const fields = {
     prompt,
     ...commonFields(request, options),
-    ...given({
-      max_tokens: maxTokens,
-      // With 0, llama-server reports none at all, not even the token's own.
-      logprobs: topLogprobs === undefined ? undefined : Math.max(topLogprobs, leastLogprobs),
-    }),
-  });
+    max_tokens: maxTokens,
+    // With 0, llama-server reports none at all, not even the token's own.
+    logprobs: topLogprobs === undefined ? undefined : Math.max(topLogprobs, leastLogprobs),
+  };
+  return [JSON.stringify(fields)];
 }
 
 /** The prompt if it is to precede the answer; added here, since not all servers repeat it. */

@@ -5,16 +5,8 @@ import { isObject, parseJson } from "../../client/json-fields.ts";
 import { NodeError } from "../../core/errors.ts";
 import type { GenerationEvent } from "../../core/ports/chat-engine.ts";
 import type { ReplicaLease } from "../replicas/replica.ts";
-import {
-  garbage,
-  notBegun,
-  orNotBegun,
-  refusedBy,
-  toNodeError,
-  tooMuch,
-  type Upstream,
-} from "./ask.ts";
-import { BadChunk, ChatChunks, type MostTokens } from "./chat-chunks.ts";
+import { BadAnswer, toNodeError, tooMuch, type Upstream } from "./ask.ts";
+import { ChatChunks, type MostTokens } from "./chat-chunks.ts";
 import { ConnectionFailure, type UpstreamResponse } from "./http-exchange.ts";
 import { type Refused, statusOf, toRefusal } from "./refusal.ts";
 
@@ -35,6 +27,7 @@ export class StreamedAnswer implements Disposable {
   readonly #data: AsyncIterator<string[]>;
   readonly #chunks: ChatChunks;
   readonly #asked: AskedAnswer;
+  readonly #signal: AbortSignal;
   #ready: GenerationEvent[] = [];
   #isOver = false;
   /** An error of the stream, thrown after the events that are ready. */
@@ -45,11 +38,13 @@ export class StreamedAnswer implements Disposable {
     lease: ReplicaLease,
     response: UpstreamResponse,
     asked: AskedAnswer,
+    signal: AbortSignal,
   ) {
     this.#upstream = upstream;
     this.#lease = lease;
     this.#response = response;
     this.#asked = asked;
+    this.#signal = signal;
     this.#chunks = new ChatChunks(asked.most);
     const bounds = answerBounds(asked.tokens, asked.topLogprobs);
     this.#data = boundedEventData(response.bytes(), bounds);
@@ -64,32 +59,19 @@ export class StreamedAnswer implements Disposable {
   async begin(): Promise<void> {
     const type = this.#response.header("content-type") ?? "";
     if (!type.includes("text/event-stream")) {
-      throw notBegun(
-        this.#lease,
-        garbage(this.#upstream, "with no stream where one was asked for"),
-      );
+      throw new BadAnswer("with no stream where one was asked for");
     }
-    try {
-      await orNotBegun(this.#upstream, this.#lease, async () => {
-        while (this.#ready.length === 0 && !this.#isOver) await this.#more();
-      });
-    } catch (error) {
-      if (error instanceof SentInStream) throw refusedBy(this.#lease, error.reason);
-      if (error instanceof BadChunk)
-        throw notBegun(this.#lease, garbage(this.#upstream, error.message));
-      throw error;
-    }
-    this.#lease.succeeded();
+    while (this.#ready.length === 0 && !this.#isOver) await this.#more();
   }
 
   /** `promptTokens`: an estimate, used if the server does not count. */
-  async *events(promptTokens: number, signal: AbortSignal): AsyncGenerator<GenerationEvent> {
+  async *events(promptTokens: number): AsyncGenerator<GenerationEvent> {
     try {
       for (;;) {
         const events = this.#ready;
         this.#ready = [];
         for (const event of events) {
-          signal.throwIfAborted();
+          this.#signal.throwIfAborted();
           yield event;
         }
         if (this.#isOver) break;
@@ -133,37 +115,24 @@ export class StreamedAnswer implements Disposable {
       return;
     }
     const chunk = parseJson(data);
-    if (!isObject(chunk)) throw new BadChunk("something that is not JSON");
+    if (!isObject(chunk)) throw new BadAnswer("something that is not JSON");
     if ("error" in chunk) {
       const sent = { status: statusOf(sentError(chunk)), body: chunk };
       const { named } = this.#upstream;
-      throw new SentInStream(toRefusal(sent, { named, field: this.#asked.field }));
+      throw toRefusal(sent, { named, field: this.#asked.field });
     }
     for (const event of this.#chunks.take(chunk)) this.#ready.push(event);
   }
 
   /** The error for a caller that has seen a part of the answer. */
   #explain(error: unknown): unknown {
-    // An error about one answer, such as its length, is not the replica's fault.
-    if (error instanceof SentInStream) return error.reason;
-    if (error instanceof BadChunk) {
-      this.#lease.failed(error.message);
-      return garbage(this.#upstream, error.message);
-    }
-    if (!(error instanceof ConnectionFailure)) return error;
+    const isBroken = error instanceof ConnectionFailure;
+    // An error that the server sent, such as about the length, is not the replica's fault.
+    if (!isBroken && !(error instanceof BadAnswer)) return error;
     this.#lease.failed(error.message);
-    if (error.isSilence) return toNodeError(this.#upstream, error);
+    if (!isBroken || error.isSilence) return toNodeError(this.#upstream, error);
     const why = `The server of ${this.#upstream.named} broke off its answer: ${error.message}.`;
     return new NodeError("upstream_failed", why, { cause: error });
-  }
-}
-
-/** An error that came as an event of the stream. */
-class SentInStream extends Error {
-  override readonly name = "SentInStream";
-
-  constructor(readonly reason: NodeError) {
-    super(reason.message);
   }
 }
 
@@ -202,15 +171,15 @@ export async function* boundedEventData(
     for await (const piece of bytes) {
       pending += piece.length;
       allBytes += piece.length;
-      if (allBytes > bounds.bytes) throw new BadChunk(tooMuch);
+      if (allBytes > bounds.bytes) throw new BadAnswer(tooMuch);
       yield piece;
-      if (pending > mostBytes) throw new BadChunk("an event that is longer than any answer");
+      if (pending > mostBytes) throw new BadAnswer("an event that is longer than any answer");
     }
   }
   for await (const events of eventData(counted())) {
     pending = 0;
     allEvents += events.length;
-    if (allEvents > bounds.events) throw new BadChunk(tooMuch);
+    if (allEvents > bounds.events) throw new BadAnswer(tooMuch);
     yield events;
   }
 }

@@ -108,10 +108,10 @@ export async function embedBatch(
 ): Promise<Embedding[]> {
   const { upstreamModel: model } = upstream;
   // base64 is much smaller than numbers as text. Servers without it send numbers.
-  const body = JSON.stringify({ model, input: inputs, encoding_format: "base64" });
+  const body = [JSON.stringify({ model, input: inputs, encoding_format: "base64" })];
   const mostBytes = inputs.length * (dimension ?? mostDimension) * bytesPerNumber;
   const question = { path: "/embeddings", body, field: "input", mostBytes } as const;
-  const answer = await askJson(upstream, question, { signal });
+  const answer = await askJson(upstream, question, signal);
   const vectors = readVectors(answer, inputs.length);
   if (vectors === undefined) throw garbage(upstream, "with vectors that are none");
   if (dimension !== undefined && vectors[0]?.length !== dimension) {

@@ -7,10 +7,13 @@ import https from "node:https";
 import { onAbort } from "../../core/abort.ts";
 import { hasCode, reasonOf } from "../../core/errors.ts";
 
+/** JSON, in parts. */
+export type Body = readonly (string | Uint8Array)[];
+
 export interface ExchangeRequest {
   url: string;
-  /** JSON, sent by POST. Absent: a GET. In parts, so that requests can share a large one. */
-  body?: readonly (string | Uint8Array)[] | undefined;
+  /** Sent by POST. Absent: a GET. */
+  body?: Body | undefined;
   /** Sent as a bearer token. */
   key?: string | undefined;
   signal: AbortSignal;
@@ -34,109 +37,83 @@ const agents = { http: new http.Agent(pooled), https: new https.Agent(pooled) };
 /** Resolves with the head, of any status. Throws a ConnectionFailure or the signal's reason. */
 export async function exchange(asked: ExchangeRequest): Promise<UpstreamResponse> {
   asked.signal.throwIfAborted();
-  const attempt = new Attempt(asked);
+  const request = requestFor(asked, false);
   try {
-    return await attempt.response();
+    return await responseTo(request, asked);
   } catch (error) {
     // A server may close an idle connection while the next request is on its way.
-    if (!attempt.isStale(error)) throw attempt.explain(error);
-    const again = new Attempt(asked, { fresh: true });
-    return await again.response().catch((reason) => Promise.reject(again.explain(reason)));
+    const isReset = error instanceof ConnectionFailure && hasCode(error.cause, "ECONNRESET");
+    if (!isReset || !request.reusedSocket) throw error;
+    return await responseTo(requestFor(asked, true), asked);
   }
 }
 
-class Attempt {
-  readonly #asked: ExchangeRequest;
-  readonly #request: http.ClientRequest;
-  readonly #silence: ReturnType<typeof watchSilence>;
-  readonly #leaving: Disposable;
-  #failure: ConnectionFailure | undefined;
+async function responseTo(
+  request: http.ClientRequest,
+  { signal, silenceMs, body = [] }: ExchangeRequest,
+): Promise<UpstreamResponse> {
+  let failure: ConnectionFailure | undefined;
+  const silence = watchSilence(silenceMs, () => {
+    failure = new ConnectionFailure(`no answer for ${silenceMs / 1000} s`, {}, true);
+    request.destroy(failure);
+  });
+  // At once, not on the next read: nobody may be reading, and the server should stop.
+  const leaving = onAbort(signal, () => request.destroy());
+  const forget = (): void => {
+    leaving[Symbol.dispose]();
+    silence[Symbol.dispose]();
+  };
+  const explain = (error: unknown): unknown =>
+    signal.aborted ? signal.reason : (failure ?? toConnectionFailure(error));
+  const begun = Promise.withResolvers<http.IncomingMessage>();
+  request
+    .on("response", begun.resolve)
+    .on("error", (error) => begun.reject(explain(error)))
+    .on("close", forget);
+  sendBody(request, body);
+  const head = await begun.promise;
+  // The reader gets the error. Without a reader, it is not needed.
+  head.on("error", () => {});
+  silence.heard();
 
-  constructor(asked: ExchangeRequest, { fresh = false } = {}) {
-    this.#asked = asked;
-    this.#request = requestFor(asked, fresh);
-    this.#silence = watchSilence(asked.silenceMs, () => {
-      const reason = `no answer for ${asked.silenceMs / 1000} s`;
-      this.#failure = new ConnectionFailure(reason, {}, true);
-      this.#request.destroy(this.#failure);
-    });
-    // At once, not on the next read: nobody may be reading, and the server should stop.
-    this.#leaving = onAbort(asked.signal, () => this.#request.destroy());
-  }
-
-  async response(): Promise<UpstreamResponse> {
-    const head = new Promise<http.IncomingMessage>((resolve, reject) => {
-      this.#request
-        .on("response", resolve)
-        .on("error", reject)
-        .on("close", () => this.#forget());
-    });
-    sendBody(this.#request, this.#asked.body ?? []);
-    return this.#toResponse(await head);
-  }
-
-  isStale(error: unknown): boolean {
-    const isReset = this.#failure === undefined && hasCode(error, "ECONNRESET");
-    return isReset && this.#request.reusedSocket && !this.#asked.signal.aborted;
-  }
-
-  /** The signal's reason if it is aborted, else the connection failure. */
-  explain(error: unknown): unknown {
-    const { signal } = this.#asked;
-    return signal.aborted ? signal.reason : (this.#failure ?? toConnectionFailure(error));
-  }
-
-  #toResponse(head: http.IncomingMessage): UpstreamResponse {
-    // The reader gets the error. Without a reader, it is not needed.
-    head.on("error", () => {});
-    this.#silence.heard();
-    return {
-      status: head.statusCode ?? 0,
-      header: (name) => {
-        const value = head.headers[name];
-        return Array.isArray(value) ? value[0] : value;
-      },
-      bytes: () => this.#read(head),
-      release: () => {
-        this.#forget();
-        // Even if all of it has arrived: the connection is free only once it was read.
-        head.resume();
-        if (head.complete) return;
-        const timer = setTimeout(() => head.destroy(), releaseMs);
-        head.on("close", () => clearTimeout(timer));
-      },
-      [Symbol.dispose]: () => {
-        this.#forget();
-        if (head.complete) head.resume();
-        else this.#request.destroy();
-      },
-    };
-  }
-
-  async *#read(head: http.IncomingMessage): AsyncGenerator<Uint8Array> {
+  async function* read(): AsyncGenerator<Uint8Array> {
     const chunks = head.iterator({ destroyOnReturn: false });
     try {
       for (;;) {
-        this.#asked.signal.throwIfAborted();
-        this.#silence.waits();
+        signal.throwIfAborted();
+        silence.waits();
         const { done, value } = await chunks.next();
-        this.#silence.heard();
+        silence.heard();
         if (done === true) break;
         yield value;
       }
     } catch (error) {
-      throw this.explain(error);
+      throw explain(error);
     } finally {
       // Otherwise `release` could not discard the rest.
       void chunks.return?.();
     }
-    if (!head.complete) throw new ConnectionFailure("the connection broke off");
+    if (!head.complete) throw new ConnectionFailure(brokenOff);
   }
 
-  #forget(): void {
-    this.#leaving[Symbol.dispose]();
-    this.#silence[Symbol.dispose]();
-  }
+  return {
+    status: head.statusCode ?? 0,
+    header: (name) => [head.headers[name]].flat()[0],
+    bytes: read,
+    release: () => {
+      forget();
+      // Even if all of it has arrived: the connection is free only once it was read.
+      head.resume();
+      if (head.complete) return;
+      const timer = setTimeout(() => head.destroy(), releaseMs);
+      head.on("close", () => clearTimeout(timer));
+    },
+    [Symbol.dispose]: () => {
+      forget();
+      if (head.complete) head.resume();
+      else request.destroy();
+    },
+  };
 }
 
 function requestFor({ url: address, body, key }: ExchangeRequest, fresh: boolean) {
@@ -157,7 +134,7 @@ function requestFor({ url: address, body, key }: ExchangeRequest, fresh: boolean
 }
 
 /** A small body is sent in one piece with the head. */
-function sendBody(request: http.ClientRequest, parts: readonly (string | Uint8Array)[]): void {
+function sendBody(request: http.ClientRequest, parts: Body): void {
   if (lengthOf(parts) <= mostJoined) {
     request.end(Buffer.concat(parts.map((part) => Buffer.from(part))));
     return;
@@ -168,7 +145,7 @@ function sendBody(request: http.ClientRequest, parts: readonly (string | Uint8Ar
 
 const mostJoined = 64 * 1024;
 
-const lengthOf = (parts: readonly (string | Uint8Array)[]): number =>
+export const lengthOf = (parts: Body): number =>
   parts.reduce((sum, part) => sum + Buffer.byteLength(part), 0);
 
 /** Time limit for discarding the rest of a response. */
@@ -187,6 +164,9 @@ export class ConnectionFailure extends Error {
   }
 }
 
+const brokenOff = "the connection broke off";
+const unknownSigner = "its certificate is signed by nobody known";
+
 /** By error codes of the system and of TLS. */
 const reasons: readonly (readonly [code: string, reason: string])[] = [
   ["ECONNREFUSED", "the connection is refused"],
@@ -195,13 +175,13 @@ const reasons: readonly (readonly [code: string, reason: string])[] = [
   ["EHOSTUNREACH", "there is no way to its host"],
   ["ENETUNREACH", "there is no way to its network"],
   ["ETIMEDOUT", "its host does not answer"],
-  ["ECONNRESET", "the connection broke off"],
-  ["EPIPE", "the connection broke off"],
+  ["ECONNRESET", brokenOff],
+  ["EPIPE", brokenOff],
   ["CERT_HAS_EXPIRED", "its certificate has expired"],
   ["DEPTH_ZERO_SELF_SIGNED_CERT", "its certificate is signed by itself"],
-  ["SELF_SIGNED_CERT_IN_CHAIN", "its certificate is signed by nobody known"],
-  ["UNABLE_TO_VERIFY_LEAF_SIGNATURE", "its certificate is signed by nobody known"],
-  ["UNABLE_TO_GET_ISSUER_CERT_LOCALLY", "its certificate is signed by nobody known"],
+  ["SELF_SIGNED_CERT_IN_CHAIN", unknownSigner],
+  ["UNABLE_TO_VERIFY_LEAF_SIGNATURE", unknownSigner],
+  ["UNABLE_TO_GET_ISSUER_CERT_LOCALLY", unknownSigner],
   ["ERR_TLS_CERT_ALTNAME_INVALID", "its certificate is for another host"],
 ];
 
@@ -209,7 +189,7 @@ function toConnectionFailure(error: unknown): ConnectionFailure {
   if (error instanceof ConnectionFailure) return error;
   const known = reasons.find(([code]) => hasCode(error, code));
   const isReset = /socket hang up|aborted/i.test(reasonOf(error));
-  const reason = known?.[1] ?? (isReset ? "the connection broke off" : "it does not speak HTTP");
+  const reason = known?.[1] ?? (isReset ? brokenOff : "it does not speak HTTP");
   return new ConnectionFailure(reason, { cause: error });
 }
 

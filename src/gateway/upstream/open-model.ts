@@ -3,7 +3,7 @@ import { type EmbeddingPrefixes, knownPrefixes } from "../../core/embedding/embe
 import { NodeError } from "../../core/errors.ts";
 import type { LoadedModel, ModelSettings, ModelType } from "../../core/models/model.ts";
 import type { Tokenizer } from "../../core/ports/tokenizer.ts";
-import { notBegun, refusedBy, toNodeError, type Upstream } from "./ask.ts";
+import { attempt, BadAnswer, toNodeError, type Upstream } from "./ask.ts";
 import { checkChat, UpstreamChatEngine } from "./chat-engine.ts";
 import { embedBatch, UpstreamEmbeddingEngine } from "./embedding-engine.ts";
 import { ConnectionFailure } from "./http-exchange.ts";
@@ -80,18 +80,14 @@ function withModelThere(
 }
 
 async function serverFacts(upstream: Upstream, signal: AbortSignal): Promise<ServerFacts> {
-  const { replicas, named, key } = upstream;
-  return await replicas.attempt({ signal }, async (lease) => {
-    const { url } = lease;
-    const facts = await askServer({ url, signal, named, key }).catch((error: unknown) => {
-      if (error instanceof NodeError) throw refusedBy(lease, error);
-      // It answers at once or not at all, so a timeout is also a reason to try another.
+  const { named, key } = upstream;
+  return await attempt(upstream, { signal }, async (lease) => {
+    using _ = lease;
+    return await askServer({ url: lease.url, signal, named, key }).catch((error: unknown) => {
       if (!(error instanceof ConnectionFailure)) throw error;
-      throw notBegun(lease, toNodeError(upstream, error), error.message);
+      // It answers at once or not at all, so a timeout is also a reason to try another.
+      throw new BadAnswer(error.message, { cause: toNodeError(upstream, error) });
     });
-    lease.succeeded();
-    lease[Symbol.dispose]();
-    return facts;
   });
 }
 

@@ -111,8 +111,8 @@ export class UpstreamReranker implements Reranker {
         };
     const answer = await askJson(
       this.#upstream,
-      { path: "/rerank", body: JSON.stringify(body), isBesideVersion: isTei, field: "documents" },
-      { signal },
+      { path: "/rerank", body: [JSON.stringify(body)], isBesideVersion: isTei, field: "documents" },
+      signal,
     );
     const results = Array.isArray(answer) ? answer : listAt(answer, "results");
     const counted = countAt(objectAt(answer, "usage"), "total_tokens");

@@ -3,9 +3,10 @@ import { countAt, isObject, listAt, textAt } from "../../client/json-fields.ts";
 import { NodeError } from "../../core/errors.ts";
 import { given } from "../../core/given.ts";
 import type { ChatMessage, Tool } from "../../core/ports/chat-engine.ts";
-import type { TokenizedText, Tokenizer, TokenizerInput } from "../../core/ports/tokenizer.ts";
+import type { Tokenizer, TokenizerInput } from "../../core/ports/tokenizer.ts";
 import { askJson, garbage, inBatches, type Upstream } from "./ask.ts";
 import { toWireTools, withMessages } from "./chat-request.ts";
+import type { Refused } from "./refusal.ts";
 import type { ServerKind } from "./server-facts.ts";
 
 export type ChatCounter = (
@@ -17,14 +18,11 @@ export type ChatCounter = (
 /** Tokens per text, including special tokens. */
 export type TextCounter = (texts: readonly string[], signal: AbortSignal) => Promise<number[]>;
 
-type Ask = (path: string, body: string | (string | Uint8Array)[]) => Promise<unknown>;
-type TextInput = Extract<TokenizerInput, { text: string }>;
-type ChatInput = Extract<TokenizerInput, { messages: unknown }>;
+type Ask = (path: string, fields: object, messages?: readonly ChatMessage[]) => Promise<unknown>;
 
 /** The tokenizer endpoints of one kind of server. */
 interface Dialect {
-  text(ask: Ask, model: string, input: TextInput): Promise<unknown>;
-  chat(ask: Ask, model: string, input: ChatInput): Promise<unknown>;
+  tokenize(ask: Ask, model: string, input: TokenizerInput): Promise<unknown>;
   /** The tokens in an answer; undefined if there are none. */
   tokens(answer: unknown): readonly unknown[] | undefined;
   detokenize(ask: Ask, model: string, tokens: readonly number[]): Promise<unknown>;
@@ -39,127 +37,135 @@ export function upstreamTokenizer(
   const dialect = dialects[kind];
   if (dialect === undefined) return undefined;
   const { upstreamModel: model } = upstream;
-  const asker = (signal: AbortSignal): Ask => askerOf(upstream, kind, "prompt", signal);
   return {
     async tokenize(input, { signal }) {
       if ("text" in input && input.text.length > contextSize * mostBytesPerToken) return undefined;
-      const ask = asker(signal);
-      const answer =
-        "text" in input
-          ? await dialect.text(ask, model, input)
-          : await dialect.chat(ask, model, input);
+      const ask = askerOf(upstream, kind, "prompt", signal);
+      const answer = await dialect.tokenize(ask, model, input);
       const sent = dialect.tokens(answer) ?? [];
       const tokens = sent.filter(isToken);
       if (tokens.length < sent.length) throw garbage(upstream, "tokens that are none");
       const strings = listAt(answer, "token_strs").filter((one) => typeof one === "string");
-      const pieces: TokenizedText["pieces"] = input.pieces === undefined ? undefined : strings;
+      const pieces = input.pieces === undefined ? undefined : strings;
       return { tokens: Uint32Array.from(tokens), ...given({ pieces }) };
     },
     async detokenize(tokens, { signal }) {
-      const text = await dialect.detokenize(asker(signal), model, tokens);
+      const ask = askerOf(upstream, kind, "prompt", signal);
+      const text = await dialect.detokenize(ask, model, tokens);
       if (typeof text === "string") return text;
       throw garbage(upstream, "a text that is none");
     },
   };
 }
 
-/** Undefined if this kind of server cannot count conversations. Paddock nodes are not asked to. */
-export function chatCounter(upstream: Upstream, kind: ServerKind): ChatCounter | undefined {
+/** Undefined if this kind of server cannot count. Paddock nodes are not asked to. */
+function counterOf(upstream: Upstream, kind: ServerKind, field: Refused["field"]) {
   const dialect = dialects[kind];
-  if (dialect === undefined || kind === "paddock" || kind === "tei") return undefined;
-  return async (messages, tools, signal) => {
-    const ask = askerOf(upstream, kind, "messages", signal);
-    const input = { messages, ...given({ tools: tools.length === 0 ? undefined : tools }) };
-    return countOf(upstream, dialect, await dialect.chat(ask, upstream.upstreamModel, input));
+  if (dialect === undefined || kind === "paddock") return undefined;
+  return async (input: TokenizerInput, signal: AbortSignal): Promise<number> => {
+    const ask = askerOf(upstream, kind, field, signal);
+    const answer = await dialect.tokenize(ask, upstream.upstreamModel, input);
+    const count = countAt(answer, "count") ?? dialect.tokens(answer)?.length;
+    if (count !== undefined) return count;
+    throw garbage(upstream, "a count of tokens that is none");
   };
+}
+
+export function chatCounter(upstream: Upstream, kind: ServerKind): ChatCounter | undefined {
+  const count = kind === "tei" ? undefined : counterOf(upstream, kind, "messages");
+  return (
+    count &&
+    ((messages, tools, signal) =>
+      count({ messages, ...(tools.length === 0 ? {} : { tools }) }, signal))
+  );
 }
 
 /** Concurrent requests, of one text each. */
 const atOnce = 8;
 
-/** Undefined if this kind of server cannot count texts. */
 export function textCounter(upstream: Upstream, kind: ServerKind): TextCounter | undefined {
-  const dialect = dialects[kind];
-  if (dialect === undefined || kind === "paddock") return undefined;
-  return async (texts, signal) =>
-    await inBatches(texts, { most: 1, atOnce }, async ([text = ""]) => {
-      const ask = askerOf(upstream, kind, "input", signal);
-      const input = { text, addSpecial: true, parseSpecial: true };
-      return [countOf(upstream, dialect, await dialect.text(ask, upstream.upstreamModel, input))];
-    });
+  const count = counterOf(upstream, kind, "input");
+  const special = { addSpecial: true, parseSpecial: true };
+  return (
+    count &&
+    ((texts, signal) =>
+      inBatches(texts, { most: 1, atOnce }, async ([text = ""]) => [
+        await count({ text, ...special }, signal),
+      ]))
+  );
 }
 
-function countOf(upstream: Upstream, dialect: Dialect, answer: unknown): number {
-  const count = countAt(answer, "count") ?? dialect.tokens(answer)?.length;
-  if (count !== undefined) return count;
-  throw garbage(upstream, "a count of tokens that is none");
+function askerOf(
+  upstream: Upstream,
+  kind: ServerKind,
+  field: Refused["field"],
+  signal: AbortSignal,
+): Ask {
+  const isBesideVersion = kind !== "paddock";
+  return (path, fields, messages) => {
+    const body = messages === undefined ? [JSON.stringify(fields)] : withMessages(fields, messages);
+    return askJson(upstream, { path, body, isBesideVersion, field }, signal);
+  };
 }
-
-const askerOf =
-  (
-    upstream: Upstream,
-    kind: ServerKind,
-    field: "prompt" | "messages" | "input",
-    signal: AbortSignal,
-  ): Ask =>
-  async (path, body) =>
-    await askJson(upstream, { path, body, isBesideVersion: kind !== "paddock", field }, { signal });
 
 /** An unsigned 32-bit integer. */
 const isToken = (value: unknown): value is number =>
   typeof value === "number" && Number.isInteger(value) && value >= 0 && value < 2 ** 32;
 
 /** vLLM's endpoints, which Paddock nodes have too. */
-const vllm = (hasRest: boolean): Dialect => ({
-  async text(ask, model, { text, addSpecial, parseSpecial, pieces }) {
-    if (!hasRest && !parseSpecial) throw unknown("parse_special");
-    if (pieces === "text") throw unknown("with_pieces");
-    const fields = { model, prompt: text, add_special_tokens: addSpecial };
-    const rest = { ...(hasRest ? { parse_special: parseSpecial } : {}), ...strings(pieces) };
-    return await ask("/tokenize", JSON.stringify({ ...fields, ...rest }));
-  },
-  async chat(ask, model, { messages, tools, pieces }) {
-    if (pieces === "text") throw unknown("with_pieces");
-    const fields = { model, ...given({ tools: tools && toWireTools(tools) }), ...strings(pieces) };
-    return await ask("/tokenize", withMessages(fields, messages));
+const vllm = (hasParseSpecial: boolean): Dialect => ({
+  async tokenize(ask, model, input) {
+    if (input.pieces === "text") throw unknown("with_pieces");
+    const common = { model, return_token_strs: input.pieces && true };
+    if ("messages" in input) {
+      const tools = input.tools && toWireTools(input.tools);
+      return await ask("/tokenize", { ...common, tools }, input.messages);
+    }
+    const { text, addSpecial, parseSpecial } = input;
+    if (!hasParseSpecial && !parseSpecial) throw unknown("parse_special");
+    return await ask("/tokenize", {
+      ...common,
+      prompt: text,
+      add_special_tokens: addSpecial,
+      parse_special: hasParseSpecial ? parseSpecial : undefined,
+    });
   },
   tokens: tokensIn,
   detokenize: async (ask, model, tokens) =>
-    textAt(await ask("/detokenize", JSON.stringify({ model, tokens })), "prompt"),
+    textAt(await ask("/detokenize", { model, tokens }), "prompt"),
 });
 
 const llamaServer: Dialect = {
-  async text(ask, _, { text: content, addSpecial, parseSpecial, pieces }) {
-    if (pieces !== undefined) throw unknown(fieldOf(pieces));
-    const body = { content, add_special: addSpecial, parse_special: parseSpecial };
-    return await ask("/tokenize", JSON.stringify(body));
-  },
-  async chat(ask, model, { messages, tools, ...input }) {
-    const fields = given({ tools: tools && toWireTools(tools) });
-    const rendered = await ask("/apply-template", withMessages(fields, messages));
-    const text = textAt(rendered, "prompt") ?? "";
-    const special = { addSpecial: true, parseSpecial: true };
-    return await llamaServer.text(ask, model, { ...input, text, ...special });
+  async tokenize(ask, model, input) {
+    refusePieces(input);
+    if ("messages" in input) {
+      const tools = input.tools && toWireTools(input.tools);
+      const rendered = await ask("/apply-template", { tools }, input.messages);
+      const text = textAt(rendered, "prompt") ?? "";
+      return await this.tokenize(ask, model, { text, addSpecial: true, parseSpecial: true });
+    }
+    const { text: content, addSpecial, parseSpecial } = input;
+    const fields = { content, add_special: addSpecial, parse_special: parseSpecial };
+    return await ask("/tokenize", fields);
   },
   tokens: tokensIn,
-  detokenize: async (ask, _, tokens) =>
-    textAt(await ask("/detokenize", JSON.stringify({ tokens })), "content"),
+  detokenize: async (ask, _, tokens) => textAt(await ask("/detokenize", { tokens }), "content"),
 };
 
 const textEmbeddings: Dialect = {
-  async text(ask, _, { text: inputs, addSpecial, parseSpecial, pieces }) {
-    if (pieces !== undefined) throw unknown(fieldOf(pieces));
-    if (!parseSpecial) throw unknown("parse_special");
-    return await ask("/tokenize", JSON.stringify({ inputs, add_special_tokens: addSpecial }));
+  async tokenize(ask, _, input) {
+    if ("messages" in input) throw unknown("messages");
+    refusePieces(input);
+    if (!input.parseSpecial) throw unknown("parse_special");
+    return await ask("/tokenize", { inputs: input.text, add_special_tokens: input.addSpecial });
   },
-  chat: () => Promise.reject(unknown("messages")),
   tokens: (answer) => {
     const [first] = Array.isArray(answer) ? answer : [];
     if (!Array.isArray(first)) return undefined;
     return first.map((token) => (isObject(token) ? token.id : token));
   },
   async detokenize(ask, _, ids) {
-    const answer = await ask("/decode", JSON.stringify({ ids, skip_special_tokens: false }));
+    const answer = await ask("/decode", { ids, skip_special_tokens: false });
     return Array.isArray(answer) ? answer[0] : undefined;
   },
 };
@@ -176,11 +182,10 @@ const dialects: Partial<Record<ServerKind, Dialect>> = {
   tei: textEmbeddings,
 };
 
-const strings = (pieces: TokenizerInput["pieces"]): object =>
-  pieces === undefined ? {} : { return_token_strs: true };
-
-const fieldOf = (pieces: NonNullable<TokenizerInput["pieces"]>): string =>
-  pieces === "text" ? "with_pieces" : "return_token_strs";
+function refusePieces({ pieces }: TokenizerInput): void {
+  if (pieces === "text") throw unknown("with_pieces");
+  if (pieces !== undefined) throw unknown("return_token_strs");
+}
 
 const unknown = (param: string): NodeError =>
   new NodeError(
@@ -188,8 +193,6 @@ const unknown = (param: string): NodeError =>
     `'${param}' cannot be honoured: the server that this model runs on has nothing like it. Leave it out.`,
     { param },
   );
-
-// Estimates token counts for servers that do not count.
 
 /** More than any tokenizer averages: a text beyond this is too long without counting. */
 export const mostBytesPerToken = 128;

@@ -185,7 +185,7 @@ const askRaw = (rest: Partial<CompletionRequest> = {}): CompletionRequest => ({
 });
 
 const rawBodyFor = (kind: ServerKind, request = askRaw(), prefixScope = ""): unknown =>
-  JSON.parse(
+  parsed(
     toCompletionBody(request, {
       model: "far",
       kind,
