@@ -52,7 +52,10 @@ const layers: Record<string, Layer> = {
     imports: ["core", "client/api-error.ts", "client/event-stream.ts", "client/json-fields.ts"],
     packages: ["node:*"],
   },
-  "gateway/redis": { imports: ["core", "store/keys"], packages: ["bun", typebox, "node:crypto"] },
+  "gateway/redis": {
+    imports: ["core", "client/json-fields.ts", "store/keys"],
+    packages: ["bun", typebox, "node:crypto"],
+  },
   store: {
     imports: ["core"],
     packages: ["@qdrant/js-client-rest", "stemmer", "bun:sqlite", "node:*"],
