@@ -3,6 +3,7 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type Static, Type as T } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
+import type { Weights } from "./weights.ts";
 import {
   fitsBlocks,
   type Gguf,
@@ -25,12 +26,6 @@ const BertTokenizer = T.Object({
   added_tokens: T.Array(T.Object({ id: T.Integer(), content: T.String(), special: T.Boolean() })),
   model: T.Object({ vocab: T.Record(T.String(), T.Integer()), unk_token: T.String() }),
 });
-
-export interface Weights {
-  /** Row-major. */
-  entry(name: string): { shape: readonly number[] };
-  values(name: string): Promise<Float32Array>;
-}
 
 /** Reads config.json and tokenizer.json now, and the tensors while the GGUF is written. */
 export async function importBert(name: string, folder: string, weights: Weights): Promise<Gguf> {
@@ -126,8 +121,10 @@ function tensorNames(layers: number): [from: string, to: string][] {
 }
 
 function tensor(weights: Weights, from: string, to: string): Tensor {
-  const shape = weights.entry(from).shape.toReversed();
-  return { name: to, shape, type: typeFor(to, shape), values: () => weights.values(from) };
+  const found = weights.get(from);
+  if (found === undefined) throw new Error(`The weights have no tensor '${from}'`);
+  const shape = found.shape.toReversed();
+  return { name: to, shape, type: typeFor(to, shape), values: found.values };
 }
 
 /** Matrices are quantized; vectors, positions and token types are small and would lose more. */

@@ -1,7 +1,16 @@
-/** Reads the weights of safetensors and ONNX files, one tensor at a time. */
+/** Reads the weights of safetensors and ONNX files, one tensor at a time. Their digests are verified before. */
+import { closeSync, openSync, readSync } from "node:fs";
 import { Type as T } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
-import type { Weights } from "./import-bert.ts";
+
+/** Tensors by their PyTorch names. */
+export type Weights = ReadonlyMap<string, Weight>;
+
+interface Weight {
+  shape: readonly number[];
+  /** Row-major. */
+  values(): Promise<Float32Array>;
+}
 
 const StoredTensor = T.Object({
   dtype: T.String(),
@@ -10,62 +19,32 @@ const StoredTensor = T.Object({
 });
 const Header = T.Record(T.String(), T.Union([StoredTensor, T.Record(T.String(), T.String())]));
 
-interface SafetensorsEntry {
-  dtype: string;
-  shape: readonly number[];
-  start: number;
-  end: number;
-}
-
-export class SafetensorsFile implements Weights {
-  readonly #path: string;
-  readonly #entries: ReadonlyMap<string, SafetensorsEntry>;
-
-  private constructor(path: string, entries: ReadonlyMap<string, SafetensorsEntry>) {
-    this.#path = path;
-    this.#entries = entries;
+export async function readSafetensors(path: string): Promise<Weights> {
+  const length = Number(new DataView(await readBytes(path, 0, 8)).getBigUint64(0, true));
+  const base = 8 + length;
+  const text = new TextDecoder().decode(await readBytes(path, 8, base));
+  const weights = new Map<string, Weight>();
+  for (const [name, entry] of Object.entries(Value.Decode(Header, JSON.parse(text)))) {
+    if (!Value.Check(StoredTensor, entry)) continue; // __metadata__
+    const { dtype, shape, data_offsets: offsets } = entry;
+    const values = async (): Promise<Float32Array> => {
+      const buffer = await readBytes(path, base + offsets[0], base + offsets[1]);
+      if (dtype === "F32") return new Float32Array(buffer);
+      if (dtype === "F16") return Float32Array.from(new Float16Array(buffer));
+      throw new Error(`Tensor '${name}' is stored as ${dtype}; F32 and F16 are read`);
+    };
+    weights.set(name, { shape, values });
   }
-
-  static async open(path: string): Promise<SafetensorsFile> {
-    const length = Number(new DataView(await readBytes(path, 0, 8)).getBigUint64(0, true));
-    const base = 8 + length;
-    const text = new TextDecoder().decode(await readBytes(path, 8, base));
-    const entries = new Map<string, SafetensorsEntry>();
-    for (const [name, entry] of Object.entries(Value.Decode(Header, JSON.parse(text)))) {
-      if (!Value.Check(StoredTensor, entry)) continue; // __metadata__
-      const [start, end] = entry.data_offsets;
-      const { dtype, shape } = entry;
-      entries.set(name, { dtype, shape, start: base + start, end: base + end });
-    }
-    return new SafetensorsFile(path, entries);
-  }
-
-  entry(name: string): SafetensorsEntry {
-    return tensorOf(this.#entries, name);
-  }
-
-  async values(name: string): Promise<Float32Array> {
-    const { dtype, start, end } = this.entry(name);
-    const buffer = await readBytes(this.#path, start, end);
-    if (dtype === "F32") return new Float32Array(buffer);
-    if (dtype === "F16") return Float32Array.from(new Float16Array(buffer));
-    throw new Error(`Tensor '${name}' is stored as ${dtype}; F32 and F16 are read`);
-  }
+  return weights;
 }
 
 async function readBytes(path: string, start: number, end: number): Promise<ArrayBuffer> {
   const file = Bun.file(path);
-  // Checked before reading: the offsets come from an untrusted file.
+  // Checked before reading, so that no memory is taken for what the file does not have.
   const isThere = start <= end && end <= file.size;
   const bytes = isThere ? await file.slice(start, end).arrayBuffer() : undefined;
   if (bytes?.byteLength === end - start) return bytes;
   throw new Error("The weights' file is shorter than its header says");
-}
-
-function tensorOf<Tensor>(tensors: ReadonlyMap<string, Tensor>, name: string): Tensor {
-  const tensor = tensors.get(name);
-  if (tensor === undefined) throw new Error(`The weights have no tensor '${name}'`);
-  return tensor;
 }
 
 const model = { graph: 7 } as const;
@@ -74,200 +53,146 @@ const node = { input: 1, name: 3, operation: 4 } as const;
 const tensor = { dims: 1, type: 2, name: 8, raw: 9 } as const;
 const float = 1;
 
-const mostTensors = 10_000;
-const mostNodes = 200_000;
-const mostDims = 8;
-
-interface OnnxTensor {
-  shape: readonly number[];
-  data: ProtobufField;
-  /** Whether it is stored column-major. */
-  isTransposed: boolean;
-}
-
-/** An ONNX file, with the weights under their PyTorch names. */
-export class OnnxFile implements Weights {
-  readonly #file: ProtobufFile;
-  readonly #entries: ReadonlyMap<string, OnnxTensor>;
-
-  private constructor(file: ProtobufFile, entries: ReadonlyMap<string, OnnxTensor>) {
-    this.#file = file;
-    this.#entries = entries;
-  }
-
-  static async open(path: string): Promise<OnnxFile> {
-    const file = new ProtobufFile(path);
-    return new OnnxFile(file, await readEntries(file));
-  }
-
-  entry(name: string): { shape: readonly number[] } {
-    const { shape, isTransposed } = tensorOf(this.#entries, name);
-    return { shape: isTransposed ? shape.toReversed() : shape };
-  }
-
-  async values(name: string): Promise<Float32Array> {
-    const { shape, data, isTransposed } = tensorOf(this.#entries, name);
-    const { buffer } = await this.#file.bytes(data.start, data.end);
-    const values = new Float32Array(buffer);
-    const [rows = 0, columns = 0] = shape;
-    return isTransposed ? transposed(values, rows, columns) : values;
-  }
-}
-
-function transposed(values: Float32Array, rows: number, columns: number): Float32Array {
-  const turned = new Float32Array(values.length);
-  // Iterates over the values, since an untrusted shape may have any number of empty rows.
-  for (const [at, value] of values.entries()) {
-    turned[(at % columns) * rows + Math.floor(at / columns)] = value;
-  }
-  return turned;
-}
-
 /** Matrices of layers are stored transposed and without a name; the MatMul node identifies them. */
-async function readEntries(file: ProtobufFile): Promise<Map<string, OnnxTensor>> {
-  const found = new Map<string, OnnxTensor>();
-  const layers = new Map<string, string>();
-  let nodes = 0;
-  for await (const part of file.fields(0, file.size)) {
-    if (part.number !== model.graph) continue;
-    for await (const field of file.fields(part.start, part.end)) {
-      if (field.number === graph.node) {
-        if (++nodes > mostNodes) throw tooMany();
-        const layer = await readLayer(file, field);
-        if (layer !== undefined) layers.set(layer.matrix, layer.name);
-      }
-      if (field.number === graph.initializer) {
-        if (found.size >= mostTensors) throw tooMany();
-        const [name, entry] = await readTensor(file, field);
-        found.set(name, entry);
-      }
-    }
+export async function readOnnx(path: string): Promise<Weights> {
+  const file = new ProtobufFile(path);
+  try {
+    const parts = [...file.fields({ start: 0, end: Bun.file(path).size })]
+      .filter(({ number }) => number === model.graph)
+      .flatMap((part) => [...file.fields(part)]);
+    const layers = new Map(
+      parts.flatMap((part) => (part.number === graph.node ? layersOf(file, part) : [])),
+    );
+    const weights = parts.flatMap((part) => {
+      if (part.number !== graph.initializer) return [];
+      return weightsOf(file, part).map(({ name, shape, data }): [string, Weight] => {
+        const values = async (): Promise<Float32Array> =>
+          new Float32Array(await readBytes(path, data.start, data.end));
+        const layer = layers.get(name);
+        return layer === undefined
+          ? [name, { shape, values }]
+          : [layer, transposed({ shape, values })];
+      });
+    });
+    return new Map(weights);
+  } finally {
+    file.close();
   }
-  const named = [...found].map(([name, entry]): [string, OnnxTensor] => {
-    const layer = layers.get(name);
-    return layer === undefined ? [name, entry] : [layer, { ...entry, isTransposed: true }];
-  });
-  return new Map(named);
+}
+
+function transposed({ shape, values }: Weight): Weight {
+  const [rows = 0, columns = 0] = shape;
+  return {
+    shape: shape.toReversed(),
+    async values() {
+      const before = await values();
+      const turned = new Float32Array(before.length);
+      // Iterates over the values, since a shape may have any number of empty rows.
+      for (const [at, value] of before.entries()) {
+        turned[(at % columns) * rows + Math.floor(at / columns)] = value;
+      }
+      return turned;
+    },
+  };
 }
 
 /** `/encoder/layer.0/output/dense/MatMul` takes the weight of `encoder.layer.0.output.dense`. */
-async function readLayer(
-  file: ProtobufFile,
-  { start, end }: ProtobufField,
-): Promise<{ name: string; matrix: string } | undefined> {
+function layersOf(file: ProtobufFile, part: Span): [matrix: string, layer: string][] {
   const inputs: string[] = [];
   let [name, operation] = ["", ""];
-  for await (const field of file.fields(start, end)) {
-    if (field.number === node.input) inputs.push(await file.text(field));
-    if (field.number === node.name) name = await file.text(field);
-    if (field.number === node.operation) operation = await file.text(field);
-    if (inputs.length > mostDims) return undefined;
+  for (const field of file.fields(part)) {
+    if (field.number === node.input) inputs.push(file.text(field));
+    if (field.number === node.name) name = file.text(field);
+    if (field.number === node.operation) operation = file.text(field);
   }
   const [, path] = /^\/(.+)\/MatMul$/.exec(name) ?? [];
   const matrix = inputs[1];
-  if (operation !== "MatMul" || path === undefined || !matrix?.startsWith("onnx::")) {
-    return undefined;
-  }
-  return { name: `${path.replaceAll("/", ".")}.weight`, matrix };
+  if (operation !== "MatMul" || path === undefined || !matrix?.startsWith("onnx::")) return [];
+  return [[matrix, `${path.replaceAll("/", ".")}.weight`]];
 }
 
-async function readTensor(
+/** None for a tensor that holds no floats. */
+function weightsOf(
   file: ProtobufFile,
-  { start, end }: ProtobufField,
-): Promise<[name: string, entry: OnnxTensor]> {
+  part: Span,
+): { name: string; shape: readonly number[]; data: Span }[] {
   const shape: number[] = [];
   let [name, type] = ["", 0];
-  let data: ProtobufField | undefined;
-  for await (const field of file.fields(start, end)) {
+  let data: Span | undefined;
+  for (const field of file.fields(part)) {
     if (field.number === tensor.dims) shape.push(field.value ?? -1);
     if (field.number === tensor.type) type = field.value ?? 0;
-    if (field.number === tensor.name) name = await file.text(field);
+    if (field.number === tensor.name) name = file.text(field);
     if (field.number === tensor.raw) data = field;
-    if (shape.length > mostDims) throw tooMany();
   }
+  if (type !== float) return [];
   const count = shape.reduce((product, size) => product * size, 1);
-  if (type !== float)
-    return [name, { shape, data: { number: 0, start, end: start }, isTransposed: false }];
   if (data === undefined || data.end - data.start !== 4 * count) {
     throw new Error(`Tensor '${name}' has other bytes than its shape says`);
   }
-  return [name, { shape, data, isTransposed: false }];
+  return [{ name, shape, data }];
 }
 
-const tooMany = (): Error => new Error("The weights' file has more parts than a model has");
-
-interface ProtobufField {
-  number: number;
-  value?: number;
+interface Span {
   start: number;
   end: number;
 }
 
-const windowBytes = 1 << 16;
+interface ProtobufField extends Span {
+  number: number;
+  value: number | undefined;
+}
+
 /** A varint has at most ten bytes, a field's head at most two varints. */
 const longestHead = 20;
 const longestText = 4096;
 
 class ProtobufFile {
-  readonly size: number;
-  readonly #file: Bun.BunFile;
-  #window = new Uint8Array(0);
-  #from = 0;
+  readonly #file: number;
 
   constructor(path: string) {
-    this.#file = Bun.file(path);
-    this.size = this.#file.size;
+    this.#file = openSync(path, "r");
   }
 
-  async *fields(start: number, end: number): AsyncGenerator<ProtobufField> {
-    let at = start;
-    while (at < end) {
-      await this.#load(at, Math.min(longestHead, this.size - at));
-      const key = this.#varint(at);
-      const number = Math.floor(key.value / 8);
-      const kind = key.value % 8;
-      if (kind === 0) {
-        const { value, next } = this.#varint(key.next);
-        yield { number, value, start: key.next, end: next };
-        at = next;
-        continue;
-      }
-      const length = kind === 2 ? this.#varint(key.next) : undefined;
-      const from = length?.next ?? key.next;
-      const bytes = length?.value ?? { 1: 8, 5: 4 }[kind];
-      if (bytes === undefined || number === 0 || from + bytes > end) throw notRead();
-      yield { number, start: from, end: from + bytes };
-      at = from + bytes;
+  *fields({ start, end }: Span): Generator<ProtobufField> {
+    for (let at = start; at < end; ) {
+      const head = this.#bytes(at, Math.min(longestHead, end - at));
+      const key = varint(head, 0);
+      const [number, kind] = [Math.floor(key.value / 8), key.value % 8];
+      const said = kind === 0 || kind === 2 ? varint(head, key.next) : undefined;
+      const from = at + (said?.next ?? key.next);
+      const length = { 0: 0, 1: 8, 2: said?.value, 5: 4 }[kind];
+      if (length === undefined || number === 0 || from + length > end) throw notRead();
+      at = from + length;
+      yield { number, value: kind === 0 ? said?.value : undefined, start: from, end: at };
     }
   }
 
-  async bytes(start: number, end: number): Promise<Uint8Array<ArrayBuffer>> {
-    const bytes = await this.#file.slice(start, end).bytes();
-    if (bytes.length !== end - start) throw notRead();
+  text({ start, end }: Span): string {
+    if (end - start > longestText) throw notRead();
+    return new TextDecoder().decode(this.#bytes(start, end - start));
+  }
+
+  close(): void {
+    closeSync(this.#file);
+  }
+
+  #bytes(start: number, length: number): Uint8Array {
+    const bytes = new Uint8Array(length);
+    if (readSync(this.#file, bytes, 0, length, start) !== length) throw notRead();
     return bytes;
   }
+}
 
-  async text({ start, end }: ProtobufField): Promise<string> {
-    if (end - start > longestText) throw notRead();
-    return new TextDecoder().decode(await this.bytes(start, end));
+function varint(bytes: Uint8Array, from: number): { value: number; next: number } {
+  let value = 0;
+  for (let index = 0; index < 10; index++) {
+    const byte = bytes[from + index];
+    if (byte === undefined) break;
+    value += (byte & 127) * 2 ** (7 * index);
+    if (byte < 128) return { value, next: from + index + 1 };
   }
-
-  async #load(at: number, count: number): Promise<void> {
-    if (at >= this.#from && at + count <= this.#from + this.#window.length) return;
-    this.#window = await this.bytes(at, Math.min(this.size, at + windowBytes));
-    this.#from = at;
-  }
-
-  #varint(at: number): { value: number; next: number } {
-    let value = 0;
-    for (let index = 0; index < 10; index++) {
-      const byte = this.#window[at - this.#from + index];
-      if (byte === undefined) break;
-      value += (byte & 127) * 2 ** (7 * index);
-      if (byte < 128) return { value, next: at + index + 1 };
-    }
-    throw notRead();
-  }
+  throw notRead();
 }
 
 const notRead = (): Error => new Error("The weights' file is cut off, or no protobuf message");

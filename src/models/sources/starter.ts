@@ -6,8 +6,8 @@ import { NodeError } from "../../core/errors.ts";
 import type { ProgressStep } from "../../core/progress.ts";
 import { type ExecutableContents, executable } from "../../packaging/executable-contents.ts";
 import { makePrivateFolder, sizeOf, writeAtomically } from "../files.ts";
-import { importBert, type Weights } from "../gguf/import-bert.ts";
-import { OnnxFile, SafetensorsFile } from "../gguf/weights.ts";
+import { importBert } from "../gguf/import-bert.ts";
+import { readOnnx, readSafetensors, type Weights } from "../gguf/weights.ts";
 import { writeGguf } from "../gguf/write.ts";
 import { type FetchedEmbeddingModel, starterChat, starterEmbedding } from "../starter-models.ts";
 import { type DigestOptions, digestOf, hashOf, noteDigest } from "./digest.ts";
@@ -40,7 +40,7 @@ export function prepareStarterEmbedding(options: DigestOptions): Promise<string>
       async write(file, step) {
         const parts = join(packageFolder(starterEmbedding.package), "model");
         await checkParts(starterEmbedding.parts, parts, mismatch);
-        const weights = await SafetensorsFile.open(join(parts, "model.fp16.safetensors"));
+        const weights = await readSafetensors(join(parts, "model.fp16.safetensors"));
         return await convert(starterEmbedding.name, parts, weights, file, step);
       },
     };
@@ -73,7 +73,7 @@ export async function prepareFetched(
         label: `Converting ${model.name}`,
         mismatch,
         async write(file, step) {
-          const weights = await OnnxFile.open(join(parts, model.weights));
+          const weights = await readOnnx(join(parts, model.weights));
           return await convert(model.name, parts, weights, file, step);
         },
       };

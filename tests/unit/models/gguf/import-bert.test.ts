@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { importBert } from "../../../../src/models/gguf/import-bert.ts";
-import { SafetensorsFile } from "../../../../src/models/gguf/weights.ts";
+import { readSafetensors } from "../../../../src/models/gguf/weights.ts";
 import type { Gguf } from "../../../../src/models/gguf/write.ts";
 import { tempDir } from "../../../support/temp-dir.ts";
 
@@ -72,14 +72,14 @@ function safetensors(): Uint8Array {
   return Buffer.concat([size, text, ...data]);
 }
 
-async function imported(use: (gguf: Gguf) => Promise<void> | void): Promise<void> {
+async function imported(use: (gguf: Gguf, folder: string) => Promise<void> | void): Promise<void> {
   await using folder = await tempDir();
   const weights = join(folder.path, "model.safetensors");
   await writeFile(weights, safetensors());
   await writeFile(join(folder.path, "config.json"), JSON.stringify(config));
   await writeFile(join(folder.path, "tokenizer.json"), JSON.stringify(tokenizer));
-  const file = await SafetensorsFile.open(weights);
-  await use(await importBert("made-up", folder.path, file));
+  const file = await readSafetensors(weights);
+  await use(await importBert("made-up", folder.path, file), folder.path);
 }
 
 const u32 = (value: number) => ({ type: "uint32", value });
@@ -150,5 +150,12 @@ describe("a BERT model made of safetensors", () => {
         ["blk.0.layer_output_norm.weight", [hidden], "f32", 19],
         ["blk.0.layer_output_norm.bias", [hidden], "f32", 20],
       ]);
+    }));
+
+  test("is refused where the weights lack a tensor", () =>
+    imported(async (_, folder) => {
+      await expect(importBert("made-up", folder, new Map())).rejects.toThrow(
+        "no tensor 'embeddings.word_embeddings.weight'",
+      );
     }));
 });
