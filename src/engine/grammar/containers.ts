@@ -1,16 +1,9 @@
 /** Objects and arrays of JSON Schema as GBNF, and what the parts of a schema are compiled with. */
 import type { NodeError } from "../../core/errors.ts";
 import type { Part } from "./ambiguity.ts";
-import { mostOptionalProperties } from "./limits.ts";
+import { mostOptionalProperties, shown } from "./limits.ts";
 import { type GrammarRules, jsonLiteral } from "./rules.ts";
-import { isObject, type SchemaObject } from "./schema-merge.ts";
-
-const mostShown = 200;
-
-export function shown(value: unknown): string {
-  const text = String(value);
-  return text.length <= mostShown ? text : `${text.slice(0, mostShown)}…`;
-}
+import { isObject, type SchemaObject } from "./schema-resolver.ts";
 
 export interface PartContext {
   rules: GrammarRules;

@@ -7,8 +7,7 @@ import { JsonSchemaCompiler, UnsupportedSchema } from "./json-schema.ts";
 import { Budget, mostOpenParses, OverBudget } from "./limits.ts";
 import { checkNativeCost } from "./native-cost.ts";
 import { GrammarRules, literal } from "./rules.ts";
-import { isObject } from "./schema-merge.ts";
-import { pointerSteps } from "./schema-resolver.ts";
+import { isObject, pointerSteps } from "./schema-resolver.ts";
 
 /** What a grammar constrains the answer to; format and calls are alternatives. */
 export interface Shape {
@@ -143,7 +142,7 @@ function refusalOf(
 function drop(schema: object, [first = "", ...rest]: readonly string[]): boolean {
   let parent = schema;
   let last: { parent: object; key: string; isProperty: boolean } | undefined;
-  for (const key of [...(first.startsWith("#") ? pointerSteps(first) : [first]), ...rest]) {
+  for (const key of [...((first.startsWith("#") && pointerSteps(first)) || [first]), ...rest]) {
     if (!Object.hasOwn(parent, key)) break;
     last = { parent, key, isProperty: last?.key === "properties" && !last.isProperty };
     const value: unknown = Reflect.get(parent, key);

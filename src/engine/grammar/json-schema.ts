@@ -9,18 +9,17 @@ import {
   type Part,
 } from "./ambiguity.ts";
 import { textsGrammar } from "./automaton.ts";
-import {
-  arrayGrammar,
-  type Container,
-  objectGrammar,
-  type PartContext,
-  shown,
-} from "./containers.ts";
-import { deepestSchema, mostOpenParses, OverBudget } from "./limits.ts";
+import { arrayGrammar, type Container, objectGrammar, type PartContext } from "./containers.ts";
+import { deepestSchema, mostOpenParses, OverBudget, shown } from "./limits.ts";
 import type { GrammarRules } from "./rules.ts";
 import { integerGrammar, numberGrammar, stringGrammar } from "./scalars.ts";
-import { assertions, isObject, isOfType, type SchemaObject } from "./schema-merge.ts";
-import { SchemaResolver } from "./schema-resolver.ts";
+import {
+  assertions,
+  isObject,
+  isOfType,
+  type SchemaObject,
+  SchemaResolver,
+} from "./schema-resolver.ts";
 
 export class JsonSchemaCompiler {
   readonly #rules: GrammarRules;

@@ -21,6 +21,7 @@ export const mostBranches = 1_000;
 export const mostPatternCharacters = 10_000;
 export const deepestPattern = 100;
 export const mostPatternStates = 4_000;
+const mostShown = 200;
 
 /** A limit was exceeded; the message says which, to follow the name of the field. */
 export class OverBudget extends Error {}
@@ -54,3 +55,9 @@ export class Budget {
 
 /** Writing so much JSON takes about as long as visiting a sub-schema. */
 const charactersOfOneStep = 64;
+
+/** What a caller wrote, as far as a message repeats it. */
+export function shown(value: unknown): string {
+  const text = String(value);
+  return text.length <= mostShown ? text : `${text.slice(0, mostShown)}…`;
+}

@@ -153,12 +153,31 @@ const tooManyOptions = (): OverBudget =>
 function leftmostReads(rules: readonly Alternatives[]): number {
   const begins = leftmostRules(rules);
   const known = new Map<number, { reads: number; depth: number }>();
-  const seen = new Set<number>();
+  const open = new Set<number>();
+  const measure = (rule: number): { reads: number; depth: number } => {
+    const measured = known.get(rule);
+    if (measured !== undefined) return measured;
+    if (open.has(rule)) throw new OverBudget("refers to itself before anything is written");
+    open.add(rule);
+    if (open.size > deepestLeftmostChain) throw tooManyOptions();
+    // Each alternative has an element at its end.
+    let reads = (rules[rule] ?? []).reduce((sum, { length }) => sum + length + 1, 0);
+    let depth = 1;
+    for (const child of begins[rule] ?? []) {
+      const inner = measure(child);
+      reads += inner.reads;
+      depth = Math.max(depth, inner.depth + 1);
+    }
+    if (reads > mostLeftmostReads || depth > deepestLeftmostChain) throw tooManyOptions();
+    open.delete(rule);
+    known.set(rule, { reads, depth });
+    return { reads, depth };
+  };
   let total = 0;
   for (const start of rules.keys()) {
-    measure(start, rules, begins, known);
-    if (!seen.has(start)) total += known.get(start)?.reads ?? 0;
-    markSeen(start, begins, seen);
+    // Marked as visited by an earlier search.
+    if (known.has(start)) continue;
+    total += measure(start).reads;
     if (total > mostLeftmostReads) throw tooManyOptions();
   }
   return total;
@@ -175,56 +194,6 @@ function leftmostRules(rules: readonly Alternatives[]): number[][] {
   );
 }
 
-/** Counts the elements read from one rule on; without recursion of our own, since the chains may be long. */
-function measure(
-  start: number,
-  rules: readonly Alternatives[],
-  begins: readonly number[][],
-  known: Map<number, { reads: number; depth: number }>,
-): void {
-  const begin = (rule: number) => ({ rule, reads: sizeOf(rules[rule] ?? []), depth: 1, next: 0 });
-  const path = known.has(start) ? [] : [begin(start)];
-  const inProgress = new Set([start]);
-  for (let top = path.at(-1); top !== undefined; top = path.at(-1)) {
-    const child = begins[top.rule]?.[top.next];
-    const measured = child === undefined ? undefined : known.get(child);
-    if (child !== undefined && measured === undefined) {
-      if (inProgress.has(child)) {
-        throw new OverBudget("refers to itself before anything is written");
-      }
-      inProgress.add(child);
-      path.push(begin(child));
-      if (path.length > deepestLeftmostChain) throw tooManyOptions();
-      continue;
-    }
-    top.next++;
-    if (measured !== undefined) {
-      top.reads += measured.reads;
-      top.depth = Math.max(top.depth, measured.depth + 1);
-      if (top.reads > mostLeftmostReads || top.depth > deepestLeftmostChain) {
-        throw tooManyOptions();
-      }
-      continue;
-    }
-    known.set(top.rule, { reads: top.reads, depth: top.depth });
-    inProgress.delete(top.rule);
-    path.pop();
-  }
-}
-
-/** Each alternative has an element at its end. */
-const sizeOf = (alternatives: Alternatives): number =>
-  alternatives.reduce((sum, { length }) => sum + length + 1, 0);
-
-function markSeen(start: number, begins: readonly number[][], seen: Set<number>): void {
-  const open = [start];
-  for (let rule = open.pop(); rule !== undefined; rule = open.pop()) {
-    if (seen.has(rule)) continue;
-    seen.add(rule);
-    for (const next of begins[rule] ?? []) open.push(next);
-  }
-}
-
 /** The rules that may stand for no text at all. */
 function emptyRules(rules: readonly Alternatives[]): Set<number> {
   const empty = new Set<number>();
@@ -232,10 +201,7 @@ function emptyRules(rules: readonly Alternatives[]): Set<number> {
     size = empty.size;
     // From the last to the first, since rules usually refer to later ones.
     for (let rule = rules.length - 1; rule >= 0; rule--) {
-      const mayBeEmpty = (rules[rule] ?? []).some((sequence) =>
-        sequence.every((element) => empty.has(element)),
-      );
-      if (mayBeEmpty) empty.add(rule);
+      if (rules[rule]?.some((sequence) => sequence.every((one) => empty.has(one)))) empty.add(rule);
     }
   }
   return empty;

@@ -1,8 +1,9 @@
 /** Strings and numbers of JSON Schema as GBNF: formats, lengths and ranges. */
-import { bounds, numeric, type PartContext, repeat, shown } from "./containers.ts";
+import { bounds, numeric, type PartContext, repeat } from "./containers.ts";
+import { shown } from "./limits.ts";
 import { patternGrammar, UnsupportedPattern } from "./pattern.ts";
 import { fraction, literal } from "./rules.ts";
-import type { SchemaObject } from "./schema-merge.ts";
+import type { SchemaObject } from "./schema-resolver.ts";
 
 export function stringGrammar(schema: SchemaObject, context: PartContext): string {
   const { rules, refuse } = context;

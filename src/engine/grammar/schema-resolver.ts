@@ -1,15 +1,34 @@
-/** Resolves sub-schemas: follows references, merges `allOf`, and tells whether options exclude each other. */
+/** JSON Schemas before they are compiled: follows references, merges `allOf`, and tells whether options exclude each other. */
 import type { NodeError } from "../../core/errors.ts";
-import { shown } from "./containers.ts";
-import { type Budget, deepestSchema } from "./limits.ts";
-import {
-  assertions,
-  isObject,
-  isOfType,
-  type Merging,
-  mergeSchemas,
-  type SchemaObject,
-} from "./schema-merge.ts";
+import { type Budget, deepestSchema, shown } from "./limits.ts";
+
+export type SchemaObject = Readonly<Record<string, unknown>>;
+
+export const isObject = (value: unknown): value is SchemaObject =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+
+const annotations = new Set([
+  "title",
+  "description",
+  "default",
+  "examples",
+  "example",
+  "deprecated",
+  "readOnly",
+  "writeOnly",
+  "$schema",
+  "$id",
+  "$anchor",
+  "$comment",
+  "$defs",
+  "definitions",
+]);
+
+export function assertions(schema: SchemaObject): SchemaObject {
+  return Object.fromEntries(
+    Object.entries(schema).filter(([keyword]) => !annotations.has(keyword)),
+  );
+}
 
 const unsupported = [
   "not",
@@ -50,7 +69,7 @@ export class SchemaResolver {
   join(beside: SchemaObject, parts: readonly unknown[], path: Path, depth: number): SchemaObject {
     return parts
       .map((part) => this.#flatten(part, path, depth))
-      .reduce((a, b) => mergeSchemas(a, b, this.#merging(path)), assertions(beside));
+      .reduce((a, b) => this.#merge(a, b, path), assertions(beside));
   }
 
   /** A grammar cannot enforce that exactly one option matches, so the options must exclude each other. */
@@ -58,13 +77,6 @@ export class SchemaResolver {
     const schemas = options.map((option) => this.#resolve(option, path));
     if (areAllDisjoint(schemas, this.#options.budget)) return;
     throw this.#options.refuse(path, "has options that one value could match together; use anyOf");
-  }
-
-  #merging(path: Path): Merging {
-    const { budget, refuse } = this.#options;
-    const conflict = (keyword: string): NodeError =>
-      refuse(path, `cannot be held together with '${shown(keyword)}' beside it`);
-    return { budget, conflict };
   }
 
   /** A schema without references and `allOf` at its top. */
@@ -82,7 +94,7 @@ export class SchemaResolver {
         ? own
         : this.list(allOf, [...path, "allOf"])
             .map((inner) => this.#flatten(inner, path, depth + 1))
-            .reduce((a, b) => mergeSchemas(a, b, this.#merging(path)), own));
+            .reduce((a, b) => this.#merge(a, b, path), own));
     this.#flattened.set(schema, flat);
     if (isObject(part)) this.#flattened.set(part, flat);
     return flat;
@@ -96,7 +108,7 @@ export class SchemaResolver {
       const found = this.lookUp(String($ref), path);
       if (steps > deepestSchema) throw this.#options.refuse(path, "refers to itself");
       const alone = Object.keys(beside).length === 0 || !isObject(found);
-      target = alone ? found : mergeSchemas(beside, found, this.#merging(path));
+      target = alone ? found : this.#merge(beside, found, path);
     }
     if (target === true) return {};
     if (!isObject(target)) throw this.#options.refuse(path, "holds something that is not a schema");
@@ -104,13 +116,20 @@ export class SchemaResolver {
   }
 
   lookUp(reference: string, path: Path): unknown {
-    this.#options.budget.spend(1 + Math.floor(reference.length / 64));
-    try {
-      return followPointer(this.#options.root, reference);
-    } catch (error) {
-      if (!(error instanceof BadPointer)) throw error;
-      throw this.#options.refuse([...path, "$ref"], `'${shown(reference)}' ${error.message}`);
+    const { budget, root, refuse } = this.#options;
+    budget.spend(1 + Math.floor(reference.length / 64));
+    const refused = (why: string): NodeError =>
+      refuse([...path, "$ref"], `'${shown(reference)}' ${why}`);
+    if (reference !== "#" && !reference.startsWith("#/")) {
+      throw refused("points outside of the schema");
     }
+    const steps = pointerSteps(reference);
+    if (steps === undefined) {
+      throw refused("has a % that is not followed by two hexadecimal digits of UTF-8");
+    }
+    const target = steps.reduce(memberOf, root);
+    if (target === undefined) throw refused("points to nothing");
+    return target;
   }
 
   list(value: unknown, path: Path): readonly unknown[] {
@@ -126,9 +145,68 @@ export class SchemaResolver {
     );
     if (keyword !== undefined) throw this.#options.refuse([...path, keyword], "is not supported");
   }
+
+  /** The schema that asserts what both do; throws where a keyword cannot be merged. */
+  #merge(a: SchemaObject, b: SchemaObject, path: Path): SchemaObject {
+    if (a === b) return a;
+    // A property that one schema adds must not be forbidden by `additionalProperties` of the other.
+    if (closesTo(a, b) || closesTo(b, a)) throw this.#conflict("additionalProperties", path);
+    const merged: Record<string, unknown> = { ...assertions(a) };
+    for (const [keyword, value] of Object.entries(assertions(b))) {
+      this.#options.budget.spend();
+      merged[keyword] = Object.hasOwn(merged, keyword)
+        ? this.#mergeKeyword(keyword, merged[keyword], value, path)
+        : value;
+    }
+    return merged;
+  }
+
+  #mergeKeyword(keyword: string, a: unknown, b: unknown, path: Path): unknown {
+    if (this.#options.budget.same(a, b)) return a;
+    if (keyword === "required" && Array.isArray(a) && Array.isArray(b)) {
+      return [...new Set([...a, ...b])];
+    }
+    if (keyword === "properties" && isObject(a) && isObject(b)) {
+      return this.#mergeProperties(a, b, path);
+    }
+    if (keyword === "type" && [a, b].includes("integer") && [a, b].includes("number")) {
+      return "integer";
+    }
+    if (typeof a === "number" && typeof b === "number") {
+      if (larger.has(keyword)) return Math.max(a, b);
+      if (smaller.has(keyword)) return Math.min(a, b);
+    }
+    throw this.#conflict(keyword, path);
+  }
+
+  #mergeProperties(a: SchemaObject, b: SchemaObject, path: Path): SchemaObject {
+    const merged: Record<string, unknown> = { ...a };
+    for (const [key, schema] of Object.entries(b)) {
+      this.#options.budget.spend();
+      const other = Object.hasOwn(merged, key) ? merged[key] : true;
+      if (other === true) merged[key] = schema;
+      else if (isObject(other) && isObject(schema)) merged[key] = this.#merge(other, schema, path);
+      else if (schema !== true) throw this.#conflict(`properties/${key}`, path);
+    }
+    return merged;
+  }
+
+  #conflict(keyword: string, path: Path): NodeError {
+    return this.#options.refuse(path, `cannot be held together with '${shown(keyword)}' beside it`);
+  }
 }
 
 /** Property names are always strings; libraries say so for every record. */
+const larger = new Set(["minimum", "exclusiveMinimum", "minLength", "minItems", "minProperties"]);
+const smaller = new Set(["maximum", "exclusiveMaximum", "maxLength", "maxItems", "maxProperties"]);
+
+/** Whether a schema that allows no other properties lacks one that the other has. */
+const closesTo = (closed: SchemaObject, other: SchemaObject): boolean =>
+  closed.additionalProperties === false &&
+  Object.keys(isObject(other.properties) ? other.properties : {}).some(
+    (key) => !isObject(closed.properties) || !Object.hasOwn(closed.properties, key),
+  );
+
 function isAnyName(schema: unknown): boolean {
   if (schema === true) return true;
   return (
@@ -137,28 +215,15 @@ function isAnyName(schema: unknown): boolean {
   );
 }
 
-export class BadPointer extends Error {}
-
-export function followPointer(root: unknown, reference: string): unknown {
-  if (reference !== "#" && !reference.startsWith("#/")) {
-    throw new BadPointer("points outside of the schema");
-  }
-  let target = root;
-  for (const key of pointerSteps(reference)) {
-    target = memberOf(target, key);
-    if (target === undefined) throw new BadPointer("points to nothing");
-  }
-  return target;
-}
-
-export const pointerSteps = (reference: string): string[] =>
-  reference.split("/").slice(1).map(decoded);
-
-function decoded(part: string): string {
+/** The keys on a JSON pointer's way; undefined if it is not encoded as one. */
+export function pointerSteps(reference: string): string[] | undefined {
   try {
-    return decodeURIComponent(part).replaceAll("~1", "/").replaceAll("~0", "~");
+    return reference
+      .split("/")
+      .slice(1)
+      .map((part) => decodeURIComponent(part).replaceAll("~1", "/").replaceAll("~0", "~"));
   } catch {
-    throw new BadPointer("has a % that is not followed by two hexadecimal digits of UTF-8");
+    return undefined;
   }
 }
 
@@ -237,4 +302,19 @@ function fixedValues(schema: SchemaObject, budget: Budget): string[] | undefined
 
 function typesOf({ type }: SchemaObject): readonly unknown[] | undefined {
   return type === undefined ? undefined : Array.isArray(type) ? type : [type];
+}
+
+export function isOfType(value: unknown, type: unknown): boolean {
+  switch (type) {
+    case "null":
+      return value === null;
+    case "array":
+      return Array.isArray(value);
+    case "object":
+      return isObject(value);
+    case "integer":
+      return Number.isInteger(value);
+    default:
+      return typeof value === type;
+  }
 }

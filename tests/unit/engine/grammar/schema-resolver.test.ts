@@ -1,10 +1,18 @@
 import { describe, expect, test } from "bun:test";
-import { BadPointer, followPointer } from "../../../../src/engine/grammar/schema-resolver.ts";
+import { NodeError } from "../../../../src/core/errors.ts";
+import { Budget } from "../../../../src/engine/grammar/limits.ts";
+import { SchemaResolver } from "../../../../src/engine/grammar/schema-resolver.ts";
 
 const document = {
   anyOf: [{ const: 0 }, { items: [{ const: 1 }] }],
   $defs: { "": 2, "a/b": 3, "m~n": 4, "~1": 5, "% é": 6, toString: 7 },
 };
+
+const resolver = new SchemaResolver({
+  root: document,
+  budget: new Budget(),
+  refuse: (path, why) => new NodeError("invalid_request", `${path.join("/")} ${why}`),
+});
 
 describe("a reference within a document", () => {
   test.each([
@@ -19,7 +27,7 @@ describe("a reference within a document", () => {
     ["#/$defs/%25%20%C3%A9", 6],
     ["#/%24defs/toString", 7],
   ])("%s is followed", (reference, target) => {
-    expect(followPointer(document, reference)).toEqual(target);
+    expect<unknown>(resolver.lookUp(reference, [])).toEqual(target);
   });
 
   test.each([
@@ -34,7 +42,8 @@ describe("a reference within a document", () => {
     ["other.json#/a", "points outside"],
     ["#anchor", "points outside"],
   ])("%s is refused with its reason", (reference, reason) => {
-    expect(() => followPointer(document, reference)).toThrow(BadPointer);
-    expect(() => followPointer(document, reference)).toThrow(reason);
+    const refusal = `x/$ref '${reference}' `;
+    expect(() => resolver.lookUp(reference, ["x"])).toThrow(refusal);
+    expect(() => resolver.lookUp(reference, ["x"])).toThrow(reason);
   });
 });
