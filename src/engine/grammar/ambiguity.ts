@@ -149,19 +149,16 @@ export class OpenParses {
   /** Computes all numbers, up to one above the limit. */
   settle(): void {
     for (const { parses, options } of this.#choices) this.#compare(parses, options);
-    const sums = this.#all.reduce((total, parses) => total + parses.sums.length, 0);
+    const sums = this.#all.reduce((all, parses) => all + parses.sums.length, 0);
     for (let changed = true; changed; ) {
       changed = false;
       this.#budget.spend(Math.ceil(sums / 16));
       for (const parses of this.#all) {
-        let value = parses.value;
-        for (const sum of parses.sums) {
-          value = Math.max(
-            value,
-            sum.reduce((total, one) => total + one.value, 0),
-          );
-        }
-        value = Math.min(value, mostOpenParses + 1);
+        const most = parses.sums.reduce(
+          (before, sum) => Math.max(before, total(sum)),
+          parses.value,
+        );
+        const value = Math.min(most, mostOpenParses + 1);
         if (value === parses.value) continue;
         parses.value = value;
         changed = true;
@@ -169,5 +166,7 @@ export class OpenParses {
     }
   }
 }
+
+const total = (sum: readonly Parses[]): number => sum.reduce((all, { value }) => all + value, 0);
 
 const one: Parses = { sums: [], value: 1 };

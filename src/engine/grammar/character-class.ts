@@ -4,8 +4,6 @@ import { literal } from "./rules.ts";
 
 export type Range = readonly [number, number];
 
-export const codeOf = (character: string): number => character.codePointAt(0) ?? 0;
-
 const last = 0x10ffff;
 
 export function complement(ranges: readonly Range[]): Range[] {

@@ -264,15 +264,8 @@ export class JsonSchemaCompiler {
 }
 
 function kindOf(json: string): Kind {
-  const kinds: Readonly<Record<string, Kind>> = {
-    "{": "object",
-    "[": "array",
-    '"': "string",
-    t: "boolean",
-    f: "boolean",
-    n: "null",
-  };
-  return kinds[json.charAt(0)] ?? "number";
+  const value: unknown = JSON.parse(json);
+  return everyKind.find((kind) => isOfType(value, kind)) ?? "number";
 }
 
 const impliedTypes: Readonly<Record<string, readonly string[]>> = {

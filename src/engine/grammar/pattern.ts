@@ -1,14 +1,14 @@
 /** Compiles regular expressions to GBNF for the inside of a JSON string, as far as a grammar can match them. */
-import { type Automaton, automatonGrammar, automatonOf, type Expression } from "./automaton.ts";
+import { automatonGrammar, automatonOf, type Expression } from "./automaton.ts";
 import {
   characterClass,
-  codeOf,
   complement,
+  isOne,
   plain,
   type Range,
   writable,
 } from "./character-class.ts";
-import { type Budget, deepestPattern, mostPatternCharacters, OverBudget } from "./limits.ts";
+import { deepestPattern, mostPatternCharacters, OverBudget } from "./limits.ts";
 import type { GrammarRules } from "./rules.ts";
 
 export class UnsupportedPattern extends Error {
@@ -31,20 +31,16 @@ const classes: Readonly<Record<string, readonly Range[]>> = {
 const any: Expression = { type: "set", ranges: plain };
 const anything: Expression = { type: "repeat", item: any, least: 0, most: undefined };
 
-export function patternGrammar(pattern: string, rules: GrammarRules): string {
-  return rules.once(`pattern ${pattern}`, () =>
-    automatonGrammar(rules, patternAutomaton(pattern, rules.budget), characterClass),
-  );
-}
-
 /** As in JSON Schema, a pattern matches anywhere unless it has `^` and `$`. Look-around and back references are rejected. */
-function patternAutomaton(pattern: string, budget: Budget): Automaton {
-  if (pattern.length > mostPatternCharacters) {
-    throw new OverBudget(`has a pattern of more than ${mostPatternCharacters} characters`);
-  }
-  const automaton = automatonOf(parse(pattern), budget);
-  if (automaton === undefined) throw new UnsupportedPattern("matches nothing that JSON can hold");
-  return automaton;
+export function patternGrammar(pattern: string, rules: GrammarRules): string {
+  return rules.once(`pattern ${pattern}`, () => {
+    if (pattern.length > mostPatternCharacters) {
+      throw new OverBudget(`has a pattern of more than ${mostPatternCharacters} characters`);
+    }
+    const automaton = automatonOf(parse(pattern), rules.budget);
+    if (automaton === undefined) throw new UnsupportedPattern("matches nothing that JSON can hold");
+    return automatonGrammar(rules, automaton, characterClass);
+  });
 }
 
 function parse(pattern: string): Expression {
@@ -111,26 +107,11 @@ class PatternParser {
   }
 
   #item(depth: number): Expression {
-    const character = this.#next();
-    switch (character) {
-      case "(":
-        return this.#group(depth);
-      case "[":
-        return this.#class();
-      case ".":
-        return any;
-      case "\\":
-        return this.#escape();
-      case "^":
-      case "$":
-      case "*":
-      case "+":
-      case "?":
-      case "{":
-        throw new UnsupportedPattern();
-      default:
-        return one(character);
-    }
+    if (this.#take("(")) return this.#group(depth);
+    if (this.#take("[")) return this.#class();
+    if (this.#take(".")) return any;
+    if ("^$*+?{".includes(this.#peek())) throw new UnsupportedPattern();
+    return { type: "set", ranges: this.#character() };
   }
 
   #group(depth: number): Expression {
@@ -140,45 +121,34 @@ class PatternParser {
     return body;
   }
 
-  #escape(): Expression {
-    const character = this.#next();
-    const known = classes[character];
-    if (known !== undefined) return { type: "set", ranges: known };
-    // A backslash before a letter or digit has a special meaning (\b, \1, \p), which is not supported.
-    if (/[A-Za-z0-9]/.test(character)) throw new UnsupportedPattern();
-    return one(character);
-  }
-
   #class(): Expression {
     const negated = this.#take("^");
     const ranges: Range[] = [];
     while (!this.#take("]")) {
-      const from = this.#member();
-      if (typeof from !== "number") {
+      const from = this.#character();
+      if (!isOne(from) || this.#peek() !== "-" || this.#text[this.#at + 1] === "]") {
         ranges.push(...from);
         continue;
       }
-      if (this.#peek() !== "-" || this.#text[this.#at + 1] === "]") {
-        ranges.push([from, from]);
-        continue;
-      }
       this.#take("-");
-      const to = this.#member();
-      if (typeof to !== "number" || to < from) throw new UnsupportedPattern();
-      ranges.push([from, to]);
+      const to = this.#character();
+      if (!isOne(to) || to[0][0] < from[0][0]) throw new UnsupportedPattern();
+      ranges.push([from[0][0], to[0][0]]);
     }
     if (ranges.length === 0) throw new UnsupportedPattern();
     return { type: "set", ranges: writable(negated ? complement(ranges) : ranges) };
   }
 
-  #member(): number | readonly Range[] {
-    const character = this.#next();
-    if (character !== "\\") return codeOf(character);
-    const escaped = this.#next();
-    const known = classes[escaped];
+  /** A character, or those that a backslash before it stands for. */
+  #character(): readonly Range[] {
+    const first = this.#next();
+    const character = first === "\\" ? this.#next() : first;
+    const known = first === "\\" ? classes[character] : undefined;
     if (known !== undefined) return known;
-    if (/[A-Za-z0-9]/.test(escaped)) throw new UnsupportedPattern();
-    return codeOf(escaped);
+    // A backslash before a letter or digit has a special meaning (\b, \1, \p), which is not supported.
+    if (first === "\\" && /[A-Za-z0-9]/.test(character)) throw new UnsupportedPattern();
+    const code = character.codePointAt(0) ?? 0;
+    return [[code, code]];
   }
 
   #quantified(item: Expression): Expression {
@@ -219,8 +189,3 @@ class PatternParser {
 }
 
 const quantifier = /(?<sign>[*+?])|\{(?<least>\d+)(?:(?<comma>,)(?<most>\d*))?\}/y;
-
-const one = (character: string): Expression => {
-  const code = codeOf(character);
-  return { type: "set", ranges: [[code, code]] };
-};
