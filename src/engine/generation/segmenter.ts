@@ -206,42 +206,29 @@ export function textStream(
   tokenBytes: TokenBytes,
   before: readonly Token[] = [],
 ): TextStream {
-  if (!tokenBytes.known) return new DetokenizingTextStream(model, before);
-  return new ByteTextStream(tokenBytes, tokenBytes.dropsSpaceAfter(before));
+  return tokenBytes.known
+    ? byteTextStream(tokenBytes, tokenBytes.dropsSpaceAfter(before))
+    : detokenizingTextStream(model, before);
 }
 
-/** Joins the tokens' bytes, without calls to llama.cpp. */
-class ByteTextStream implements TextStream {
-  readonly #tokenBytes: TokenBytes;
-  readonly #decoder = new TextDecoder();
-  #held = 0;
-  #first: boolean;
-
-  /** `dropsSpace`: whether to drop a leading space, which is not part of the text. */
-  constructor(tokenBytes: TokenBytes, dropsSpace: boolean) {
-    this.#tokenBytes = tokenBytes;
-    this.#first = dropsSpace;
-  }
-
-  push(token: Token): TokenText | undefined {
-    if (this.#tokenBytes.isSpecial(token)) {
-      return this.#take("", this.#tokenBytes.piece(token));
-    }
-    let text = this.#decoder.decode(this.#tokenBytes.of(token), { stream: true });
-    if (text === "") {
-      this.#held++;
-      return undefined;
-    }
-    if (this.#first && text.startsWith(" ")) text = text.slice(1);
-    this.#first = false;
-    return this.#take(text, text);
-  }
-
-  #take(text: string, raw: string): TokenText {
-    const tokens = this.#held + 1;
-    this.#held = 0;
-    return { text, raw, tokens };
-  }
+/** Joins the tokens' bytes, without calls to llama.cpp. `dropsSpace`: a leading space is no part of the text. */
+function byteTextStream(tokenBytes: TokenBytes, dropsSpace: boolean): TextStream {
+  const decoder = new TextDecoder();
+  let drops = dropsSpace;
+  let tokens = 0;
+  return {
+    push(token) {
+      tokens++;
+      const isSpecial = tokenBytes.isSpecial(token);
+      let text = isSpecial ? "" : decoder.decode(tokenBytes.of(token), { stream: true });
+      if (text === "" && !isSpecial) return undefined;
+      if (drops && text.startsWith(" ")) text = text.slice(1);
+      drops &&= isSpecial;
+      const whole = { text, raw: isSpecial ? tokenBytes.piece(token) : text, tokens };
+      tokens = 0;
+      return whole;
+    },
+  };
 }
 
 const replacement = "\uFFFD";
@@ -251,25 +238,20 @@ const longestCharacter = 4;
 const contextLength = 3;
 
 /** For vocabularies in which a token's text depends on its neighbours. */
-class DetokenizingTextStream implements TextStream {
-  readonly #model: LlamaModel;
-  #before: Token[];
-  #held: Token[] = [];
-
-  constructor(model: LlamaModel, before: readonly Token[]) {
-    this.#model = model;
-    this.#before = before.slice(-contextLength);
-  }
-
-  push(token: Token): TokenText | undefined {
-    this.#held.push(token);
-    const text = this.#model.detokenize(this.#held, false, this.#before);
-    if (text.endsWith(replacement) && this.#held.length < longestCharacter) return undefined;
-    const held = this.#held;
-    this.#before = [...this.#before, ...held].slice(-contextLength);
-    this.#held = [];
-    // Special tokens have no text; their name is in the raw text only.
-    const raw = text === "" ? this.#model.detokenize(held, true) : text;
-    return { text, raw, tokens: held.length };
-  }
+function detokenizingTextStream(model: LlamaModel, tokens: readonly Token[]): TextStream {
+  let before = tokens.slice(-contextLength);
+  let held: Token[] = [];
+  return {
+    push(token) {
+      held.push(token);
+      const text = model.detokenize(held, false, before);
+      if (text.endsWith(replacement) && held.length < longestCharacter) return undefined;
+      // Special tokens have no text; their name is in the raw text only.
+      const raw = text === "" ? model.detokenize(held, true) : text;
+      const whole = { text, raw, tokens: held.length };
+      before = [...before, ...held].slice(-contextLength);
+      held = [];
+      return whole;
+    },
+  };
 }

@@ -55,20 +55,10 @@ export class SlicedTokenizer {
     parsesSpecial = false,
   ): Promise<Token[] | undefined> {
     if (this.cannotFit([text], budget.most)) return undefined;
-    const collected = new Collected(budget);
-    if (!parsesSpecial) {
-      return (await this.#add(collected, text, false)) ? collected.tokens : undefined;
-    }
-    this.#specials ??= new SpecialTokens(this.#model);
-    for (const part of this.#specials.split(text)) {
-      await budget.loop.yieldIfDue();
-      if (part === undefined) continue;
-      const isRoom = await (typeof part === "string"
-        ? this.#add(collected, part, false)
-        : collected.add([part]));
-      if (!isRoom) return undefined;
-    }
-    return collected.tokens;
+    return await collect(
+      parsesSpecial ? this.#withSpecials(text) : this.#slices(text, false),
+      budget,
+    );
   }
 
   /** The first `most` tokens of a text; the rest is not read. */
@@ -84,35 +74,38 @@ export class SlicedTokenizer {
 
   /** The same for a text with special tokens in it; they are those of `LlamaText.tokenize`. */
   async tokensOf({ values }: LlamaText, budget: TokenBudget): Promise<Token[] | undefined> {
+    return await collect(this.#parts(values), budget);
+  }
+
+  *#parts(values: LlamaText["values"]): Generator<readonly Token[]> {
     const { tokenizer } = this.#model;
-    const collected = new Collected(budget);
     let plain = "";
+    let follows = false;
     for (const value of values) {
       if (!(value instanceof SpecialToken || value instanceof SpecialTokensText)) {
         plain += value;
         continue;
       }
-      if (!(await this.#add(collected, plain, true))) return undefined;
-      const follows = collected.tokens.length > 0 || plain !== "";
-      const special =
-        value instanceof SpecialToken
-          ? value.tokenize(tokenizer)
-          : value.tokenize(tokenizer, follows);
-      if (!(await collected.add(special))) return undefined;
+      yield* this.#slices(plain, true);
+      follows ||= plain !== "";
+      yield value instanceof SpecialToken
+        ? value.tokenize(tokenizer)
+        : value.tokenize(tokenizer, follows);
+      follows = true;
       plain = "";
     }
-    return (await this.#add(collected, plain, true)) ? collected.tokens : undefined;
+    yield* this.#slices(plain, true);
   }
 
-  /** Returns whether there is room for more. `trims`: without the space that some vocabularies add at the start. */
-  async #add(collected: Collected, text: string, trims: boolean): Promise<boolean> {
-    for (const slice of this.#slices(text, trims)) {
-      if (!(await collected.add(slice))) return false;
+  *#withSpecials(text: string): Generator<readonly Token[]> {
+    this.#specials ??= new SpecialTokens(this.#model);
+    for (const part of this.#specials.split(text)) {
+      if (typeof part === "string") yield* this.#slices(part, false);
+      else yield part === undefined ? [] : [part];
     }
-    return true;
   }
 
-  /** The tokens of a text, slice by slice, each tokenized on demand. */
+  /** `trims`: without the space that some vocabularies add at the start. */
   *#slices(text: string, trims: boolean): Generator<Token[]> {
     for (let from = 0, to = 0; from < text.length; from = to) {
       to = sliceEnd(text, from);
@@ -133,21 +126,18 @@ export class SlicedTokenizer {
   }
 }
 
-/** Tokens up to a limit; yields to the event loop as they come. */
-class Collected {
-  readonly tokens: Token[] = [];
-  readonly #budget: TokenBudget;
-
-  constructor(budget: TokenBudget) {
-    this.#budget = budget;
-  }
-
-  async add(tokens: readonly Token[]): Promise<boolean> {
-    for (const token of tokens) this.tokens.push(token);
-    const { most, loop } = this.#budget;
+/** All tokens, tokenized on demand, so that the event loop turns between slices; undefined if they are too many. */
+async function collect(
+  slices: Iterable<readonly Token[]>,
+  { most, loop }: TokenBudget,
+): Promise<Token[] | undefined> {
+  const tokens: Token[] = [];
+  for (const slice of slices) {
+    for (const token of slice) tokens.push(token);
     await loop.yieldIfDue();
-    return this.tokens.length <= most * countedTimes;
+    if (tokens.length > most * countedTimes) return undefined;
   }
+  return tokens;
 }
 
 /** A slice ends before a space between words, which no token spans, so its tokens are those of the whole text; otherwise anywhere. */
