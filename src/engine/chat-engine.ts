@@ -23,13 +23,12 @@ import {
   type Prompt,
   type PromptTemplate,
 } from "./prompt/prompt-template.ts";
-import { RawPrompts } from "./prompt/raw-prompt.ts";
+import { renderRaw } from "./prompt/raw-prompt.ts";
 import { readAnswer } from "./scheduling/answer.ts";
 import { KvCache } from "./scheduling/kv-cache.ts";
 import { Scheduler } from "./scheduling/scheduler.ts";
 import { type Slot, Slots } from "./scheduling/slots.ts";
 import { ModelTokenizer } from "./tokenizer/model-tokenizer.ts";
-import { TokenBytes } from "./tokenizer/vocabulary.ts";
 
 export class LlamaChatEngine implements ChatEngine {
   readonly contextSize: number;
@@ -43,8 +42,6 @@ export class LlamaChatEngine implements ChatEngine {
   /** The same for prompts whose log probabilities are requested. */
   readonly #scorers = new Map<number, NativeSampler>();
   readonly #native: NativeChatContext;
-  readonly #tokenBytes: TokenBytes;
-  readonly #rawPrompts: RawPrompts;
 
   constructor(
     model: LlamaModel,
@@ -61,11 +58,8 @@ export class LlamaChatEngine implements ChatEngine {
     this.#slots = new Slots(cache, options.maxQueue);
     this.#scheduler = new Scheduler(native, cache, options.steps);
     this.#samplers = cache.sequences.map(() => native.makeSampler());
-    this.#tokenBytes = new TokenBytes(model);
-    this.#rawPrompts = new RawPrompts(model, this.#tokenBytes);
     const { contextSize } = this;
-    this.tokenizer = new ModelTokenizer({
-      model,
+    this.tokenizer = new ModelTokenizer(model, {
       contextSize,
       withMarkers: (tokens) => beginning(model, tokens),
       render: async ({ messages, tools }, signal) =>
@@ -92,11 +86,11 @@ export class LlamaChatEngine implements ChatEngine {
     const isRaw = "prompt" in request;
     const prompt = await this.#prompt(request, signal);
     // An invalid logit_bias is refused before a slot is taken.
-    const bias = logitBias && toTokenBias(logitBias, this.#tokenBytes);
+    const bias = logitBias && toTokenBias(logitBias, this.tokenizer.bytes);
     const scoresPrompt = isRaw && request.echo === true && request.topLogprobs !== undefined;
     const generation = new Generation({
       model: this.#model,
-      tokenBytes: this.#tokenBytes,
+      tokenBytes: this.tokenizer.bytes,
       prompt,
       request,
       toolUse: isRaw ? undefined : request.toolUse,
@@ -129,7 +123,7 @@ export class LlamaChatEngine implements ChatEngine {
     const bounds = { most: contextSize, signal };
     const isRaw = "prompt" in request;
     const prompt = await (isRaw
-      ? this.#rawPrompts.render(request, bounds)
+      ? renderRaw(this.tokenizer, request, bounds)
       : this.#template.render(request.messages, request.toolUse?.tools, bounds));
     const tokens = prompt?.tokens.length ?? "more";
     if (prompt !== undefined && prompt.tokens.length < contextSize) return prompt;

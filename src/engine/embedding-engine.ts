@@ -12,14 +12,13 @@ import { StepThreads, type StepWatch } from "./machine/steps.ts";
 import type { NativeEmbeddingContext } from "./native/contexts.ts";
 import { ContextPool } from "./scheduling/context-pool.ts";
 import { ModelTokenizer } from "./tokenizer/model-tokenizer.ts";
-import { LoopYield, SlicedTokenizer } from "./tokenizer/sliced-tokenizer.ts";
+import { LoopYield } from "./tokenizer/sliced-tokenizer.ts";
 
 export class LlamaEmbeddingEngine implements EmbeddingEngine {
   readonly dimension: number;
   readonly maxTokens: number;
   readonly vocabularySize: number;
   readonly tokenizer: ModelTokenizer;
-  readonly #sliced: SlicedTokenizer;
   readonly #vocabulary: readonly Token[];
   readonly #first: NativeEmbeddingContext;
   /** Its jobs are tokens, including special tokens. */
@@ -32,13 +31,11 @@ export class LlamaEmbeddingEngine implements EmbeddingEngine {
   ) {
     this.dimension = model.embeddingVectorSize;
     this.maxTokens = maxTokens;
-    this.#sliced = new SlicedTokenizer(model);
     this.#vocabulary = [...model.iterateAllTokens()];
     this.vocabularySize = this.#vocabulary.length;
     const first = contexts[0];
     this.#first = first;
-    this.tokenizer = new ModelTokenizer({
-      model,
+    this.tokenizer = new ModelTokenizer(model, {
       contextSize: maxTokens,
       withMarkers: (tokens) => first.withMarkers(tokens),
     });
@@ -102,7 +99,7 @@ export class LlamaEmbeddingEngine implements EmbeddingEngine {
     for (const input of inputs) {
       all.push(
         typeof input === "string"
-          ? await this.#sliced.tokens(input, budget)
+          ? await this.tokenizer.sliced.tokens(input, budget)
           : input.flatMap((id) => this.#vocabulary[id] ?? []),
       );
     }

@@ -43,7 +43,7 @@ async function answerFromThought(more: Partial<GenerationRequest>): Promise<Gene
   const template = new PromptTemplate(model, chatWrapperFor("qwen", model));
   const messages = [{ role: "user", content: "Think" }] as const;
   const request: GenerationRequest = { messages, sampling: greedy, ...more };
-  const prompt = await template.render(messages, more.toolUse?.tools);
+  const prompt = await template.render(messages, more.toolUse?.tools, { most: 2048 });
   if (prompt === undefined) throw new Error("the prompt is too long");
   const { syntax } = prompt.calls;
   const calls = { ...toolUse, only: undefined, syntax, withPrefix: false };

@@ -44,8 +44,8 @@ export interface Prompt {
 }
 
 export interface PromptBounds {
-  /** The most tokens that a prompt may have; default: any number. */
-  most?: number;
+  /** The most tokens that a prompt may have. */
+  most: number;
   signal?: AbortSignal | undefined;
 }
 
@@ -77,9 +77,10 @@ export class PromptTemplate {
   /** The prompt; undefined if it is too long to tokenize. */
   async render(
     messages: readonly ChatMessage[],
-    tools: readonly Tool[] = [],
-    { most = Number.POSITIVE_INFINITY, signal }: PromptBounds = {},
+    offered: readonly Tool[] | undefined,
+    { most, signal }: PromptBounds,
   ): Promise<Prompt | undefined> {
+    const tools = offered ?? [];
     const texts = messages.map(({ content }) => content);
     if (this.#tokenizer.cannotFit(texts, most)) return undefined;
     const state = this.#wrapper.generateContextState({
@@ -98,11 +99,6 @@ export class PromptTemplate {
       startsInThought: this.#openThought(state, markers),
       calls: this.#callStyle(state),
     };
-  }
-
-  renderText(messages: readonly ChatMessage[]): string {
-    const chatHistory = toChatHistory(messages);
-    return this.#raw(this.#wrapper.generateContextState({ chatHistory }).contextText);
   }
 
   /** The marker that closes the thought in which the prompt ends, or in which every answer starts. */
@@ -281,8 +277,6 @@ function fromJson(text: string): unknown {
     return text;
   }
 }
-
-/** Prompt templates by name, as node-llama-cpp's chat wrappers. */
 
 const wrappers: Record<PromptTemplateName, (model: LlamaModel) => ChatWrapper> = {
   auto: ownWrapper,

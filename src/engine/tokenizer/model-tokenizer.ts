@@ -11,7 +11,6 @@ import { countedTimes, LoopYield, SlicedTokenizer } from "./sliced-tokenizer.ts"
 import { detokenize, TokenBytes } from "./vocabulary.ts";
 
 interface ModelTokenizerOptions {
-  model: LlamaModel;
   contextSize: number;
   /** Tokens with those that the model wants around a text. */
   withMarkers: (tokens: Token[]) => readonly Token[];
@@ -23,14 +22,16 @@ interface ModelTokenizerOptions {
 }
 
 export class ModelTokenizer implements Tokenizer {
+  readonly model: LlamaModel;
+  readonly sliced: SlicedTokenizer;
+  readonly bytes: TokenBytes;
   readonly #options: ModelTokenizerOptions;
-  readonly #sliced: SlicedTokenizer;
-  readonly #bytes: TokenBytes;
 
-  constructor(options: ModelTokenizerOptions) {
+  constructor(model: LlamaModel, options: ModelTokenizerOptions) {
+    this.model = model;
+    this.sliced = new SlicedTokenizer(model);
+    this.bytes = new TokenBytes(model);
     this.#options = options;
-    this.#sliced = new SlicedTokenizer(options.model);
-    this.#bytes = new TokenBytes(options.model);
   }
 
   async tokenize(
@@ -46,8 +47,7 @@ export class ModelTokenizer implements Tokenizer {
   }
 
   async detokenize(ids: readonly number[], { signal }: { signal: AbortSignal }): Promise<string> {
-    const { model, contextSize } = this.#options;
-    const most = contextSize * countedTimes;
+    const most = this.#options.contextSize * countedTimes;
     if (ids.length > most) {
       throw new NodeError(
         "invalid_request",
@@ -55,12 +55,12 @@ export class ModelTokenizer implements Tokenizer {
         { param: "tokens" },
       );
     }
-    const tokens = this.#bytes.tokensOf(
+    const tokens = this.bytes.tokensOf(
       ids,
       (why) => new NodeError("invalid_request", `'tokens' ${why}`, { param: "tokens" }),
     );
     const loop = new LoopYield(signal);
-    return await detokenize(model, this.#bytes, tokens, { special: true, loop });
+    return await detokenize(this.model, this.bytes, tokens, { special: true, loop });
   }
 
   async #tokens(
@@ -78,7 +78,7 @@ export class ModelTokenizer implements Tokenizer {
     }
     const { text, addSpecial, parseSpecial } = input;
     const budget = { most: contextSize, loop };
-    const tokens = await this.#sliced.tokens(text, budget, parseSpecial);
+    const tokens = await this.sliced.tokens(text, budget, parseSpecial);
     return tokens === undefined || !addSpecial ? tokens : withMarkers(tokens);
   }
 
@@ -89,14 +89,14 @@ export class ModelTokenizer implements Tokenizer {
   ): Promise<NonNullable<TokenizedText["pieces"]>> {
     const pieces: (string | number[])[] = [];
     for (const token of tokens) {
-      pieces.push(form === "vocabulary" ? this.#bytes.piece(token) : this.#text(token));
+      pieces.push(form === "vocabulary" ? this.bytes.piece(token) : this.#text(token));
       await loop.yieldIfDue();
     }
     return pieces;
   }
 
   #text(token: Token): string | number[] {
-    const bytes = this.#bytes.of(token);
+    const bytes = this.bytes.of(token);
     try {
       return strict.decode(bytes);
     } catch {
