@@ -12,7 +12,7 @@ const heaviest: readonly (readonly [path: string, what: string])[] = [
   ["/v1/messages", "a long grounded conversation"],
   ["/v1/messages/count_tokens", "the members of a call's input"],
   ["/v1/completions", "a long text, scored, with many answers"],
-  ["/v1/embeddings", "texts"],
+  ["/v1/embeddings", "texts to embed"],
   ["/v1/rerank", "documents"],
   ["/v1/retrieve", "one text"],
   ["/v1/vector_stores/vs_default/search", "sixteen texts"],

@@ -1,4 +1,4 @@
-/** More than 10,000 bad requests to the real program, made by chance from the schemas: each is answered as the API says. */
+/** Thousands of bad requests to the real program, made by chance from the schemas: each is answered as the API says. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -40,7 +40,7 @@ import { tinyConfig, tinyRerankerSection } from "../support/tiny-node.ts";
 import { waitFor } from "../support/wait-for.ts";
 
 const key = "a-key-that-nobody-may-see";
-/** Times as many: PADDOCK_TEST_RUNS=7 sends 100,000. */
+/** Times as many: PADDOCK_TEST_RUNS=28 sends 100,000. */
 const times = Number(process.env.PADDOCK_TEST_RUNS ?? 1);
 /** Another run of chance: PADDOCK_TEST_SEED. */
 const seed = Number(process.env.PADDOCK_TEST_SEED ?? 20261115);
@@ -149,12 +149,12 @@ const store = "/v1/vector_stores/vs_default";
 
 describe("a hostile request", () => {
   test.each([
-    ["/v1/vector_stores", fitting(VectorStoreRequest), 300],
-    [store, fitting(VectorStoreUpdate), 200],
-    [`${store}/files`, fitting(VectorStoreFileRequest), 200],
-    [`${store}/files/file-nobody`, fitting(VectorStoreFileUpdate), 100],
-    [`${store}/file_batches`, fitting(FileBatchRequest), 200],
-    [`${store}/search`, fitting(VectorStoreSearchRequest), 200],
+    ["/v1/vector_stores", fitting(VectorStoreRequest), 75],
+    [store, fitting(VectorStoreUpdate), 50],
+    [`${store}/files`, fitting(VectorStoreFileRequest), 50],
+    [`${store}/files/file-nobody`, fitting(VectorStoreFileUpdate), 25],
+    [`${store}/file_batches`, fitting(FileBatchRequest), 50],
+    [`${store}/search`, fitting(VectorStoreSearchRequest), 50],
   ] as const)("about documents, to %s, breaks nothing", async (path, body, runs) => {
     await fc.assert(
       fc.asyncProperty(broken(body).map(toText), (text) => send({ path, body: text })),
@@ -188,22 +188,22 @@ describe("a hostile request", () => {
           headers: { "content-type": "multipart/form-data; boundary=b" },
         }),
       ),
-      options(500),
+      options(125),
     );
   });
 
   test.each([
-    ["/v1/chat/completions", chat, 6000],
-    ["/v1/responses", responses, 800],
-    ["/v1/completions", completions, 300],
-    ["/v1/tokenize", tokenize, 500],
-    ["/v1/detokenize", detokenize, 300],
-    ["/v1/embeddings", embeddings, 1500],
-    ["/v1/rerank", rerank, 500],
-    ["/v2/rerank", rerank, 100],
-    ["/v1/retrieve", retrieve, 1500],
-    ["/v1/messages", messages, 800],
-    ["/v1/messages/count_tokens", counted, 200],
+    ["/v1/chat/completions", chat, 1500],
+    ["/v1/responses", responses, 200],
+    ["/v1/completions", completions, 75],
+    ["/v1/tokenize", tokenize, 125],
+    ["/v1/detokenize", detokenize, 75],
+    ["/v1/embeddings", embeddings, 375],
+    ["/v1/rerank", rerank, 125],
+    ["/v2/rerank", rerank, 25],
+    ["/v1/retrieve", retrieve, 375],
+    ["/v1/messages", messages, 200],
+    ["/v1/messages/count_tokens", counted, 50],
   ] as const)("to %s breaks nothing", async (path, body, runs) => {
     await fc.assert(
       fc.asyncProperty(broken(body).map(toText), (text) => send({ path, body: text })),
@@ -219,7 +219,7 @@ describe("a hostile request", () => {
       fc.asyncProperty(paths, brokenBytes(chat.map(toText)), contentTypes, (path, body, type) =>
         send({ path, body, headers: { "content-type": type } }),
       ),
-      options(1500),
+      options(375),
     );
   });
 
@@ -263,12 +263,14 @@ describe("a hostile request", () => {
           ...(hasBody ? { body: "{}" } : {}),
         });
       }),
-      options(1000),
+      options(250),
     );
   });
 
   test("leaves the node as it was", async () => {
-    expect([...counts.values()].reduce((sum, count) => sum + count, 0)).toBeGreaterThan(10_000);
+    expect([...counts.values()].reduce((sum, count) => sum + count, 0)).toBeGreaterThan(
+      4000 * times,
+    );
     expect((await fetch(`${node.origin}/ready`)).status).toBe(200);
     const body = { model: "tiny-chat", max_tokens: 2, messages: [{ role: "user", content: "hi" }] };
     const response = await fetch(`${node.origin}/v1/chat/completions`, {

@@ -1,7 +1,7 @@
 /** No request, whatever it is, blocks the node's loop for a second: others are answered meanwhile. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { join } from "node:path";
-import { largestBodies } from "../../support/largest-bodies/largest-bodies.ts";
+import { eachKindOnce, largestBodies } from "../../support/largest-bodies/largest-bodies.ts";
 import { largestReferences } from "../../support/largest-references.ts";
 import { type LoopWatch, watchLoop } from "../../support/loop-watch.ts";
 import { prepareFolder } from "../../support/node-under-fault.ts";
@@ -29,7 +29,11 @@ beforeAll(async () => {
 });
 afterAll(() => resources.disposeAsync());
 
-test.each(largestBodies)("$path leaves the loop to others: $what", async (large) => {
+/** PADDOCK_TEST_BODIES=all sends each kind of body to every operation that takes it. */
+const bodies =
+  process.env.PADDOCK_TEST_BODIES === "all" ? largestBodies : eachKindOnce(largestBodies);
+
+test.each(bodies)("$path leaves the loop to others: $what", async (large) => {
   await expectShortBlocks(large);
 });
 

@@ -15,8 +15,8 @@ const embed = (input: string): string => `{"model":"tiny-embedding","input":${in
 
 export const embeddingBodies: Record<string, () => string> = {
   "one text": () => embed(`"${text(bytes)}"`),
-  texts: () => embed(`[${times(mostMessages, `"${text(share)}"`)}]`),
-  "short texts": () => embed(`[${times(mostMessages, '"hello"')}]`),
+  "texts to embed": () => embed(`[${times(mostMessages, `"${text(share)}"`)}]`),
+  "short texts to embed": () => embed(`[${times(mostMessages, '"hello"')}]`),
   "too many texts": () => embed(`[${upTo(values, '""')}]`),
   "many times true": () => embed(`[${filled("true")}]`),
   "true as often as it may be": () => embed(`[${upTo(values, "true")}]`),
@@ -24,7 +24,7 @@ export const embeddingBodies: Record<string, () => string> = {
   "token ids": () => embed(`[${upTo(values, "1")}]`),
   "more token ids": () => embed(`[${filled("1")}]`),
   "token ids, and a last that is none": () => embed(`[${upTo(values - 1, "1")},true]`),
-  "lists of token ids": () => embed(`[${times(mostMessages, `[${times(480, "1")}]`)}]`),
+  "lists of token ids to embed": () => embed(`[${times(mostMessages, `[${times(480, "1")}]`)}]`),
   "short lists of token ids": () => embed(`[${times(mostMessages, `[${times(8, "1")}]`)}]`),
   "lists of token ids, and a last that is none": () =>
     embed(`[${times(mostMessages - 1, `[${times(480, "1")}]`)},[1,"x"]]`),

@@ -22,6 +22,8 @@ export interface LargeBody {
 
 const long: ReadonlySet<string> = new Set([
   "/v1/completions: a long text, scored",
+  // tests/faults/bounds.test.ts waits for its answer.
+  "/v1/completions: a long text, scored, with many answers",
   "/v1/completions: long texts, each scored",
   "/v1/completions: long texts, each scored, in a stream",
   "/v1/embeddings: short lists of token ids",
@@ -60,3 +62,17 @@ export const largestBodies: readonly LargeBody[] = [
   ...of("/v1/models", { "a list": () => `[${filled("1")}]` }),
   ...of("/v1/info", { "a list": () => `[${filled("1")}]` }),
 ];
+
+/**
+ * Each kind of body at the first operation that takes it, and for each operation one at least: what
+ * operations share is not tried again for each of them.
+ */
+export function eachKindOnce(bodies: readonly LargeBody[]): LargeBody[] {
+  const [kinds, paths] = [new Set<string>(), new Set<string>()];
+  return bodies.filter(({ path, what }) => {
+    const isNew = !kinds.has(what) || !paths.has(path);
+    kinds.add(what);
+    paths.add(path);
+    return isNew;
+  });
+}

@@ -9,7 +9,7 @@ export const mcpBodies: Record<string, () => string> = {
   "a query": () => searching(`{"query":"${text(bytes)}"}`),
   "arguments that nobody knows": () => searching(`{"query":"a",${named(keys)}}`),
   collections: () => searching(`{"query":"a","collections":[${upTo(values, '"a"')}]}`),
-  filters: () =>
+  "an agent's filters": () =>
     searching(
       `{"query":"a","filters":{"type":"and","filters":[${upTo(keys / 4, '{"type":"eq","key":"a","value":1}')}]}}`,
     ),
@@ -25,9 +25,9 @@ export const mcpBodies: Record<string, () => string> = {
     ),
   "parameters that nobody knows": () => rpc("tools/list", `{"_meta":{${named(keys)}}}`),
   "a method's name": () => rpc(text(bytes), "{}"),
-  "an id": () => `{"jsonrpc":"2.0","id":"${text(bytes)}","method":"ping"}`,
+  "a message's id": () => `{"jsonrpc":"2.0","id":"${text(bytes)}","method":"ping"}`,
   "fields that nobody knows": () => `{"jsonrpc":"2.0","id":1,"method":"ping",${named(keys)}}`,
-  "messages that are none": () => `[${upTo(values, "1")}]`,
-  "too many messages": () =>
+  "entries that are no messages": () => `[${upTo(values, "1")}]`,
+  "too many messages at once": () =>
     `[${upTo(keys / 3, '{"jsonrpc":"2.0","id":1,"method":"tools/list"}')}]`,
 };

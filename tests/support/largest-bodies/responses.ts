@@ -32,7 +32,7 @@ export const responseBodies: Record<string, () => string> = {
     respond(`"truncation":"auto",${turns(mostMessages - 1, 5)}`),
   "too many items": () => respond(`"input":[${upTo(keys / 2, '{"role":"user","content":"a"}')}]`),
   "items that are none": () => respond(`"input":[${upTo(values, "1")}]`),
-  "text parts": () =>
+  "input text parts": () =>
     respond(
       `"input":[{"role":"user","content":[${upTo(keys / 2, '{"type":"input_text","text":"a"}')}]}]`,
     ),
@@ -93,7 +93,7 @@ export const inputBodies: Record<string, () => string> = {
 export const conversationBodies: Record<string, () => string> = {
   "one item": () => `{"items":[{"role":"user","content":"${text(bytes)}"}]}`,
   "too many items": () => `{"items":[${upTo(keys / 2, '{"role":"user","content":"a"}')}]}`,
-  "text parts": () =>
+  "input text parts": () =>
     `{"items":[{"role":"user","content":[${upTo(keys / 2, '{"type":"input_text","text":"a"}')}]}]}`,
   metadata: () => `{"metadata":{${members(keys, '"a"')}}}`,
 };
