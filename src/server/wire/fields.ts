@@ -156,6 +156,12 @@ export const readingOf = (schema: TSchema): ReadAs | undefined => Reflect.get(sc
 export const refuse = (param: string, why: string): NodeError =>
   new NodeError("invalid_request", `'${param}' ${why}.`, { param });
 
+/** The value of a field that its schema lets be absent; rejects the request without it. */
+export function required<Value>(value: Value, param: string, what: string): NonNullable<Value> {
+  if (value === null || value === undefined) throw refuse(param, `is required: ${what}`);
+  return value;
+}
+
 type NonNull<Fields> = {
   [Key in keyof Fields]: Exclude<Fields[Key], null> | NullAsUndefined<Fields[Key]>;
 };

@@ -5,7 +5,7 @@ import type { ChatMessage, Tool } from "../../core/ports/chat-engine.ts";
 import { quoted } from "../../core/quoted.ts";
 import { excessText, JsonSize } from "../middleware/read-request.ts";
 import { chatNames, withNames } from "./field-names.ts";
-import { refuse, withoutNulls } from "./fields.ts";
+import { refuse, required, withoutNulls } from "./fields.ts";
 import type { FunctionTool, Message, Part } from "./message-schema.ts";
 
 /** Converts the messages, and validates the conversation. */
@@ -95,12 +95,8 @@ const partTypes: PartTypes = {
   ]),
 };
 
-function textOf(content: Message["content"], at: string): string {
-  if (content === null || content === undefined) {
-    throw refuse(`${at}.content`, "is required: a string or a list of text parts");
-  }
-  return textOfParts(content, `${at}.content`, partTypes);
-}
+const textOf = (content: Message["content"], at: string): string =>
+  textOfParts(content, `${at}.content`, partTypes);
 
 /** An API's names for the types of content parts. */
 export interface PartTypes {
@@ -112,12 +108,13 @@ export interface PartTypes {
 
 /** The joined text of the parts; rejects parts that are not text. `at`: the content's path. */
 export function textOfParts(
-  content: string | readonly Part[],
+  content: string | readonly Part[] | null | undefined,
   at: string,
   { readable, names }: PartTypes,
 ): string {
-  if (typeof content === "string") return content;
-  return content
+  const sent = required(content, at, "a string or a list of text parts");
+  if (typeof sent === "string") return sent;
+  return sent
     .map(({ type, text, refusal }, index) => {
       const param = `${at}[${index}]`;
       if (type === "refusal" && refusal !== undefined) return refusal;
@@ -128,8 +125,7 @@ export function textOfParts(
           `has the type ${quoted(type)}: this node's models read text only, no ${what}`,
         );
       }
-      if (text === undefined) throw refuse(`${param}.text`, "is required: a string");
-      return text;
+      return required(text, `${param}.text`, "a string");
     })
     .join("");
 }

@@ -10,7 +10,7 @@ import type {
 } from "../../../core/ports/chat-engine.ts";
 import { quoted } from "../../../core/quoted.ts";
 import { chatNames, type FieldNames, inList, withNames } from "../../wire/field-names.ts";
-import { refuse, withoutNulls } from "../../wire/fields.ts";
+import { refuse, required, withoutNulls } from "../../wire/fields.ts";
 import { toSampling } from "../../wire/generation-fields.ts";
 import { toRag } from "../../wire/grounding.ts";
 import type { Block, CountTokensRequest, Message, MessageRequest, TextBlocks } from "./schema.ts";
@@ -92,11 +92,12 @@ function toTool(
       `is ${quoted(type)}, one of Anthropic's own tools, which this node does not have. Describe a tool of yours with 'name', 'description' and 'input_schema'`,
     );
   }
-  if (name === undefined) throw refuse(`${place}.name`, "is required: a string");
-  if (parameters === undefined || parameters === null) {
-    throw refuse(`${place}.input_schema`, "is required: a JSON Schema");
-  }
-  return { name, parameters, strict: strict === true, ...withoutNulls({ description }) };
+  return {
+    name: required(name, `${place}.name`, "a string"),
+    parameters: required(parameters, `${place}.input_schema`, "a JSON Schema"),
+    strict: strict === true,
+    ...withoutNulls({ description }),
+  };
 }
 
 /** Consecutive messages of one role; collected before they are joined, since there may be many. */
@@ -114,10 +115,7 @@ interface PlacedMessage {
   at: string;
 }
 
-interface Conversation {
-  system?: TextBlocks | null;
-  messages: readonly Message[];
-}
+type Conversation = Pick<CountTokensRequest, "system" | "messages">;
 
 /** Joins turns, puts tool results after their calls, and validates the conversation. */
 export function toConversation({ system, messages }: Conversation): ChatMessage[] {
@@ -142,20 +140,14 @@ function toTurns(messages: readonly Message[]): Turn[] {
   for (const [index, message] of messages.entries()) {
     const at = `messages[${index}]`;
     const { role } = message;
-    if (turns.at(-1)?.role !== role) turns.push({ role, texts: [], calls: [], results: [], at });
-    const turn = turns.at(-1);
-    if (turn !== undefined) extend(turn, readBlocks(message, at), at);
+    const last = turns.at(-1);
+    const turn = last?.role === role ? last : { role, texts: [], calls: [], results: [], at };
+    if (turn !== last) turns.push(turn);
+    turn.at = at;
+    const text = readContent(message, turn);
+    if (text !== "") turn.texts.push(text);
   }
   return turns;
-}
-
-function extend(turn: Turn, { text, calls, results }: MessageContent, at: string): void {
-  const [late] = results;
-  if (late !== undefined && turn.texts.length > 0) throw refuse(late.at, behindText);
-  if (text !== "") turn.texts.push(text);
-  for (const call of calls) turn.calls.push(call);
-  for (const result of results) turn.results.push(result);
-  turn.at = at;
 }
 
 function toChatMessages({ role, texts, calls, results, at }: Turn): PlacedMessage[] {
@@ -185,16 +177,8 @@ interface ToolResult {
   at: string;
 }
 
-interface MessageContent {
-  text: string;
-  calls: readonly ToolCall[];
-  results: readonly ToolResult[];
-}
-
 /** Separates texts of different blocks or messages. */
 const paragraph = "\n\n";
-
-const failed = "Error: ";
 
 /** Block types that cannot be read as text, with their names for errors. */
 const unreadable: ReadonlyMap<string, string> = new Map([
@@ -204,25 +188,24 @@ const unreadable: ReadonlyMap<string, string> = new Map([
   ["container_upload", "files"],
 ]);
 
-function readBlocks({ role, content }: Message, at: string): MessageContent {
-  if (typeof content === "string") return { text: content, calls: [], results: [] };
+/** The text of a message; adds its calls and results to the turn, whose last message it is. */
+function readContent({ role, content }: Message, turn: Turn): string {
+  if (typeof content === "string") return content;
   const texts: string[] = [];
-  const calls: ToolCall[] = [];
-  const results: ToolResult[] = [];
   for (const [index, block] of content.entries()) {
-    const place = `${at}.content[${index}]`;
+    const place = `${turn.at}.content[${index}]`;
     switch (block.type) {
       case "text":
         texts.push(textOf(block, place));
         break;
       case "tool_use":
         checkRole(role, "assistant", block.type, place);
-        calls.push(toCall(block, place));
+        turn.calls.push(toCall(block, place));
         break;
       case "tool_result":
         checkRole(role, "user", block.type, place);
-        if (texts.length > 0) throw refuse(place, behindText);
-        results.push(toResult(block, place));
+        if (texts.length + turn.texts.length > 0) throw refuse(place, behindText);
+        turn.results.push(toResult(block, place));
         break;
       // Models are not shown their earlier thoughts.
       case "thinking":
@@ -234,7 +217,7 @@ function readBlocks({ role, content }: Message, at: string): MessageContent {
     }
   }
   // The assistant's text blocks were one text.
-  return { text: texts.join(role === "assistant" ? "" : paragraph), calls, results };
+  return texts.join(role === "assistant" ? "" : paragraph);
 }
 
 const behindText = "comes behind a text: results of tools come first in the turn after the calls";
@@ -250,24 +233,24 @@ function textOfBlocks(content: TextBlocks, at: string): string {
     .join(paragraph);
 }
 
-function textOf({ text }: { text?: string }, at: string): string {
-  if (text === undefined) throw refuse(`${at}.text`, "is required: a string");
-  return text;
-}
+const textOf = ({ text }: { text?: string }, at: string): string =>
+  required(text, `${at}.text`, "a string");
 
 function toCall({ id, name, input }: Block, at: string): ToolCall {
-  if (id === undefined) throw refuse(`${at}.id`, "is required: a string");
-  if (name === undefined) throw refuse(`${at}.name`, "is required: a string");
+  const call = {
+    id: required(id, `${at}.id`, "a string"),
+    name: required(name, `${at}.name`, "a string"),
+  };
   if (typeof input !== "object" || input === null || Array.isArray(input)) {
     throw refuse(`${at}.input`, "must be an object");
   }
-  return { id, name, arguments: JSON.stringify(input) };
+  return { ...call, arguments: JSON.stringify(input) };
 }
 
-function toResult({ tool_use_id: id, content, is_error: isError }: Block, at: string): ToolResult {
-  if (id === undefined) throw refuse(`${at}.tool_use_id`, "is required: a string");
+function toResult({ tool_use_id, content, is_error: isError }: Block, at: string): ToolResult {
+  const id = required(tool_use_id, `${at}.tool_use_id`, "a string");
   const text = textOfBlocks(content ?? "", `${at}.content`);
-  return { id, content: isError === true ? failed + text : text, at };
+  return { id, content: isError === true ? `Error: ${text}` : text, at };
 }
 
 function checkRole(role: Message["role"], wanted: Message["role"], type: string, at: string): void {

@@ -8,7 +8,7 @@ import { isFinished } from "../../../core/ports/response-store.ts";
 import { quoted } from "../../../core/quoted.ts";
 import { JsonSize } from "../../middleware/read-request.ts";
 import { chatNames, type FieldNames, withNames } from "../../wire/field-names.ts";
-import { refuse } from "../../wire/fields.ts";
+import { refuse, required } from "../../wire/fields.ts";
 import { checkedArguments, type PartTypes, textOfParts } from "../../wire/messages.ts";
 import {
   type FindResponse,
@@ -38,19 +38,15 @@ interface AskedOptions extends ReferenceOptions {
   itemsOf: (conversation: string) => Promise<readonly object[]>;
 }
 
-export function conversationOf({
-  conversation,
-}: Pick<ResponseRequest, "conversation">): string | undefined {
-  return typeof conversation === "object" ? conversation?.id : conversation;
-}
+export const conversationOf = ({ conversation }: Asked): string | undefined =>
+  typeof conversation === "object" ? conversation?.id : conversation;
 
 export async function askedConversation(
   body: Asked,
   { id, maxMessages, itemsOf, ...references }: AskedOptions,
 ): Promise<AskedConversation> {
-  const { input: sent } = body;
-  if (sent === undefined) throw refuse("input", "is required: a text or a list of items");
-  const before = await saidBefore(body, { find: references.find, itemsOf });
+  const sent = required(body.input, "input", "a text or a list of items");
+  const before = await saidBefore(body, references.find, itemsOf);
   const input = typeof sent === "string" ? sent : await withoutReferences(sent, references);
   const messages = [...before, ...toMessages(input, before)];
   if (messages.length > maxMessages) {
@@ -64,7 +60,8 @@ export async function askedConversation(
 
 async function saidBefore(
   body: Asked,
-  { find, itemsOf }: Pick<AskedOptions, "find" | "itemsOf">,
+  find: FindResponse,
+  itemsOf: AskedOptions["itemsOf"],
 ): Promise<readonly ChatMessage[]> {
   const previous = body.previous_response_id ?? undefined;
   const conversation = conversationOf(body);
@@ -112,8 +109,8 @@ export function withAnswer(
     if (item.type !== "function_call" || item.status !== "completed") return [];
     return [{ id: item.call_id, name: modelName(item), arguments: item.arguments || "{}" }];
   });
-  const calls = toolCalls.length === 0 ? {} : { toolCalls };
-  return [...messages, { role: "assistant", content, ...calls }];
+  const answer = { role: "assistant", content } as const;
+  return [...messages, toolCalls.length === 0 ? answer : { ...answer, toolCalls }];
 }
 
 /**
@@ -142,12 +139,6 @@ const itemNames = (list: string, places: readonly string[], first = 0): FieldNam
   call: (at = first) => `${places[at - first]}.call_id`,
 });
 
-interface ReadItems {
-  messages: ChatMessage[];
-  /** The path of the item that each message begins with. */
-  places: string[];
-}
-
 /** An assistant message that further texts and calls may join. */
 interface OpenAnswer {
   role: "assistant";
@@ -155,8 +146,9 @@ interface OpenAnswer {
   toolCalls?: ToolCall[];
 }
 
-function readItems(items: readonly InputItem[], list: string): ReadItems {
+function readItems(items: readonly InputItem[], list: string) {
   const messages: ChatMessage[] = [];
+  /** The path of the item that each message begins with. */
   const places: string[] = [];
   let answer: OpenAnswer | undefined;
   const ids = new Set<string>();
@@ -203,18 +195,10 @@ function readItems(items: readonly InputItem[], list: string): ReadItems {
   return { messages, places };
 }
 
-function readMessage(
-  { role, content }: InputItem,
-  at: string,
-): { role: "user" | "assistant" | "system"; content: string } {
-  if (role === undefined) {
-    throw refuse(`${at}.role`, "is required: 'user', 'assistant', 'system' or 'developer'");
-  }
-  if (content === null || content === undefined) {
-    throw refuse(`${at}.content`, "is required: a string or a list of text parts");
-  }
-  const text = textOf(content, `${at}.content`);
-  return { role: role === "developer" ? "system" : role, content: text };
+function readMessage({ role, content }: InputItem, at: string) {
+  const writer = required(role, `${at}.role`, "'user', 'assistant', 'system' or 'developer'");
+  const text = textOfParts(content, `${at}.content`, partTypes);
+  return { role: writer === "developer" ? ("system" as const) : writer, content: text };
 }
 
 function readCall(
@@ -222,28 +206,23 @@ function readCall(
   at: string,
   size: JsonSize,
 ): ToolCall {
-  if (id === null || id === undefined) throw refuse(`${at}.call_id`, "is required: a string");
-  if (typeof name !== "string" || name === "") {
-    throw refuse(`${at}.name`, "is required: the name of the function");
-  }
-  if (typeof text !== "string") throw refuse(`${at}.arguments`, "is required: JSON, as a string");
-  const complete = checkedArguments(text, `${at}.arguments`, size);
-  return { id, name: modelName({ name, namespace }), arguments: complete };
+  const callId = required(id, `${at}.call_id`, "a string");
+  const called = required(textIn(name) || undefined, `${at}.name`, "the name of the function");
+  const sent = required(textIn(text), `${at}.arguments`, "JSON, as a string");
+  const complete = checkedArguments(sent, `${at}.arguments`, size);
+  return { id: callId, name: modelName({ name: called, namespace }), arguments: complete };
 }
+
+const textIn = (value: unknown): string | undefined =>
+  typeof value === "string" ? value : undefined;
 
 function readOutput({ call_id: id, output }: InputItem, at: string): ChatMessage {
-  if (id === null || id === undefined) {
-    throw refuse(`${at}.call_id`, "is required: the call that this is the output of");
-  }
-  if (typeof output !== "string" && !isParts(output)) {
-    throw refuse(`${at}.output`, "is required: a string or a list of text parts");
-  }
-  return { role: "tool", toolCallId: id, content: textOf(output, `${at}.output`) };
+  const toolCallId = required(id, `${at}.call_id`, "the call that this is the output of");
+  const sent = outputCheck.Check(output) ? output : undefined;
+  return { role: "tool", toolCallId, content: textOfParts(sent, `${at}.output`, partTypes) };
 }
 
-const partsCheck = TypeCompiler.Compile(T.Array(Part));
-
-const isParts = (value: unknown): value is Part[] => partsCheck.Check(value);
+const outputCheck = TypeCompiler.Compile(T.Union([T.String(), T.Array(Part)]));
 
 const partTypes: PartTypes = {
   readable: new Set(["input_text", "output_text", "text"]),
@@ -253,6 +232,3 @@ const partTypes: PartTypes = {
     ["input_file", "files; upload it to a vector store and send the tool 'file_search'"],
   ]),
 };
-
-const textOf = (content: string | readonly Part[], at: string): string =>
-  textOfParts(content, at, partTypes);

@@ -72,7 +72,7 @@ export type FileSearchAnswer = Pick<FileSearchCall, "queries" | "results"> & {
   status: "completed" | "failed";
 };
 
-export interface FileSearchAsked {
+interface FileSearchAsked {
   /** The query: the last user message. */
   question: string;
   includesResults: boolean;

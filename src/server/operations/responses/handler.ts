@@ -1,7 +1,6 @@
 /** Handles POST /v1/responses: complete, streamed or in the background. */
 import type { ChatRequest } from "../../../core/chat/chat-service.ts";
 import { truncateConversation } from "../../../core/chat/context-room.ts";
-import type { Grounding } from "../../../core/chat/rag.ts";
 import type { StoreSearchService } from "../../../core/documents/store-search.ts";
 import { NodeError } from "../../../core/errors.ts";
 import { given } from "../../../core/given.ts";
@@ -25,19 +24,16 @@ import {
   conversationOf,
   withAnswer,
 } from "./conversation.ts";
-import {
-  annotationsOf,
-  type FileSearchAsked,
-  toRag as searchToRag,
-  toFileSearchCall,
-} from "./file-search.ts";
+import { annotationsOf, toRag as searchToRag, toFileSearchCall } from "./file-search.ts";
 import { itemId, newResponseId } from "./items.ts";
 import { ResponseRun } from "./output.ts";
 import type { ResponseRequest } from "./request-schema.ts";
-import { type ResponseObject, served } from "./schema.ts";
+import { type Includable, type ResponseObject, served } from "./schema.ts";
 import { type OfferedTools, responseNames, toOfferedTools } from "./tools.ts";
 
-export interface ResponseNeeds extends MakingNeeds {
+export interface ResponseNeeds extends ChatNeeds {
+  models: ModelRegistry;
+  storeSearch: StoreSearchService;
   responses: ResponseService;
   conversations: ConversationService;
   limits: { maxMessages: number; maxBodyBytes: number };
@@ -59,49 +55,47 @@ export const createResponse: Handler<ResponseRequest, ResponseNeeds> = async (
   const request = toChatRequest(body, offered);
   const isStored = responses.isKeeping && body.store !== false;
   const facts = { id, createdAt: secondsNow(), body, isStored };
-  const conversation = await readConversation(body, id, context, needs);
-  const { messages } = conversation;
-  const joined = async (response: ResponseObject): Promise<void> => {
-    const id = conversationOf(body);
-    if (id === undefined) return;
-    const items = [...conversation.items, ...response.output];
-    await conversations.add(id, context.authenticated, items);
-  };
-  const parts = { facts, conversation, owner: context.authenticated.id };
-  const asked: Omit<AskedResponse, "settle"> = { facts, messages, request, offered };
-  if (body.background === true) return await inBackground();
-  const run = await makeResponse(
-    {
-      ...asked,
-      settle: async (response, said) => {
-        await joined(response);
-        if (!isStored) return response;
-        const whole = toSaved(parts, response, withAnswer(said, response.output));
-        return (await responses.keep(whole)) ? response : { ...response, store: false };
-      },
-    },
-    context,
-    needs,
-  );
-  if (body.stream !== true) return { json: await run.whole() };
-  return { events: run.streamed(), format: namedEvents((error) => run.failed(error)) };
+  const { messages, items } = await readConversation(body, id, context, needs);
 
-  async function inBackground(): Promise<Answer> {
+  const toSaved = (response: ResponseObject, said: readonly ChatMessage[]): SavedResponse => ({
+    id,
+    owner: context.authenticated.id,
+    createdAt: facts.createdAt * 1000,
+    status: response.status,
+    isBackground: response.background,
+    body: response,
+    input: items,
+    conversation: said,
+  });
+
+  /** `keep`: called with the complete response; returns whether it is stored. */
+  const make = (keep: (saved: SavedResponse) => Promise<boolean>): Promise<ResponseRun> => {
+    const settle: AskedResponse["settle"] = async (response, said) => {
+      const continued = conversationOf(body);
+      if (continued !== undefined) {
+        await conversations.add(continued, context.authenticated, [...items, ...response.output]);
+      }
+      const wasStored = await keep(toSaved(response, withAnswer(said, response.output)));
+      return wasStored ? response : { ...response, store: false };
+    };
+    return makeResponse({ facts, messages, request, offered, settle }, context, needs);
+  };
+
+  if (body.background === true) {
     const queued = begunResponse(facts, "queued");
     const { ended } = await responses.start({
-      response: toSaved(parts, queued, messages),
+      response: toSaved(queued, messages),
       caller: context.lease.caller,
       work: async (signal) => {
         context.signal = signal;
         try {
-          let said = messages;
-          const settle: AskedResponse["settle"] = async (response, left) => {
-            said = left;
-            await joined(response);
-            return response;
-          };
-          const body = await (await makeResponse({ ...asked, settle }, context, needs)).whole();
-          return { status: body.status, body, conversation: withAnswer(said, body.output) };
+          let conversation: readonly ChatMessage[] = messages;
+          const run = await make(async (saved) => {
+            conversation = saved.conversation;
+            return true;
+          });
+          const response = await run.whole();
+          return { status: response.status, body: response, conversation };
         } catch (error) {
           throw error instanceof NodeError ? named(error, context.fieldNames) : error;
         }
@@ -109,6 +103,9 @@ export const createResponse: Handler<ResponseRequest, ResponseNeeds> = async (
     });
     return { json: queued, background: ended };
   }
+  const run = await make(async (saved) => isStored && (await responses.keep(saved)));
+  if (body.stream !== true) return { json: await run.whole() };
+  return { events: run.streamed(), format: namedEvents((error) => run.failed(error)) };
 };
 
 export function readConversation(
@@ -117,36 +114,12 @@ export function readConversation(
   { signal, authenticated }: RequestContext,
   { responses, conversations, limits }: ResponseNeeds,
 ): Promise<AskedConversation> {
-  const { maxMessages, maxBodyBytes } = limits;
   return askedConversation(body, {
-    ...{ id, maxMessages, maxBodyBytes, signal },
+    ...{ id, signal, ...limits },
     find: (other) => responses.find(other, authenticated),
     itemsOf: async (conversation) =>
       (await conversations.get(conversation, authenticated, "conversation")).items,
   });
-}
-
-interface SavedParts {
-  facts: ResponseFacts;
-  conversation: AskedConversation;
-  owner: string | undefined;
-}
-
-function toSaved(
-  { facts, conversation, owner }: SavedParts,
-  body: ResponseObject,
-  said: readonly ChatMessage[],
-): SavedResponse {
-  return {
-    id: facts.id,
-    owner,
-    createdAt: facts.createdAt * 1000,
-    status: body.status,
-    isBackground: body.background,
-    body,
-    input: conversation.items,
-    conversation: said,
-  };
 }
 
 function checkBackground({ background, stream, store }: ResponseRequest): void {
@@ -207,11 +180,6 @@ export function begunResponse(
   };
 }
 
-interface MakingNeeds extends ChatNeeds {
-  models: ModelRegistry;
-  storeSearch: StoreSearchService;
-}
-
 interface AskedResponse {
   facts: ResponseFacts;
   /** The conversation, without instructions. */
@@ -225,9 +193,10 @@ interface AskedResponse {
 async function makeResponse(
   { facts, messages, request, offered, settle }: AskedResponse,
   context: RequestContext,
-  needs: MakingNeeds,
+  needs: ResponseNeeds,
 ): Promise<ResponseRun> {
   const { id, body } = facts;
+  const includes = (name: Includable): boolean => body.include?.includes(name) ?? false;
   const told = withInstructions(body.instructions, messages);
   const { left, dropped } = await fitted(told);
   const answer = await beginAnswer({ ...request, messages: left }, context, needs);
@@ -242,31 +211,26 @@ async function makeResponse(
   return new ResponseRun(begun, answer, {
     itemId: (kind, index) => itemId(id, kind, index),
     wireName: (name) => offered.functions.find(({ tool }) => tool.name === name)?.wire ?? { name },
-    withLogprobs: body.include?.includes(served.logprobs) ?? false,
+    withLogprobs: includes(served.logprobs),
     annotate: (text) => (grounding === undefined ? [] : annotationsOf(text, grounding)),
     search:
-      grounding && offered.search && toFileSearchCall(grounding, await searchAsked(grounding)),
+      grounding &&
+      offered.search &&
+      toFileSearchCall(grounding, {
+        question: messages.findLast(({ role }) => role === "user")?.content ?? "",
+        includesResults: includes(served.searchResults),
+        // Passages of earlier turns were found by earlier calls.
+        found: await needs.storeSearch.withAttributes(grounding.points.slice(grounding.carried)),
+      }),
     settle: (response) => settle(response, left.slice(told.length - messages.length)),
   });
 
-  async function searchAsked({ points, carried }: Grounding): Promise<FileSearchAsked> {
-    return {
-      question: messages.findLast(({ role }) => role === "user")?.content ?? "",
-      includesResults: body.include?.includes(served.searchResults) ?? false,
-      // Passages of earlier turns were found by earlier calls.
-      found: await needs.storeSearch.withAttributes(points.slice(carried)),
-    };
-  }
-
   async function fitted(told: readonly ChatMessage[]) {
     if (body.truncation !== "auto") return { left: told, dropped: 0 };
-    const conversation = {
-      messages: told,
-      tools: offered.toolUse?.tools ?? [],
-      maxTokens: body.max_output_tokens ?? undefined,
-    };
+    const tools = offered.toolUse?.tools ?? [];
+    const maxTokens = body.max_output_tokens ?? undefined;
     const { engine } = needs.models.chat(body.model);
-    return await truncateConversation(conversation, engine, context.signal);
+    return await truncateConversation({ messages: told, tools, maxTokens }, engine, context.signal);
   }
 }
 

@@ -2,6 +2,7 @@
 import { type Static, Type as T } from "@sinclair/typebox";
 import { checkedToolUse } from "../../../core/chat/conversation.ts";
 import type { NodeError } from "../../../core/errors.ts";
+import { given } from "../../../core/given.ts";
 import type { Tool, ToolUse } from "../../../core/ports/chat-engine.ts";
 import { quoted } from "../../../core/quoted.ts";
 import { chatNames, type FieldNames, inList, withNames } from "../../wire/field-names.ts";
@@ -13,6 +14,7 @@ import {
   optional,
   readAs,
   refuse,
+  required,
   toolName,
   withoutNulls,
 } from "../../wire/fields.ts";
@@ -191,17 +193,14 @@ function toChoice(choice: ToolChoice, offered: Available): Choice {
   if (typeof choice === "string") return { choice: orSearch(choice, offered) };
   switch (choice.type) {
     case "function":
-      if (choice.name === undefined) {
-        throw refuse("tool_choice.name", "is required: the name of the function");
-      }
+      required(choice.name, "tool_choice.name", "the name of the function");
       return { choice: { name: modelName(choice) } };
     case search:
       checkOffered(choice, offered, "tool_choice");
       return { choice: "auto" };
     case "allowed_tools": {
-      const { mode, tools } = choice;
-      if (mode === undefined) throw refuse("tool_choice.mode", "is required: 'auto' or 'required'");
-      if (tools === undefined) throw refuse("tool_choice.tools", "is required: a list of tools");
+      const mode = required(choice.mode, "tool_choice.mode", "'auto' or 'required'");
+      const tools = required(choice.tools, "tool_choice.tools", "a list of tools");
       for (const [at, tool] of tools.entries()) {
         checkOffered(tool, offered, `tool_choice.tools[${at}]`);
       }
@@ -274,22 +273,19 @@ export function modelName({ namespace, name = "" }: PartialName): string {
 }
 
 function inNamespace({ name, tools }: ResponseTool, at: string): OfferedFunction[] {
-  if (name === undefined) throw refuse(`${at}.name`, "is required: the name of the namespace");
-  if (tools === undefined) throw refuse(`${at}.tools`, "is required: a list of functions");
-  return tools.flatMap((tool, place) =>
-    tool.type === "function" ? [toFunction(tool, `${at}.tools[${place}]`, name)] : [],
+  const namespace = required(name, `${at}.name`, "the name of the namespace");
+  return required(tools, `${at}.tools`, "a list of functions").flatMap((tool, place) =>
+    tool.type === "function" ? [toFunction(tool, `${at}.tools[${place}]`, namespace)] : [],
   );
 }
 
-type Definition = Pick<ResponseTool, "name" | "description" | "parameters" | "strict">;
-
 function toFunction(
-  { name, description, parameters, strict }: Definition,
+  { name: sent, description, parameters, strict }: Omit<ResponseTool, "tools">,
   at: string,
   namespace?: string,
 ): OfferedFunction {
-  if (name === undefined) throw refuse(`${at}.name`, "is required: the name of the function");
-  const wire = { name, ...(namespace === undefined ? {} : { namespace }) };
+  const name = required(sent, `${at}.name`, "the name of the function");
+  const wire = { name, ...given({ namespace }) };
   // With `strict: false`, parts of the schema that a grammar cannot enforce are dropped.
   const loose = strict === false ? { strict } : {};
   const tool = { name: modelName(wire), ...withoutNulls({ description, parameters }), ...loose };
