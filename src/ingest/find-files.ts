@@ -58,15 +58,11 @@ export async function findFiles(
     scopes: [],
   };
   for (const path of paths) await addPath(found, path, cwd);
-  const { documents, scopes, leftOut, missing, unlisted, skipped, origin } = found;
-  const hidden = found.unlisted.map(({ path }) => path);
+  const { documents, scopes, leftOut, ...rest } = found;
   const isHidden = (document: string): boolean =>
-    hidden.some((path) => document === path || document.startsWith(`${path}/`));
+    found.unlisted.some(({ path }) => document === path || document.startsWith(`${path}/`));
   return {
-    missing,
-    unlisted,
-    skipped,
-    origin,
+    ...rest,
     documents: [...documents.values()].sort((a, b) => a.name.localeCompare(b.name)),
     leftOut: [...leftOut].map(([path, reason]) => ({ path, reason })),
     covers: (document) => !isHidden(document) && scopes.some((covers) => covers(document)),
@@ -107,7 +103,6 @@ async function addGlob(found: Found, path: string, name: string, cwd: string): P
   if (matches === 0) found.missing.push(path);
 }
 
-/** Every file of a folder and its subfolders; folders that cannot be read are reported and skipped. */
 async function addFolder(found: Found, folder: string, cwd: string): Promise<void> {
   const entries = await readdir(folder, { withFileTypes: true }).catch((error: unknown) => {
     found.unlisted.push({ path: documentName(folder, cwd), reason: reasonOf(error) });
@@ -178,13 +173,11 @@ export function globBase(path: string): string {
 
 /** The real path of each, or of the folder that a glob begins in; a link that the user named is followed. */
 export async function namedRoots(paths: readonly string[], cwd: string): Promise<string[]> {
-  const found = await Promise.all(
-    paths.map(async (path) => {
-      const named = await realPath(resolve(cwd, path));
-      return named ?? (await realPath(resolve(cwd, globBase(path))));
-    }),
+  const found = paths.map(
+    async (path) =>
+      (await realPath(resolve(cwd, path))) ?? (await realPath(resolve(cwd, globBase(path)))),
   );
-  return found.filter((root) => root !== undefined);
+  return (await Promise.all(found)).filter((root) => root !== undefined);
 }
 
 const isUnder = (roots: readonly string[], path: string): boolean =>
@@ -192,7 +185,6 @@ const isUnder = (roots: readonly string[], path: string): boolean =>
     (root) => path === root || path.startsWith(root.endsWith(sep) ? root : `${root}${sep}`),
   );
 
-/** The path with all links resolved; undefined if it does not exist. */
 const realPath = (path: string): Promise<string | undefined> =>
   realpath(path).catch(() => undefined);
 

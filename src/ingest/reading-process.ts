@@ -45,13 +45,10 @@ export class ReadingProcess implements AsyncDisposable {
     this.#options = options;
   }
 
-  /**
-   * Reads and splits documents, one after the other. After a failure, the next document gets a new
-   * process.
-   */
+  /** Reads and splits documents, one after the other. After a failure, the next one gets a new process. */
   readonly cut: CutDocument = async (name, bytes, options, cutting) => {
     const { countTokens, signal, maxTokens, overlapTokens } = cutting;
-    const child = await this.#usable();
+    const child = await this.#running();
     signal.throwIfAborted();
     const watch = watched(child.process, this.#options);
     // Not only killed: the next document must not be given to a process that is about to end.
@@ -96,28 +93,18 @@ export class ReadingProcess implements AsyncDisposable {
       return new NodeError(kind, answer.message);
     }
     await this.#end();
-    return (
-      excess ??
-      unreadable(
-        `cannot be read: ${answer?.type === "failed" ? answer.message : "it ended the process that read it"}`,
-      )
-    );
+    const why = answer?.type === "failed" ? answer.message : "it ended the process that read it";
+    return excess ?? unreadable(`cannot be read: ${why}`);
   }
 
   /** A process that ended while it was idle is replaced. */
-  async #usable(): Promise<Child> {
-    const child = await this.#started();
-    if (!child.process.killed && child.process.exitCode === null) return child;
+  async #running(): Promise<Child> {
+    const known = this.#child;
+    if (known?.process.killed === false && known.process.exitCode === null) return known;
     await this.#end();
-    return await this.#started();
-  }
-
-  async #started(): Promise<Child> {
-    if (this.#child !== undefined) return this.#child;
     const child = start(this.#options);
     this.#child = child;
-    const first = await child.next();
-    if (first?.type === "listening") return child;
+    if ((await child.next())?.type === "listening") return child;
     await this.#end();
     throw new NodeError("internal", "The process that reads documents did not start.");
   }
@@ -166,7 +153,6 @@ function start({ program: { command, env }, isBackground = false }: ReadingOptio
   };
 }
 
-/** Limits of the time and memory of a process that reads a document. */
 interface ReadingBounds {
   /** Seconds that a file may take. */
   read_timeout: number;

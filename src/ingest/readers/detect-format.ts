@@ -8,6 +8,7 @@ import {
 } from "./formats.ts";
 import { defaultLimits, unreadable, unsupported } from "./limits.ts";
 import { ZipParts } from "./office/zip.ts";
+import { markedEncoding } from "./text/encoding.ts";
 
 /**
  * The format of a file. Formats with a signature (PDF, Office, EPUB) are told by it, whatever the
@@ -27,8 +28,10 @@ export function detectFormat(bytes: Uint8Array, name: string): Format {
     if (isPackage(claimed) && claimed !== "epub") return claimed;
     throw unsupported(oldOffice);
   }
-  const refused = refusedContent(bytes) ?? byName.get(extensionOf(name));
+  const refused = refusedContent(bytes);
   if (refused !== undefined) throw unsupported(because(refused.called, refused.kind));
+  const known = byName.get(extensionOf(name));
+  if (known !== undefined) throw unsupported(`is ${known.called}, ${known.advice}`);
   const format = claimed ?? textFormat(bytes);
   if (format === undefined) throw unsupported(unknown(extensionOf(name)));
   return format;
@@ -84,31 +87,22 @@ const oleSignature = "\xd0\xcf\x11\xe0";
 
 /** Texts have no NUL, except those of two bytes a letter, which say so. */
 const isText = (head: Uint8Array): boolean =>
-  !head.includes(0) ||
-  (head[0] === 0xff && head[1] === 0xfe) ||
-  (head[0] === 0xfe && head[1] === 0xff);
+  !head.includes(0) || markedEncoding(head)?.startsWith("utf-16") === true;
 
 /** The list of a file's parts and types; real ones have some kilobytes. */
 const listLimits = { ...defaultLimits, max_unpacked_bytes: 4 << 20 };
 
 /** Office formats by the folder of their parts, and by their content type. */
-const packages = [
-  {
-    format: "docx",
-    folder: "word/",
-    says: /wordprocessingml\.\w+\.main\+xml|ms-word\.\w+\.macroEnabled\.main\+xml/i,
-  },
-  {
-    format: "pptx",
-    folder: "ppt/",
-    says: /presentationml\.\w+\.main\+xml|ms-powerpoint\.\w+\.macroEnabled\.main\+xml/i,
-  },
-  {
-    format: "xlsx",
-    folder: "xl/",
-    says: /spreadsheetml\.\w+\.main\+xml|ms-excel\.\w+\.macroEnabled\.main\+xml/i,
-  },
-] as const;
+const packages = (
+  [
+    ["docx", "word/", "wordprocessingml", "ms-word"],
+    ["pptx", "ppt/", "presentationml", "ms-powerpoint"],
+    ["xlsx", "xl/", "spreadsheetml", "ms-excel"],
+  ] as const
+).map(([format, folder, kind, old]) => {
+  const type = `${kind}\\.\\w+\\.main\\+xml|${old}\\.\\w+\\.macroEnabled\\.main\\+xml`;
+  return { format, folder, says: new RegExp(type, "i") };
+});
 
 /** The format of a zip file; undefined where it is damaged. An archive, or what else is a zip, is refused. */
 function zipFormat(bytes: Uint8Array): Format | undefined {
@@ -163,24 +157,51 @@ export const beginsWithHeader = (text: string): boolean => header.test(withoutMa
 const withoutMailbox = (text: string): string =>
   text.replace(/^\s+/, "").replace(/^From [^\n]*\n/, "");
 
-/** Why a kind of file that is not a document is not read, and what to do instead. */
-const advice = {
-  image: "and text in pictures is not read; run it through OCR first, and add the text or the PDF",
-  archive: "and archives are not read; unpack it, and add the files that are in it",
-  recording: "and recordings are not read; have it written down first, and add the text",
-  program: "and programs are not read",
-  data: "and holds no text that is read",
-  office: "which is not read; save it as .docx, .xlsx or .pptx",
-  mail: "which is not read; save the message as .eml",
-};
+/** Kinds of files that are not read: why, what to do instead, and the endings of their names. */
+const kinds = {
+  image: {
+    advice:
+      "and text in pictures is not read; run it through OCR first, and add the text or the PDF",
+    called: "an image",
+    extensions:
+      "png jpg jpeg jpe gif webp tif tiff bmp heic heif avif jp2 jxl ico psd svg djvu djv pbm pgm ppm pnm xbm exr",
+  },
+  archive: {
+    advice: "and archives are not read; unpack it, and add the files that are in it",
+    called: "an archive",
+    extensions: "zip tar gz tgz bz2 tbz2 xz txz 7z rar zst cab jar war apk iso dmg",
+  },
+  recording: {
+    advice: "and recordings are not read; have it written down first, and add the text",
+    called: "a recording",
+    extensions:
+      "mp3 m4a wav flac ogg opus aac aif aiff au wma amr mid mp4 m4v mov mkv webm avi wmv",
+  },
+  program: {
+    advice: "and programs are not read",
+    called: "a program",
+    extensions: "exe dll so dylib msi class wasm bin",
+  },
+  office: {
+    advice: "which is not read; save it as .docx, .xlsx or .pptx",
+    called: "an old or another office format",
+    extensions: "doc dot xls xlt xlsb ppt pps rtf odt ods odp pages numbers key wpd",
+  },
+  mail: {
+    advice: "which is not read; save the message as .eml",
+    called: "an Outlook file",
+    extensions: "msg pst ost",
+  },
+  data: { advice: "and holds no text that is read", called: "data", extensions: "" },
+} as const;
 
-type Kind = keyof typeof advice;
+type Kind = keyof typeof kinds;
 
-const because = (called: string, kind: Kind): string => `is ${called}, ${advice[kind]}`;
+const because = (called: string, kind: Kind): string => `is ${called}, ${kinds[kind].advice}`;
 
 interface Signature {
   at?: number;
-  bytes: readonly number[] | string;
+  bytes: string;
   /** What follows somewhere else, where the first bytes could be anything. */
   and?: { at: number; bytes: string };
   called: string;
@@ -191,30 +212,25 @@ interface Signature {
 
 const signatures: readonly Signature[] = [
   { bytes: "\x89PNG\r\n\x1a\n", called: "a PNG image", kind: "image", type: "image/png" },
-  { bytes: [0xff, 0xd8, 0xff], called: "a JPEG image", kind: "image", type: "image/jpeg" },
+  { bytes: "\xff\xd8\xff", called: "a JPEG image", kind: "image", type: "image/jpeg" },
   { bytes: "GIF87a", called: "a GIF image", kind: "image", type: "image/gif" },
   { bytes: "GIF89a", called: "a GIF image", kind: "image", type: "image/gif" },
   { bytes: "RIFF", and: { at: 8, bytes: "WEBP" }, called: "a WebP image", kind: "image" },
   { bytes: "II*\0", called: "a TIFF image", kind: "image", type: "image/tiff" },
   { bytes: "MM\0*", called: "a TIFF image", kind: "image", type: "image/tiff" },
   { bytes: "BM", and: { at: 6, bytes: "\0\0\0\0" }, called: "a BMP image", kind: "image" },
-  { bytes: [0, 0, 1, 0], called: "an icon", kind: "image" },
+  { bytes: "\x00\x00\x01\x00", called: "an icon", kind: "image" },
   { bytes: "8BPS", called: "a Photoshop image", kind: "image" },
   { at: 4, bytes: "ftypheic", called: "a HEIC image", kind: "image" },
   { at: 4, bytes: "ftypmif1", called: "a HEIF image", kind: "image" },
   { at: 4, bytes: "ftypavif", called: "an AVIF image", kind: "image" },
   { bytes: "AT&TFORM", called: "a DjVu scan", kind: "image" },
-  {
-    bytes: "\x1f\x8b\x08",
-    called: "a gzip archive",
-    kind: "archive",
-    type: "application/gzip",
-  },
+  { bytes: "\x1f\x8b\x08", called: "a gzip archive", kind: "archive", type: "application/gzip" },
   { bytes: "BZh", and: { at: 4, bytes: "1AY&SY" }, called: "a bzip2 archive", kind: "archive" },
   { bytes: "\xfd7zXZ\0", called: "an xz archive", kind: "archive" },
   { bytes: "7z\xbc\xaf\x27\x1c", called: "a 7-Zip archive", kind: "archive" },
   { bytes: "Rar!\x1a\x07", called: "a RAR archive", kind: "archive" },
-  { bytes: [0x28, 0xb5, 0x2f, 0xfd], called: "a Zstandard archive", kind: "archive" },
+  { bytes: "\x28\xb5\x2f\xfd", called: "a Zstandard archive", kind: "archive" },
   { bytes: "MSCF\0\0\0\0", called: "a cabinet archive", kind: "archive" },
   { at: 257, bytes: "ustar", called: "a tar archive", kind: "archive" },
   { at: 4, bytes: "ftyp", called: "an MP4 recording", kind: "recording" },
@@ -223,11 +239,11 @@ const signatures: readonly Signature[] = [
   { bytes: "fLaC", called: "a FLAC recording", kind: "recording" },
   { bytes: "RIFF", and: { at: 8, bytes: "WAVE" }, called: "a WAV recording", kind: "recording" },
   { bytes: "RIFF", and: { at: 8, bytes: "AVI " }, called: "an AVI recording", kind: "recording" },
-  { bytes: [0x1a, 0x45, 0xdf, 0xa3], called: "a Matroska recording", kind: "recording" },
+  { bytes: "\x1a\x45\xdf\xa3", called: "a Matroska recording", kind: "recording" },
   { bytes: "MZ", called: "a program for Windows", kind: "program" },
   { bytes: "\x7fELF", called: "a program for Linux", kind: "program" },
-  { bytes: [0xcf, 0xfa, 0xed, 0xfe], called: "a program for macOS", kind: "program" },
-  { bytes: [0xca, 0xfe, 0xba, 0xbe], called: "a compiled program", kind: "program" },
+  { bytes: "\xcf\xfa\xed\xfe", called: "a program for macOS", kind: "program" },
+  { bytes: "\xca\xfe\xba\xbe", called: "a compiled program", kind: "program" },
   { bytes: "\0asm", called: "a WebAssembly program", kind: "program" },
   { bytes: "SQLite format 3\0", called: "an SQLite database", kind: "data" },
   { bytes: "GGUF", called: "a GGUF model", kind: "data" },
@@ -246,49 +262,16 @@ function refusedContent(bytes: Uint8Array): Pick<Signature, "called" | "kind"> |
 const isSigned = (bytes: Uint8Array, { at = 0, bytes: first, and }: Signature): boolean =>
   startsWith(bytes, first, at) && (and === undefined || startsWith(bytes, and.bytes, and.at));
 
-function startsWith(bytes: Uint8Array, expected: readonly number[] | string, at = 0): boolean {
-  const codes =
-    typeof expected === "string"
-      ? Array.from(expected, (letter) => letter.charCodeAt(0))
-      : expected;
-  return codes.every((code, index) => bytes[at + index] === code);
-}
+const startsWith = (bytes: Uint8Array, expected: string, at = 0): boolean =>
+  Buffer.from(expected, "latin1").equals(bytes.subarray(at, at + expected.length));
 
-/** Endings of files that are not read, where more can be said than that. */
-const names: readonly { kind: Kind; called: string; extensions: string }[] = [
-  {
-    kind: "image",
-    called: "an image",
-    extensions:
-      "png jpg jpeg jpe gif webp tif tiff bmp heic heif avif jp2 jxl ico psd svg djvu djv pbm pgm ppm pnm xbm exr",
-  },
-  {
-    kind: "archive",
-    called: "an archive",
-    extensions: "zip tar gz tgz bz2 tbz2 xz txz 7z rar zst cab jar war apk iso dmg",
-  },
-  {
-    kind: "recording",
-    called: "a recording",
-    extensions:
-      "mp3 m4a wav flac ogg opus aac aif aiff au wma amr mid mp4 m4v mov mkv webm avi wmv",
-  },
-  {
-    kind: "office",
-    called: "an old or another office format",
-    extensions: "doc dot xls xlt xlsb ppt pps rtf odt ods odp pages numbers key wpd",
-  },
-  { kind: "mail", called: "an Outlook file", extensions: "msg pst ost" },
-  { kind: "program", called: "a program", extensions: "exe dll so dylib msi class wasm bin" },
-];
-
-const byName = new Map<string, { kind: Kind; called: string }>(
-  names.flatMap(({ kind, called, extensions }) =>
-    extensions.split(" ").map((extension) => [`.${extension}`, { kind, called }] as const),
+const byName = new Map<string, { called: string; advice: string }>(
+  Object.values(kinds).flatMap((kind) =>
+    [...kind.extensions.matchAll(/\S+/g)].map(([extension]) => [`.${extension}`, kind]),
   ),
 );
 
 /** Whether files of an ending are pictures, whose text OCR could find. */
-export const isImageName = (extension: string): boolean => byName.get(extension)?.kind === "image";
+export const isImageName = (extension: string): boolean => byName.get(extension) === kinds.image;
 
 const oldOffice = `${because("in an old Office format (.doc, .xls, .ppt), encrypted, or an Outlook message", "office")}, or an e-mail as .eml`;

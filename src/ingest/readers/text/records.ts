@@ -6,20 +6,10 @@ import type { ReadOptions, ReadText } from "../read.ts";
 import { decodeText } from "./encoding.ts";
 import { heading } from "./markdown.ts";
 
-const usualTextFields = [
-  "text",
-  "content",
-  "body",
-  "passage",
-  "source",
-  "document",
-  "description",
-  "answer",
-];
+const usualTextFields = "text content body passage source document description answer".split(" ");
 const usualHeadingFields = ["title", "heading", "question"];
 
 export interface FieldChoice {
-  /** Name that was asked for. */
   wanted: string | undefined;
   /** What a field is called in this format. */
   called: string;
@@ -44,11 +34,10 @@ export function textFieldOf(
 }
 
 /** The name among `fields` that holds what stands above the text; undefined where none does. */
-export const headingFieldOf = (fields: readonly string[], textField: string): string | undefined =>
-  find(
-    fields.filter((name) => name !== textField),
-    usualHeadingFields,
-  );
+export function headingFieldOf(fields: readonly string[], textField: string): string | undefined {
+  const others = fields.filter((name) => name !== textField);
+  return find(others, usualHeadingFields);
+}
 
 /** A text under its title, where it has one; nothing where the text is blank. */
 export function textUnder(title: string, text: string): string[] {
