@@ -31,7 +31,6 @@ else process.exitCode = await beProgram();
 
 async function beRunner(): Promise<void> {
   const send = asChild("A runner is started by a node, not by hand: 'paddock serve'.");
-  // Of the program a runner needs only this.
   const { serveCalls } = await import("./runner/serve-calls.ts");
   const answer = serveCalls(send, () => ({
     bytes: process.memoryUsage.rss(),

@@ -16,10 +16,8 @@ import { createCommandLog } from "./log.ts";
 import { createProgress } from "./progress.ts";
 import type { Shell } from "./shell.ts";
 
-/** The default configuration file. */
 export const defaultFile = "paddock.toml";
 
-/** Heading of the configuration options in the help. */
 export const settingsGroup = "Settings (over the environment and the file):";
 
 /** Adds --config and an option for every setting that has one. */
@@ -29,7 +27,6 @@ export function addConfigOptions(command: Command): Command {
   return addSettingOptions(command);
 }
 
-/** Adds an option for every setting that has one. */
 export function addSettingOptions(command: Command): Command {
   for (const setting of settings) {
     const { flag, choices } = setting;
@@ -64,12 +61,10 @@ export async function readConfigAgain(
   return configFrom(shell, command, file);
 }
 
-/** The configuration from a file that was read. */
 export function configFrom({ env }: Shell, command: Command, file: ConfigFile | undefined): Config {
   return loadConfig({ ...given({ file }), env, flags: settingFlags(command) });
 }
 
-/** The settings given on the command line, by option name. */
 export function settingFlags(command: Command): Record<string, string | undefined> {
   const options: Record<string, string | undefined> = command.opts();
   const flags: Record<string, string | undefined> = {};

@@ -22,7 +22,6 @@ export function completionsCommand(shell: Shell): Command {
   });
 }
 
-/** A command, with what can follow it. */
 interface CompletedCommand {
   /** The words after `paddock`, joined by spaces; empty for the program itself. */
   path: string;

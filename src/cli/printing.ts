@@ -27,7 +27,6 @@ export interface Style {
   good(text: string): string;
   bad(text: string): string;
   doubtful(text: string): string;
-  /** For secondary text. */
   faint(text: string): string;
   strong(text: string): string;
 }
@@ -61,7 +60,6 @@ export function createStyle(hasColour: boolean): Style {
   };
 }
 
-/** Rows as aligned columns. */
 export function toTable(rows: readonly Readonly<Record<string, string | number>>[]): string {
   const [first] = rows;
   if (first === undefined) return "";

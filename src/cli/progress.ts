@@ -10,7 +10,6 @@ interface Work {
   label: string;
   total: number;
   unit: Unit;
-  /** The amount done before. */
   from: number;
   startedAt: number;
   rateAt: (done: number) => number;
@@ -92,7 +91,6 @@ function lines(
   };
 }
 
-/** The recent rate per second. */
 function pace(from: number): (done: number) => number {
   const marks = [{ at: performance.now(), done: from }];
   return (done) => {

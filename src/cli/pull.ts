@@ -215,7 +215,6 @@ function neededOf(backend: Accelerator, place: DevicePlace): readonly string[] {
   return backend === "cuda" && runtimeOf(place) === 13 ? [first] : [first, ...others];
 }
 
-/** The version of CUDA's own libraries that the dynamic linker finds. */
 const runtimeOf = (place: DevicePlace): 12 | 13 | undefined =>
   ([13, 12] as const).find((version) => hasLibrary(place, `libcudart.so.${version}`));
 

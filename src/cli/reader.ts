@@ -9,7 +9,6 @@ export interface ReaderChannel {
   listen(hear: (message: ToReader) => void): void;
 }
 
-/** Passages per message. */
 const page = 256;
 
 export function runReader({ send, listen }: ReaderChannel): void {

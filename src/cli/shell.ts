@@ -17,9 +17,7 @@ export interface Shell {
   cwd: string;
   program: Program;
   version: string;
-  /** What it was built from. */
   build: string;
-  /** The pages about the node itself. */
   handbook: () => Promise<readonly HandbookPage[]>;
   /** Whether stderr is a terminal. */
   isTerminal: boolean;
@@ -43,16 +41,12 @@ export interface Shell {
    * closed. Windows has no such signal.
    */
   onHangup(hear: () => void): Disposable;
-  /** Fires when the process is asked to stop. */
   stopped: AbortSignal;
 }
 
 interface ShellInput {
-  /** Whether it is interactive. */
   isTerminal: boolean;
-  /** All input, as a stream. */
   stream(): AsyncIterable<Uint8Array>;
-  /** The next line that is typed. */
   line(): Promise<string>;
   /** Standard input and output themselves, for line editing. */
   terminal(): { input: NodeJS.ReadableStream; output: NodeJS.WritableStream };

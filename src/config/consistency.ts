@@ -157,7 +157,6 @@ export function keyVariables(tree: unknown): string[] {
   );
 }
 
-/** Some settings are only for upstream models, and some only for local ones. */
 function checkUpstreams({ models }: Config, written: WrittenKeys): Problem | undefined {
   for (const [index, model] of models.entries()) {
     const found = checkModel(model, written[index] ?? new Set());

@@ -11,7 +11,6 @@ import {
 /** 24 days: timers have 31 bits of milliseconds, and one of 25 days fires at once. */
 export const longestSeconds = 24 * 24 * 60 * 60;
 
-/** A section whose keys all have defaults. */
 export const section = <Keys extends TProperties>(keys: Keys) =>
   T.Object(keys, { additionalProperties: false, default: {} });
 

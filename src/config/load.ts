@@ -193,7 +193,6 @@ function withAddresses(running: ModelConfig, models: readonly ModelConfig[]): Mo
   return { ...running, source: read.source, replicas: read.replicas };
 }
 
-/** Names of the keys that differ. Models are matched by name. */
 function changedKeys(before: Config, after: Config): string[] {
   const names = (config: Config): string[] => config.models.map(({ name }) => name);
   const shared = names(before).filter((name) => names(after).includes(name));

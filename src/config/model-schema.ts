@@ -4,7 +4,6 @@ import { promptTemplateNames, samplingDefaults, starterSampling } from "../core/
 import { quantizations } from "../core/models/model-files.ts";
 import { atMost, choice, integer, longestSeconds, number, optionalText, text } from "./keys.ts";
 
-/** An address of a server of the OpenAI API. */
 export const upstreamAddress = "^https?://[^\\s/@?#]+(/[^\\s?#]*)?$";
 
 export const upstreamKeys = {
@@ -187,5 +186,4 @@ export function upstreamUrls(model: { source: string; replicas: readonly string[
   return [...new Set(urls.map((url) => url.replace(/\/+$/, "")))];
 }
 
-/** The address as written, not validated. */
 export const addressOf = (source: string): string => source.slice(prefix.length);

@@ -35,7 +35,6 @@ export const settings: readonly Setting[] = nodeKeys().flatMap(({ env, ...key })
   env === undefined ? [] : [{ ...key, env }],
 );
 
-/** The first sentence of a description, as the help of an option. */
 export function helpOf({ description }: DescribedKey): string {
   const [first = ""] = description.split(/\.(?: |$)/);
   return `${first.charAt(0).toLowerCase()}${first.slice(1)}`.replaceAll("`", "'");

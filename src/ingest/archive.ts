@@ -29,7 +29,6 @@ export function toLine({ vector, documentHash, ...passage }: EmbeddedPassage): s
   });
 }
 
-/** An archive's header, if it has one, and its passages as they are read. */
 export interface Archive {
   embedding: EmbeddingIdentity | undefined;
   passages: AsyncIterable<PassageToStore>;

@@ -65,7 +65,6 @@ export function toBlocks(text: string): Block[] {
   return blocks;
 }
 
-/** A heading, fence or table, with its first and last line. */
 type Landmark = { first: number; last: number } & (
   | { kind: "code" | "table" }
   | { kind: "heading"; level: number; title: string }
@@ -116,7 +115,6 @@ const isTable = (token: Token): boolean => token.type === "table";
 const isFence = (token: Token): boolean =>
   token.type === "code" && token.codeBlockStyle !== "indented";
 
-/** Whether a list item contains a fence or a table. */
 const holdsBlock = (token: Token): boolean =>
   isFence(token) ||
   isTable(token) ||

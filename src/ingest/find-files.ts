@@ -11,7 +11,6 @@ import { beyond, defaultLimits, type ReadLimits, unreadable } from "./readers/li
 
 export interface FoundFiles {
   documents: SourceDocument[];
-  /** Paths that match nothing. */
   missing: string[];
   /** Folders that cannot be read, with the reason. */
   unlisted: { path: string; reason: string }[];
@@ -31,7 +30,6 @@ export const isLeftAlone = (path: string): boolean =>
 
 type Found = Omit<FoundFiles, "documents" | "covers" | "leftOut"> & {
   documents: Map<string, SourceDocument>;
-  /** Reasons by path. */
   leftOut: Map<string, string>;
   scopes: ((document: string) => boolean)[];
   /** Folders that links may lead into. */

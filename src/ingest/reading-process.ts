@@ -154,7 +154,6 @@ function start({ program: { command, env }, isBackground = false }: ReadingOptio
 }
 
 interface ReadingBounds {
-  /** Seconds that a file may take. */
   read_timeout: number;
   /** Megabytes of memory that reading may use; only enforced on Linux. */
   read_memory: number;
@@ -197,7 +196,6 @@ function watched(
     );
   }, memoryEveryMs);
   return {
-    /** Stops the clock until `resume`. */
     pause,
     resume,
     /** The limit that was exceeded, if the process was killed. */

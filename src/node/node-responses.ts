@@ -10,7 +10,6 @@ import { DataDirLock } from "../store/data-dir-lock.ts";
 import { responsesFile, SqliteResponses } from "../store/responses/sqlite-responses.ts";
 import { dataDirOf, type StoreOptions } from "./node-settings.ts";
 
-/** Its name in the data dir. */
 const responsesLock = "responses.lock";
 
 const everyMs = 60_000;

@@ -63,7 +63,6 @@ export function toCallerLimits({ limits }: Config): CallerLimits {
   };
 }
 
-/** Limits of a single request. */
 export function toRequestLimits({ limits, http, documents }: Config): Services["limits"] {
   return {
     maxBodyBytes: limits.max_body_bytes,
@@ -186,7 +185,6 @@ export function toModelSpec(model: ModelConfig, path: string, memoryLimit?: numb
   };
 }
 
-/** Defaults for requests that do not set them. */
 const samplingOf = (model: ModelConfig, defaults: typeof samplingDefaults) => ({
   temperature: model.temperature,
   topP: model.top_p,
@@ -204,7 +202,6 @@ const samplingOf = (model: ModelConfig, defaults: typeof samplingDefaults) => ({
 export const dataDirOf = ({ data_dir: path }: Pick<Config, "data_dir">, baseDir: string): string =>
   resolve(baseDir, path);
 
-/** Rights of the group and of everyone else. */
 const others = 0o077;
 /** Rights of everyone else: the group may be the node's own. */
 export const everyone = 0o007;

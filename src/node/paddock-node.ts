@@ -42,7 +42,6 @@ import {
 
 export interface NodeOptions extends ModelOptions, NodeCollectionOptions {
   version: string;
-  /** Resident memory of this process, in bytes. */
   residentMemory: () => number;
 }
 
@@ -59,7 +58,6 @@ export class PaddockNode implements AsyncDisposable {
   readonly connections: Connections;
   readonly #parts: PreparedParts;
   readonly #keys: KeyRing;
-  /** Undefined if this node is alone. */
   readonly #shared: SharedState | undefined;
   readonly #responses: NodeResponses;
   readonly #stopping = new AbortController();
@@ -174,7 +172,6 @@ export class PaddockNode implements AsyncDisposable {
     }
   }
 
-  /** Throws if strangers could reach the node without a key. */
   checkExposure(): void {
     checkExposure(this.#parts.options.config, this.#keys.hasKeys());
   }
@@ -188,7 +185,6 @@ export class PaddockNode implements AsyncDisposable {
     this.#parts.upstreams?.apply(config);
   }
 
-  /** Accepts no new requests; answers in progress go on. */
   drain(): void {
     this.#isDraining = true;
   }
@@ -198,7 +194,6 @@ export class PaddockNode implements AsyncDisposable {
     this.#stopping.abort(new NodeError("unavailable", "The node is stopping. Try again later."));
   }
 
-  /** Sets the port that the node actually listens on. */
   listensOn(port: number): void {
     this.#parts.identity.port = port;
   }

@@ -19,9 +19,7 @@ export interface Processes {
 }
 
 export interface ReloadOutcome {
-  /** Configuration keys that are in effect now. */
   changed: string[];
-  /** Configuration keys that need a restart to take effect. */
   needsRestart: string[];
   /** Why nothing was changed. */
   error?: string;
@@ -37,21 +35,16 @@ export interface NodeRecord {
   startedAt: string;
   /** The address that it listens on. */
   address: string;
-  /** The configuration file that it reads; null: none. */
+  /** The configuration file that it reads, absolute; null: none. */
   config: string | null;
   /** The last reload; `begunAt` in milliseconds. */
   reload?: ReloadOutcome & { begunAt: number };
 }
 
-export interface RunningNodeOptions {
+export interface RunningNodeOptions extends Pick<NodeRecord, "address" | "config"> {
   dataDir: string;
   processes: Processes;
-  /** Calls back on SIGHUP. */
   onHangup: (hear: () => void) => Disposable;
-  /** The address that it listens on. */
-  address: string;
-  /** The configuration file, absolute; undefined: none. */
-  config: string | undefined;
   /** Reads the configuration again; never throws. */
   reload: () => Promise<ReloadOutcome>;
   log: Log;
@@ -82,7 +75,7 @@ export class RunningNode implements AsyncDisposable {
 
   private constructor(options: RunningNodeOptions) {
     this.#options = options;
-    const { address, config = null, processes } = options;
+    const { address, config, processes } = options;
     this.#record = {
       id: crypto.randomUUID(),
       pid: processes.id,
@@ -95,7 +88,6 @@ export class RunningNode implements AsyncDisposable {
     this.#hangups = options.onHangup(() => void this.reload());
   }
 
-  /** Reads the configuration again, after earlier reloads have ended. */
   reload(): Promise<unknown> {
     this.#last = this.#last.then(async () => {
       if (this.#isOver) return;
@@ -124,7 +116,6 @@ export class RunningNode implements AsyncDisposable {
 }
 
 export interface FoundNodes {
-  /** Nodes whose processes run on this host. */
   here: NodeRecord[];
   /** Nodes of other hosts, which may be gone. */
   onOtherHosts: NodeRecord[];
@@ -165,7 +156,6 @@ export async function requestReload(
   const end = performance.now() + withinMs;
   while (performance.now() < end) {
     const record = await readRecord(dataDir, id);
-    // The node was stopped meanwhile.
     if (record === undefined) return undefined;
     // An earlier reload may not have seen the latest change of the file.
     if (record.reload !== undefined && record.reload.begunAt >= sentAt) return record.reload;
@@ -186,8 +176,7 @@ const removeRecord = (dataDir: string, id: string): Promise<void> =>
 
 /** Undefined if there is none, or the file holds something else. */
 async function readRecord(dataDir: string, id: string): Promise<NodeRecord | undefined> {
-  const text = await unlessMissing(readFile(recordPath(dataDir, id), "utf8"));
-  if (text === undefined) return undefined;
+  const text = (await unlessMissing(readFile(recordPath(dataDir, id), "utf8"))) ?? "";
   try {
     const value: unknown = JSON.parse(text);
     return isRecord(value) && value.id === id ? value : undefined;

@@ -33,7 +33,6 @@ export async function bundledPackages(
   return [...folders].sort();
 }
 
-/** The folder of the package that a file belongs to: the innermost one. */
 export function packageFolderOf(path: string): string | undefined {
   return /^.*[\\/]node_modules[\\/](?:@[^\\/]+[\\/])?[^\\/]+/.exec(path)?.[0];
 }

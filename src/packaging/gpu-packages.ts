@@ -30,7 +30,6 @@ export const packagesOf = (
   { platform, arch }: { platform: string; arch: string },
 ): readonly string[] => packages[`${platform}-${arch}`]?.[backend] ?? [];
 
-/** For all platforms. */
 const gpuPackages: readonly string[] = Object.values(packages).flatMap((of) => [
   ...(of.cuda ?? []),
   ...(of.vulkan ?? []),
@@ -38,7 +37,6 @@ const gpuPackages: readonly string[] = Object.values(packages).flatMap((of) => [
 
 export interface FoundPackage {
   bins: string;
-  /** Undefined if it is not known. */
   version?: string;
 }
 

@@ -94,7 +94,6 @@ const ownerOnly = 0o700;
 
 export interface UnpackOptions {
   files: readonly PackedFile[];
-  /** The cache folder; created if needed. */
   folder: string;
   /** The user id of the process; undefined on platforms without one. */
   user: number | undefined;
@@ -153,7 +152,6 @@ function write(target: string, files: readonly PackedFile[]): void {
     }
     renameSync(aside, target);
   } catch (error) {
-    // Another process was first.
     if (!isWhole(target, files)) throw error;
   } finally {
     rmSync(aside, { recursive: true, force: true });

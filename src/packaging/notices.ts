@@ -25,7 +25,6 @@ export async function gatherNotices({
   return [...once.values()].sort((a, b) => a.name.localeCompare(b.name));
 }
 
-/** The packages of llama.cpp's libraries that are installed. */
 export async function installedLibraries(root: string): Promise<string[]> {
   const folder = join(root, "node_modules", "@node-llama-cpp");
   if (!existsSync(folder)) return [];
@@ -94,7 +93,6 @@ export async function packageNotice(folder: string): Promise<Notice> {
   };
 }
 
-/** A licence for printing, with uniform line ends and trimmed. */
 async function licenseText(path: string): Promise<string> {
   const text = await readFile(path, "utf8");
   return text
@@ -114,7 +112,6 @@ function declaredLicense(described: unknown): string {
   );
 }
 
-/** A string in a parsed file; empty if there is none. */
 function textAt(value: unknown, ...path: readonly string[]): string {
   const found = valueAt(value, ...path);
   return typeof found === "string" ? found : "";

@@ -106,7 +106,6 @@ export class ChatServer {
     }
   }
 
-  /** The list in an answer of any server. */
   async #list(asked: Promise<unknown>, field: string, path: string): Promise<readonly unknown[]> {
     const answer = await this.#asked(asked.catch(withoutJson));
     if (isObject(answer) && Array.isArray(answer[field])) return answer[field];
@@ -116,7 +115,6 @@ export class ChatServer {
     );
   }
 
-  /** Turns the client's errors into messages for the user. */
   async #asked<Answer>(asked: Promise<Answer>): Promise<Answer> {
     try {
       return await asked;
@@ -130,13 +128,11 @@ export class ChatServer {
 /** Only a node has `/v1/info`; another server may leave the request open. */
 const infoTimeoutMs = 5000;
 
-/** An answer that is not JSON counts as invalid. */
 function withoutJson(error: unknown): undefined {
   if (error instanceof ApiError && error.kind === "not_json") return undefined;
   throw error;
 }
 
-/** A piece of an answer, as any server of the OpenAI API sends it. */
 export interface AnswerPiece {
   /** `thought`: what a reasoning model writes before it answers. */
   type: "text" | "thought";
@@ -165,7 +161,6 @@ export async function* answerPieces(
   }
 }
 
-/** The pieces of a whole answer, from a server that does not stream. */
 function* wholeAnswer(body: unknown): Generator<AnswerPiece> {
   const messages = listAt(body, "choices").map((choice) => objectAt(choice, "message"));
   const isText = (content: unknown): boolean => typeof (content ?? "") === "string";

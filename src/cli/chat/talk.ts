@@ -76,7 +76,6 @@ async function answer(
 const sentence = (error: unknown): string =>
   error instanceof NodeError ? error.message : `Something failed: ${reasonOf(error)}`;
 
-/** Line input with editing, history and Ctrl-C. */
 function typedLines({ input, stopped }: Shell) {
   const editor = createInterface({ ...input.terminal(), terminal: true, historySize: 1000 });
   const typed: string[] = [];

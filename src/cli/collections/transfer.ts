@@ -193,7 +193,6 @@ export function copy(shell: Shell): Command {
   );
 }
 
-/** How the passages get their vectors. */
 interface CopyWork {
   spec: CollectionSpec;
   label: string;
@@ -271,7 +270,6 @@ async function* missingIn(
 interface Context {
   config: Config;
   store: CollectionStore;
-  /** Options to open other stores and the embedding model. */
   options: ModelOptions;
 }
 

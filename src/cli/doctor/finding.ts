@@ -23,7 +23,6 @@ export const problem = finding("problem");
 /** A node as it is installed and configured here. */
 export interface Installation {
   config: Config;
-  /** Base of relative paths. */
   baseDir: string;
   dataDir: string;
   program: Program;

@@ -21,7 +21,6 @@ import { type Finding, type Installation, note, ok, problem } from "./finding.ts
 
 export interface FoundModel {
   model: ModelConfig;
-  /** The file that is loaded. */
   path: string;
   facts: ModelFacts;
   /** Bytes, once it is loaded. */

@@ -39,7 +39,6 @@ export interface ModelRow {
 interface FoundModels {
   folder: string;
   rows: ModelRow[];
-  /** Files of incomplete downloads. */
   unfinished: string[];
   /** Quantized files that no configured model is loaded from. */
   unused: string[];
@@ -49,7 +48,6 @@ interface FoundModels {
 
 export interface FindModelsOptions {
   config: Config;
-  /** Base of relative paths. */
   baseDir: string;
   machine: Machine;
   threads: number;

@@ -59,7 +59,7 @@ export async function serve(shell: Shell, served: ServedConfig): Promise<void> {
     processes: shell.processes,
     onHangup: shell.onHangup,
     address: server.url.origin,
-    config: file,
+    config: file ?? null,
     reload: running.reload,
     log,
   });

@@ -58,7 +58,6 @@ const languageByExtension = new Map<string, string>(
   ),
 );
 
-/** Extensions of source code, with a dot, in lower case. */
 export const codeExtensions: readonly string[] = [...languageByExtension.keys()];
 
 /** The language of a file name, as written in a code fence. */
@@ -74,7 +73,6 @@ const byExtension = new Map<string, Format>(
 /** Extensions of documents that are not source code, with a dot, in lower case. */
 export const documentExtensions: readonly string[] = [...byExtension.keys()];
 
-/** All supported extensions, with a dot, in lower case. */
 export const readableExtensions: readonly string[] = [...documentExtensions, ...codeExtensions];
 
 export const claimedFormat = (name: string): Format | undefined =>

@@ -23,7 +23,7 @@ import { NodeModels } from "../models/node-models.ts";
 import { dataDirOf, type ModelOptions, type StoreOptions, toCollection } from "../node-settings.ts";
 
 /** Opens the configured collection in a store, or creates it. */
-export function openConfiguredCollection(
+function openConfiguredCollection(
   store: CollectionStore,
   { engine, identity }: EmbeddingModel,
   { config, log }: Pick<StoreOptions, "config" | "log">,
@@ -87,16 +87,13 @@ export function embeddingModelIn(
   const models = config.models.filter(({ type }) => type === "embedding");
   const model = models.find((candidate) => candidate.name === name);
   if (model !== undefined) return model;
-  if (models.length > 0) {
-    throw new NodeError(
-      "invalid_request",
-      `There is no embedding model '${name}' in the configuration (${models.map((each) => each.name).join(", ")}).`,
-    );
+  if (models.length === 0) {
+    const needed = 'a collection needs one: [[models]] type = "embedding"';
+    throw new NodeError("unavailable", `No embedding model is configured; ${needed}.`);
   }
-  throw new NodeError(
-    "unavailable",
-    'No embedding model is configured; a collection needs one: [[models]] type = "embedding".',
-  );
+  const names = models.map((each) => each.name).join(", ");
+  const why = `There is no embedding model '${name}' in the configuration (${names}).`;
+  throw new NodeError("invalid_request", why);
 }
 
 export interface NodeCollectionOptions extends StoreOptions {

@@ -92,7 +92,6 @@ export class NodeDocuments implements AsyncDisposable {
     );
   }
 
-  /** How many files wait to be ingested; undefined if the registry cannot be read. */
   queued(): Promise<number | undefined> {
     return this.documents.queued().catch(() => undefined);
   }
@@ -204,7 +203,6 @@ export class UploadIngest implements AsyncDisposable {
 }
 
 export interface DocumentReaderOptions extends ModelOptions {
-  /** Aborts loading. */
   signal: AbortSignal;
 }
 
@@ -221,7 +219,6 @@ export class DocumentReader implements AsyncDisposable {
   #attaching: Promise<void> = Promise.resolve();
   #isAttached = false;
 
-  /** Loads nothing until `documents` is called. */
   constructor(options: DocumentReaderOptions) {
     const { config } = options;
     this.#options = options;

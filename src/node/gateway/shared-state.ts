@@ -32,7 +32,6 @@ export class SharedState implements Disposable {
   readonly #resources = new DisposableStack();
   #losses = 0;
   #decidedAlone = 0;
-  /** Whether the log reported that Redis is unavailable. */
   #isSaid = false;
   #sayingBack: ReturnType<typeof setTimeout> | undefined;
 
@@ -125,7 +124,6 @@ export class SharedState implements Disposable {
   }
 }
 
-/** Something that is not shared in spite of the configuration, and how to change that. */
 export interface SharingNotice {
   message: string;
   remedy: string;

@@ -20,7 +20,6 @@ export type SecretOf = (variable: string) => string | undefined;
 export interface UpstreamModelsOptions {
   config: Config;
   secretOf?: SecretOf;
-  /** Default: none. */
   telemetry?: ReplicaTelemetry;
   log: Log;
 }
@@ -62,7 +61,6 @@ export class UpstreamModels implements AsyncDisposable {
     }
   }
 
-  /** Throws if its server cannot be reached, or refuses. */
   async open(model: ModelConfig, signal: AbortSignal): Promise<LoadedModel> {
     const upstream = this.#upstreams.get(model.name);
     if (upstream === undefined) throw new NodeError("internal", "The model runs on this machine.");
@@ -97,7 +95,6 @@ export class UpstreamModels implements AsyncDisposable {
     );
   }
 
-  /** Settles when a model is open, or opening was aborted. */
   async opened(name: string): Promise<void> {
     await this.#opening.get(name);
   }

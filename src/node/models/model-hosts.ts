@@ -70,13 +70,10 @@ const hostOptions = (options: ModelOptions, threads: number): InProcessHostOptio
 
 type EngineOptions = Pick<ModelOptions, "config" | "baseDir" | "program" | "log">;
 
-export const engineSettings = ({
-  config: { engine },
-  baseDir,
-}: Pick<EngineOptions, "config" | "baseDir">): EngineSettings => ({
-  threads: engine.threads,
-  ...given({ gpuLibraries: engine.gpu_libraries && resolve(baseDir, engine.gpu_libraries) }),
-});
+export function engineSettings(options: Pick<EngineOptions, "config" | "baseDir">): EngineSettings {
+  const { threads, gpu_libraries: folder } = options.config.engine;
+  return { threads, ...given({ gpuLibraries: folder && resolve(options.baseDir, folder) }) };
+}
 
 export const acceleratorsOf = (options: EngineOptions): MachineAccelerators =>
   new MachineAccelerators({
@@ -141,17 +138,13 @@ export class InProcessHost implements ModelHost {
     tellRejected(log, plan.rejected, this.#told);
     const isTried = (backend: EngineBackend): boolean =>
       backend === "cpu" || plan.proven.includes(backend);
-    const { loaded, rejected: better } = await loadWithBest(
-      plan,
-      name,
-      log,
-      async (backend, rejected) => {
-        const settings = { ...engine, backend, rejected };
-        const trial = { program, name, engine: settings, spec, heartbeatTimeoutMs, log };
-        if (!isTried(backend)) await tryBackend(trial, signal);
-        return await this.#open(backend, rejected);
-      },
-    );
+    const open = async (backend: EngineBackend, rejected: readonly RejectedBackend[]) => {
+      const settings = { ...engine, backend, rejected };
+      const trial = { program, name, engine: settings, spec, heartbeatTimeoutMs, log };
+      if (!isTried(backend)) await tryBackend(trial, signal);
+      return await this.#open(backend, rejected);
+    };
+    const { loaded, rejected: better } = await loadWithBest(plan, name, log, open);
     for (const { backend } of better) this.#told.add(backend);
     this.#versions.set(name, loaded.version);
     return loaded;

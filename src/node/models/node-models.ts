@@ -36,9 +36,7 @@ export interface ImproveOptions {
   signal: AbortSignal;
   /** Called with the share of a model's weights that is quantized, 0 to 1. */
   onProgress: (model: string, done: number) => void;
-  /** Called with a model that has loaded its quantized weights. */
   onBetter: (model: LoadedModel) => void;
-  /** Called when a model is done, whether it succeeded or not. */
   onEnd: (model: string) => void;
 }
 
@@ -51,17 +49,17 @@ export class NodeModels implements AsyncDisposable {
   /** Weights to quantize in the background, of models that already answer. */
   readonly #improvements: { model: ModelConfig; source: string; type: Quantization }[] = [];
   /** Settles when the last requested load has ended. */
-  #lastLoad: Promise<void> = Promise.resolve();
+  #lastLoad: Promise<unknown> = Promise.resolve();
 
   /** For a node: each model in its own process, if that is configured. */
-  static async open(options: RunnersOptions, models: readonly ModelConfig[]): Promise<NodeModels> {
-    if (options.config.engine.isolation === "none") return await NodeModels.openInProcess(options);
-    return await NodeModels.#on(options, (resources) => openRunners(options, models, resources));
+  static open(options: RunnersOptions, models: readonly ModelConfig[]): Promise<NodeModels> {
+    if (options.config.engine.isolation === "none") return NodeModels.openInProcess(options);
+    return NodeModels.#on(options, (resources) => openRunners(options, models, resources));
   }
 
   /** For commands: there is nothing else that an engine crash could end. */
-  static async openInProcess(options: ModelOptions): Promise<NodeModels> {
-    return await NodeModels.#on(options, () => openLocal(options));
+  static openInProcess(options: ModelOptions): Promise<NodeModels> {
+    return NodeModels.#on(options, () => openLocal(options));
   }
 
   static async #on(
@@ -99,7 +97,7 @@ export class NodeModels implements AsyncDisposable {
       return await this.#upstreams.open(configured, loading.signal);
     }
     const folder = this.#folder;
-    const model = await this.#chosen(configured, folder);
+    const model = await this.#chosen(configured);
     const { program, log } = this.#options;
     // Runs while the model's file is fetched.
     const starter = isStarterQuantization(model)
@@ -157,9 +155,8 @@ export class NodeModels implements AsyncDisposable {
     path: string,
     signal: AbortSignal,
   ): Promise<LoadedModel | undefined> {
-    const host = this.#host;
     const spec = toModelSpec(model, path, toMemoryLimit(this.#options.config));
-    const own = await this.#oneAtATime(async () => await host.replaceWeights?.(spec, signal));
+    const own = await this.#oneAtATime(async () => this.#host.replaceWeights?.(spec, signal));
     return own && (await this.#withAdvice(own, model));
   }
 
@@ -182,9 +179,10 @@ export class NodeModels implements AsyncDisposable {
     const spec = toModelSpec(model, path, toMemoryLimit(config));
     const own = await this.#oneAtATime(() => this.#host.loadModel(spec, loading));
     const loaded = this.#resources.use(await this.#withAdvice(own, model));
+    const { name, type } = model;
     log.info("a model is ready", {
-      model: model.name,
-      type: model.type,
+      model: name,
+      type,
       file: basename(path),
       ...loaded.card.settings,
     });
@@ -208,32 +206,24 @@ export class NodeModels implements AsyncDisposable {
 
   /** Automatic sizes depend on the free memory, which another load would change meanwhile. */
   async #oneAtATime<Result>(load: () => Promise<Result>): Promise<Result> {
-    const before = this.#lastLoad;
-    const { promise: isOver, resolve: end } = Promise.withResolvers<void>();
-    this.#lastLoad = isOver;
-    await before;
-    try {
-      return await load();
-    } finally {
-      end();
-    }
+    const result = this.#lastLoad.then(load);
+    this.#lastLoad = result.catch(() => {});
+    return await result;
   }
 
-  /** Chooses a source for a model whose source is `auto`. */
-  async #chosen(model: ModelConfig, folder: string): Promise<ModelConfig> {
+  async #chosen(model: ModelConfig): Promise<ModelConfig> {
     if (model.source !== "auto") return model;
     const { parallel } = model;
     const limit = toMemoryLimit(this.#options.config);
     const machine = async () => withinLimit(await readMachineMemory(), limit);
     const { source, why } = await autoSource(model.type, {
-      folder,
+      folder: this.#folder,
       pickChatFile: (paths) => pickChatFile(paths, { parallel, machine, readFacts }),
     });
     this.#options.log.info("a model was chosen", { model: model.name, source, why });
     return { ...model, source };
   }
 
-  /** The file of a source, fetched or built if it is missing. */
   async #resolve(source: string, loading: LoadOptions, sha256?: string): Promise<string> {
     const { baseDir, hub = hubFrom({}), registryOf, log } = this.#options;
     return await resolveSource(source, {

@@ -20,7 +20,6 @@ import type { UpstreamModels } from "../gateway/upstream-models.ts";
 import type { NodeOptions } from "../paddock-node.ts";
 import { NodeModels } from "./node-models.ts";
 
-/** The parts of a node that are prepared. */
 export interface PreparedParts {
   options: NodeOptions;
   models: ModelRegistry;
@@ -34,7 +33,6 @@ export interface PreparedParts {
   /** What is still in progress, a sentence for each model. */
   coming: Map<string, string>;
   resources: AsyncDisposableStack;
-  /** Aborted when the node stops. */
   stopping: AbortSignal;
 }
 
@@ -45,7 +43,6 @@ interface Background {
   signal: AbortSignal;
 }
 
-/** The engine's version if every model is upstream. */
 const noEngine = "none: models run upstream";
 
 /** `onOpen` is called as soon as chat models answer. */
@@ -107,7 +104,6 @@ export async function prepareModels(
   resources.defer(() => improving);
 }
 
-/** `engines`: the embedding models that are loaded. */
 async function prepareCollection(
   { options, models, retrieval, documents, upstreams, resources }: PreparedParts,
   nodeModels: NodeModels,

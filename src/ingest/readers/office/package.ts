@@ -38,7 +38,6 @@ export async function officeParts<Result>(
 export interface Relationship {
   /** The last word of its type, such as `slide` or `notesSlide`. */
   type: string;
-  /** The name of a part of the same file. */
   target: string;
 }
 

@@ -53,7 +53,6 @@ export class ZipParts {
     return part;
   }
 
-  /** The bytes of a part that must be there. */
   read(name: string): Uint8Array {
     const part = this.find(name);
     if (part === undefined) throw new Error(`${name} is missing`);
@@ -98,7 +97,6 @@ export interface ZipEntry {
   crc: number;
   packedSize: number;
   size: number;
-  /** Where its local header begins. */
   offset: number;
 }
 
