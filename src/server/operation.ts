@@ -57,8 +57,8 @@ export type Answer = {
       /** Work that continues after the answer; the request ends when it does. */
       background?: Promise<void>;
     }
-  /** Text with its content type, or JSON that is already serialized. */
-  | { text: string; contentType: string }
+  /** Text; default: JSON that is already serialized. */
+  | { text: string; contentType?: string }
   /** Server-sent events in order; default format: `dataEvents`. */
   | { events: AsyncIterable<string>; format?: EventFormat }
   | { download: Download }

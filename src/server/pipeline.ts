@@ -142,7 +142,8 @@ export class Pipeline {
     if (answer.status !== undefined) set.status = answer.status;
     if ("json" in answer) return answer.json;
     if ("download" in answer) return downloadResponse(answer.download);
-    return new Response(answer.text, { headers: { "content-type": answer.contentType } });
+    const { text, contentType = "application/json" } = answer;
+    return new Response(text, { headers: { "content-type": contentType } });
   }
 
   /** The answer if Elysia found no route; `allowed`: the methods of the address. */

@@ -9,7 +9,7 @@ import type { Embedding } from "../../core/ports/embedding-engine.ts";
 import { toJsonList } from "../middleware/answer.ts";
 import { specifiedErrors } from "../middleware/errors.ts";
 import { specifiedModelErrors } from "../openapi.ts";
-import { type Answer, defineOperation, described, namedSchema } from "../operation.ts";
+import { defineOperation, described, namedSchema } from "../operation.ts";
 import {
   acceptedAs,
   count,
@@ -93,19 +93,16 @@ export const embeddings = defineOperation({
   }),
   errorFormat: specifiedErrors,
   errors: specifiedModelErrors,
-  handler: async ({ body }, context, { models }: { models: ModelRegistry }): Promise<Answer> => {
+  handler: async ({ body }, context, { models }: { models: ModelRegistry }) => {
     const { signal, report } = context;
-    const { model, embeddings } = await embedInputs(models, toEmbeddingRequest(body), {
-      signal,
-      report,
-    });
+    const request = toEmbeddingRequest(body);
+    const { model, embeddings } = await embedInputs(models, request, { signal, report });
     context.loggedAnswer = () => ({
       vectors: embeddings.length,
       dimensions: embeddings[0]?.vector.length,
       tokens: totalTokens(embeddings),
     });
-    const text = await toEmbeddingListJson(body, { model, embeddings });
-    return { text, contentType: "application/json" };
+    return { text: await toEmbeddingListJson(body, { model, embeddings }) };
   },
 });
 

@@ -118,7 +118,7 @@ export const mcp = defineOperation({
       },
     );
     context.loggedAnswer = () => ({ text });
-    return { status, text, contentType: "application/json" };
+    return { status, text };
   },
 });
 

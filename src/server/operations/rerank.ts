@@ -140,7 +140,7 @@ const rerankDocuments =
     context.loggedAnswer = () => ({ ranked, tokens });
     const documents = (body.return_documents ?? repeats) ? request.documents : undefined;
     const answer = { id: `rerank-${id}`, model, ranked, tokens, ...given({ documents }) };
-    return { text: await toRerankResultJson(answer), contentType: "application/json" };
+    return { text: await toRerankResultJson(answer) };
   };
 
 /** Errors for Cohere's clients: a top-level `message`, next to the usual `error`. */

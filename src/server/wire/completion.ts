@@ -1,7 +1,7 @@
 /** Shared by chat and text completions: schemas of usage and logprobs, and the chunk writer. */
 import { type Static, Type as T } from "@sinclair/typebox";
 import type { TokenLogprob, TokenLogprobs, TokenUsage } from "../../core/ports/chat-engine.ts";
-import { accepted, count, flag, nullable, openObject, UnixTime } from "./fields.ts";
+import { accepted, count, flag, nullable, openObject, secondsNow, UnixTime } from "./fields.ts";
 
 /** Each API adds its own `id` and `object`. */
 export const headFields = {
@@ -12,6 +12,19 @@ export const headFields = {
     description: "Changes only when the weights, the engine's build or the model's settings do.",
   }),
 };
+
+/** A new answer's head. `prefix`: of its id. */
+export const newHead = <Kind extends string>(
+  prefix: string,
+  object: Kind,
+  { model, fingerprint }: { model: string; fingerprint: string },
+) => ({
+  id: `${prefix}-${crypto.randomUUID()}`,
+  object,
+  created: secondsNow(),
+  model,
+  system_fingerprint: fingerprint,
+});
 
 /** Writes chunks as JSON. With `includeUsage`, every chunk but the last has `usage: null`. */
 export class ChunkWriter<Choice extends object> {

@@ -9,17 +9,8 @@ import type {
   TokenUsage,
 } from "../../../core/ports/chat-engine.ts";
 import { toRetrievalReport } from "../../wire/answer.ts";
-import { ChunkWriter, toLogprobs, toUsage } from "../../wire/completion.ts";
-import { secondsNow } from "../../wire/fields.ts";
+import { ChunkWriter, newHead, toLogprobs, toUsage } from "../../wire/completion.ts";
 import type { ChatCompletion, ChatCompletionChunk } from "./schema.ts";
-
-const newHead = <Kind extends string>(object: Kind, { model, fingerprint }: ChatAnswer) => ({
-  id: `chatcmpl-${crypto.randomUUID()}`,
-  object,
-  created: secondsNow(),
-  model,
-  system_fingerprint: fingerprint,
-});
 
 interface AnswerForm {
   /** Whether a stream ends with the token counts. */
@@ -36,7 +27,7 @@ export async function toChatCompletion(
   answer: ChatAnswer,
   { isOlder }: AnswerForm,
 ): Promise<ChatCompletion> {
-  const head = newHead("chat.completion", answer);
+  const head = newHead("chatcmpl", "chat.completion", answer);
   const { grounding } = answer;
   const finished = await readWhole(answer);
   return {
@@ -92,7 +83,10 @@ export async function* toChunks(
   { includeUsage, isOlder }: AnswerForm,
 ): AsyncGenerator<string> {
   const { choices, grounding, events } = answer;
-  const writer = new ChunkWriter<Chunk>(newHead("chat.completion.chunk", answer), includeUsage);
+  const writer = new ChunkWriter<Chunk>(
+    newHead("chatcmpl", "chat.completion.chunk", answer),
+    includeUsage,
+  );
   const retrieval = given({ retrieval: grounding && toRetrievalReport(grounding) });
   const opened = new Set<number>();
   const usages: TokenUsage[] = [];

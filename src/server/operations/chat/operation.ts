@@ -1,18 +1,18 @@
-/** POST /v1/chat/completions */
+/** POST /v1/chat/completions, and its request as the domain's. */
+import type { ChatRequest } from "../../../core/chat/chat-service.ts";
+import { checkedToolUse } from "../../../core/chat/conversation.ts";
+import type { AnswerFormat, ToolUse } from "../../../core/ports/chat-engine.ts";
 import { specifiedErrors } from "../../middleware/errors.ts";
 import { specifiedModelErrors } from "../../openapi.ts";
-import {
-  type Answer,
-  defineOperation,
-  described,
-  type Handler,
-  namedSchema,
-} from "../../operation.ts";
+import { defineOperation, described, namedSchema } from "../../operation.ts";
 import { beginAnswer, type ChatNeeds } from "../../wire/answer.ts";
 import { toUsage } from "../../wire/completion.ts";
-import { scopesOfRag } from "../../wire/grounding.ts";
+import { chatNames, type FieldNames, inList } from "../../wire/field-names.ts";
+import { refuse, withoutNulls } from "../../wire/fields.ts";
+import { toGenerationSettings, toSampling } from "../../wire/generation-fields.ts";
+import { scopesOfRag, toRag } from "../../wire/grounding.ts";
+import { toChatMessages, toTool } from "../../wire/messages.ts";
 import { toChatCompletion, toChunks } from "./completion.ts";
-import { fieldNamesOf, isOlderForm, toChatRequest } from "./request.ts";
 import { ChatCompletion, ChatCompletionChunk, ChatCompletionRequest } from "./schema.ts";
 
 const head = {
@@ -58,21 +58,6 @@ const chunk: ChatCompletionChunk = {
   ],
 };
 
-const answerChat: Handler<ChatCompletionRequest, ChatNeeds> = async (
-  { body },
-  context,
-  needs,
-): Promise<Answer> => {
-  context.fieldNames = fieldNamesOf(body);
-  const answer = await beginAnswer(toChatRequest(body), context, needs);
-  const form = {
-    includeUsage: body.stream_options?.include_usage ?? false,
-    isOlder: isOlderForm(body),
-  };
-  if (body.stream !== true) return { json: await toChatCompletion(answer, form) };
-  return { events: toChunks(answer, form) };
-};
-
 export const chat = defineOperation({
   route: "POST /v1/chat/completions",
   name: "chat",
@@ -99,5 +84,86 @@ export const chat = defineOperation({
   ),
   errorFormat: specifiedErrors,
   errors: specifiedModelErrors,
-  handler: answerChat,
+  handler: async ({ body }, context, needs: ChatNeeds) => {
+    context.fieldNames = fieldNamesOf(body);
+    const answer = await beginAnswer(toChatRequest(body), context, needs);
+    const includeUsage = body.stream_options?.include_usage ?? false;
+    const form = { includeUsage, isOlder: isOlderForm(body) };
+    if (body.stream !== true) return { json: await toChatCompletion(answer, form) };
+    return { events: toChunks(answer, form) };
+  },
 });
+
+function toChatRequest(body: ChatCompletionRequest): ChatRequest {
+  return {
+    model: body.model,
+    messages: toChatMessages(body.messages),
+    sampling: toSampling(body),
+    ...toGenerationSettings(body),
+    ...withoutNulls({
+      choices: body.n,
+      maxTokens: body.max_completion_tokens ?? body.max_tokens,
+      topLogprobs: toTopLogprobs(body),
+      format: body.response_format && toFormat(body.response_format),
+      toolUse: toToolUse(body),
+      rag: toRag(body.rag),
+    }),
+  };
+}
+
+/** Whether it uses `functions`, the form before `tools`; the answer then uses it too. */
+const isOlderForm = ({
+  functions,
+  function_call: choice,
+}: Pick<ChatCompletionRequest, "functions" | "function_call">): boolean =>
+  (functions ?? choice ?? null) !== null;
+
+const olderNames: FieldNames = {
+  ...chatNames,
+  tools: inList("functions", ".parameters"),
+  tool: inList("functions", ".name"),
+  choice: () => "function_call",
+  chosen: () => "function_call.name",
+};
+
+/** The request's field names for the parts that an error may be about. */
+export const fieldNamesOf = (body: ChatCompletionRequest): FieldNames => ({
+  ...(isOlderForm(body) ? olderNames : chatNames),
+  ...(body.response_format?.type === "json_object"
+    ? { schema: () => "response_format.schema" }
+    : {}),
+  ...(body.max_completion_tokens ? { "max tokens": () => "max_completion_tokens" } : {}),
+});
+
+function toTopLogprobs({ logprobs, top_logprobs: top }: ChatCompletionRequest): number | undefined {
+  if (logprobs === true) return top ?? 0;
+  if (top === null || top === undefined) return undefined;
+  throw refuse("top_logprobs", "needs 'logprobs' to be true");
+}
+
+function toFormat(format: NonNullable<ChatCompletionRequest["response_format"]>): AnswerFormat {
+  if (format.type === "text") return "text";
+  if (format.type === "json_schema") return { schema: format.json_schema.schema };
+  const { schema } = format;
+  return schema === null || schema === undefined ? "json" : { schema };
+}
+
+function toToolUse(body: ChatCompletionRequest): ToolUse | undefined {
+  const { tools, tool_choice: choice, parallel_tool_calls: parallel } = body;
+  if (isOlderForm(body)) return toFunctionUse(body);
+  return checkedToolUse({
+    tools: (tools ?? []).map(toTool),
+    choice: typeof choice === "object" ? choice?.function : choice,
+    parallel: parallel ?? true,
+  });
+}
+
+/** The older form has room for one call only. */
+function toFunctionUse(body: ChatCompletionRequest): ToolUse | undefined {
+  const { functions, function_call: choice, tools, tool_choice: newer } = body;
+  if ((tools ?? newer ?? null) !== null) {
+    throw refuse("functions", "cannot be used with 'tools' and 'tool_choice', which replace it");
+  }
+  const offered = (functions ?? []).map((one) => toTool({ function: one }));
+  return checkedToolUse({ tools: offered, choice, parallel: false });
+}

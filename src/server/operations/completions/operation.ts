@@ -1,20 +1,20 @@
-/** POST /v1/completions */
-import { complete } from "../../../core/chat/completion-service.ts";
+/** POST /v1/completions, and its request as the domain's. */
+import {
+  type CompletionsRequest,
+  complete,
+  completionsAtOnce,
+} from "../../../core/chat/completion-service.ts";
 import type { Log } from "../../../core/log.ts";
 import type { ModelRegistry } from "../../../core/models/model-registry.ts";
+import type { RawPrompt } from "../../../core/ports/chat-engine.ts";
 import { modelErrors } from "../../openapi.ts";
-import {
-  type Answer,
-  defineOperation,
-  described,
-  type Handler,
-  namedSchema,
-} from "../../operation.ts";
+import { defineOperation, described, namedSchema } from "../../operation.ts";
 import { beginWith } from "../../wire/answer.ts";
 import { toUsage } from "../../wire/completion.ts";
-import { toChunks, toCompletionJson } from "./completion.ts";
-import { placesOf, toCandidates, toCompletionsRequest } from "./request.ts";
-import { Completion, CompletionChunk, CompletionRequest } from "./schema.ts";
+import { inputsOf, refuse, withoutNulls } from "../../wire/fields.ts";
+import { toGenerationSettings, toSampling } from "../../wire/generation-fields.ts";
+import { type Candidates, toChunks, toCompletionJson } from "./completion.ts";
+import { Completion, CompletionChunk, CompletionRequest, defaultMaxTokens } from "./schema.ts";
 
 const head = {
   id: "cmpl-8b1f4a52-6c0d-4c39-9a77-1d2e5f60c3b4",
@@ -43,28 +43,6 @@ const chunk: CompletionChunk = {
   choices: [{ index: 0, text: " Madrid", logprobs: null, finish_reason: null }],
 };
 
-interface CompletionNeeds {
-  models: ModelRegistry;
-  log: Log;
-}
-
-const completePrompts: Handler<CompletionRequest, CompletionNeeds> = async (
-  { body },
-  context,
-  { models, log },
-): Promise<Answer> => {
-  const candidates = toCandidates(body);
-  const request = toCompletionsRequest(body, candidates);
-  const answer = await beginWith((options) => complete(models, request, options), context, log);
-  if (body.stream === true) {
-    const includeUsage = body.stream_options?.include_usage ?? false;
-    return { events: toChunks(answer, candidates, includeUsage) };
-  }
-  const asksLogprobs = typeof body.logprobs === "number";
-  const text = await toCompletionJson(answer, candidates, asksLogprobs);
-  return { text, contentType: "application/json" };
-};
-
 export const completions = defineOperation({
   route: "POST /v1/completions",
   name: "completions",
@@ -90,5 +68,67 @@ export const completions = defineOperation({
     chunk,
   ),
   errors: modelErrors,
-  handler: completePrompts,
+  handler: async ({ body }, context, { models, log }: { models: ModelRegistry; log: Log }) => {
+    const candidates = toCandidates(body);
+    const request = toCompletionsRequest(body, candidates);
+    const answer = await beginWith((options) => complete(models, request, options), context, log);
+    if (body.stream === true) {
+      const includeUsage = body.stream_options?.include_usage ?? false;
+      return { events: toChunks(answer, candidates, includeUsage) };
+    }
+    const asksLogprobs = typeof body.logprobs === "number";
+    return { text: await toCompletionJson(answer, candidates, asksLogprobs) };
+  },
 });
+
+/** Most answers of a request, for all its prompts together. */
+const mostAnswers = 128;
+
+export function toCandidates(body: CompletionRequest): Candidates {
+  const sent = body.n ?? 1;
+  const generated = body.best_of ?? sent;
+  if (generated < sent) throw refuse("best_of", `must be at least 'n', which is ${sent}`);
+  if (generated > 1 && body.best_of && body.stream === true) {
+    throw refuse("best_of", "cannot be streamed: which answer is best is known at the end");
+  }
+  const answers = promptCount(body) * generated;
+  if (answers > mostAnswers) {
+    const param = generated > 1 ? (body.best_of ? "best_of" : "n") : "prompt";
+    throw refuse(param, `asks for ${answers} answers; a request may have ${mostAnswers} in all`);
+  }
+  return { generated, sent, areRanked: (body.best_of ?? 1) > 1 };
+}
+
+export function toCompletionsRequest(
+  body: CompletionRequest,
+  { generated, areRanked }: Candidates,
+): CompletionsRequest {
+  // Answers are ranked by their log probabilities.
+  const topLogprobs = body.logprobs ?? (areRanked ? 0 : undefined);
+  if (body.echo && body.suffix && typeof body.logprobs === "number") {
+    throw refuse("echo", "cannot be combined with both 'suffix' and 'logprobs'; leave one out");
+  }
+  return {
+    model: body.model,
+    prompts: toPrompts(body.prompt),
+    sampling: toSampling(body),
+    ...toGenerationSettings(body),
+    choices: generated,
+    maxTokens: body.max_tokens ?? defaultMaxTokens,
+    ...withoutNulls({
+      topLogprobs,
+      echo: body.echo,
+      suffix: body.suffix === "" ? undefined : body.suffix,
+    }),
+  };
+}
+
+/** How many places of the caller's `concurrency` it takes: one for each simultaneous answer. */
+export function placesOf(body: CompletionRequest): number {
+  return Math.min(promptCount(body) * Math.max(body.n ?? 1, body.best_of ?? 1), completionsAtOnce);
+}
+
+const promptCount = ({ prompt }: CompletionRequest): number => toPrompts(prompt).length;
+
+const toPrompts = (prompt: CompletionRequest["prompt"]): RawPrompt[] =>
+  prompt === null ? [""] : inputsOf(prompt);

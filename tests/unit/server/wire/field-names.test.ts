@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { NodeError, type Subject } from "../../../../src/core/errors.ts";
-import { fieldNamesOf } from "../../../../src/server/operations/chat/request.ts";
+import { fieldNamesOf } from "../../../../src/server/operations/chat/operation.ts";
 import type { ChatCompletionRequest } from "../../../../src/server/operations/chat/schema.ts";
 import { messageNames } from "../../../../src/server/operations/messages/request.ts";
 import { responseNames } from "../../../../src/server/operations/responses/tools.ts";

@@ -1,14 +1,15 @@
 import { describe, expect, test } from "bun:test";
-import { bestOf, type Draft } from "../../../../../src/server/operations/completions/completion.ts";
 import {
+  bestOf,
   ChoiceLogprobs,
+  type Draft,
   WrittenLogprobs,
-} from "../../../../../src/server/operations/completions/logprobs.ts";
+} from "../../../../../src/server/operations/completions/completion.ts";
 import {
   placesOf,
   toCandidates,
   toCompletionsRequest,
-} from "../../../../../src/server/operations/completions/request.ts";
+} from "../../../../../src/server/operations/completions/operation.ts";
 import type { CompletionRequest } from "../../../../../src/server/operations/completions/schema.ts";
 import { toUsage } from "../../../../../src/server/wire/completion.ts";
 
