@@ -44,7 +44,7 @@ const layers: Record<string, Layer> = {
   },
   mcp: { imports: ["core", "server"], packages: ["@modelcontextprotocol/sdk", typebox] },
   engine: {
-    imports: ["core", "subprocess", "packaging"],
+    imports: ["core", "validation/json-file.ts", "subprocess", "packaging"],
     packages: ["node-llama-cpp", typebox, "bun:ffi", "node:*"],
   },
   runner: { imports: ["core", "subprocess", "engine/load-model.ts"], packages: ["node:*"] },
@@ -77,7 +77,7 @@ const layers: Record<string, Layer> = {
     ],
   },
   models: {
-    imports: ["core", "packaging"],
+    imports: ["core", "validation/json-file.ts", "packaging"],
     packages: [typebox, "smol-toml", "bun:sqlite", "node:*"],
   },
   telemetry: { imports: ["core"], packages: ["prom-client", "@opentelemetry/*"] },

@@ -25,15 +25,11 @@ const alignment = 32;
 const typeIds = { uint32: 4, int32: 5, float32: 6, bool: 7, string: 8, array: 9 } as const;
 const tensorTypeIds: Record<TensorType, number> = { f32: 0, f16: 1, q8_0: 8 };
 
-interface ByteSink {
+export interface ByteSink {
   writeFile(bytes: Uint8Array): Promise<void>;
 }
 
-export async function writeGguf(
-  file: ByteSink,
-  { metadata, tensors }: Gguf,
-  onProgress: (bytes: number) => void = () => {},
-): Promise<void> {
+export async function writeGguf(file: ByteSink, { metadata, tensors }: Gguf): Promise<void> {
   const header = new ByteWriter();
   header.ascii("GGUF").uint32(3).uint64(tensors.length).uint64(Object.keys(metadata).length);
   for (const [key, value] of Object.entries(metadata)) writeEntry(header, key, value);
@@ -44,13 +40,10 @@ export async function writeGguf(
     header.uint32(tensorTypeIds[type]).uint64(offset);
     offset += align(tensorBytes(type, count(shape)));
   }
-  let written = 0;
   const put = async (bytes: Uint8Array): Promise<void> => {
     await file.writeFile(bytes);
     const padding = align(bytes.length) - bytes.length;
     if (padding > 0) await file.writeFile(new Uint8Array(padding));
-    written += bytes.length + padding;
-    onProgress(written);
   };
   await put(header.bytes());
   for (const tensor of tensors) {

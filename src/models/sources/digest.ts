@@ -1,11 +1,11 @@
 /** sha256 digests of files, cached until a file changes. */
-import { readFile, stat } from "node:fs/promises";
+import { stat } from "node:fs/promises";
 import { basename, join, resolve } from "node:path";
 import { type Static, Type as T } from "@sinclair/typebox";
-import { Value } from "@sinclair/typebox/value";
 import { NodeError } from "../../core/errors.ts";
 import { partsOf } from "../../core/models/model-files.ts";
 import type { Progress } from "../../core/progress.ts";
+import { readJsonFile } from "../../validation/json-file.ts";
 import { sizeOf, writeAtomically } from "../files.ts";
 
 /** The hash of a file so far, to be updated with what is appended to it. */
@@ -90,12 +90,9 @@ type Digests = Static<typeof Digests>;
 
 /** A cached digest, by the file's size and times: hashing 40 GB at every start is too slow. */
 async function knownDigest(path: string, folder: string): Promise<string | undefined> {
-  const [entry, now] = [(await read(folder))[resolve(path)], await stampOf(path)];
-  const isSame =
-    entry?.bytes === now?.bytes &&
-    entry?.modifiedMs === now?.modifiedMs &&
-    entry?.changedMs === now?.changedMs;
-  return isSame ? entry?.sha256 : undefined;
+  const entry = (await read(folder))[resolve(path)];
+  const now = { ...(await stampOf(path)), sha256: entry?.sha256 };
+  return Bun.deepEquals(entry, now) ? entry?.sha256 : undefined;
 }
 
 /** Does nothing in a read-only folder: the digest is then computed again next time. */
@@ -117,11 +114,5 @@ async function stampOf(path: string): Promise<Omit<Static<typeof Entry>, "sha256
   return { bytes: found.size, modifiedMs: found.mtimeMs, changedMs: found.ctimeMs };
 }
 
-async function read(folder: string): Promise<Digests> {
-  try {
-    const digests: unknown = JSON.parse(await readFile(join(folder, fileName), "utf8"));
-    return Value.Check(Digests, digests) ? digests : {};
-  } catch {
-    return {}; // no file yet
-  }
-}
+const read = async (folder: string): Promise<Digests> =>
+  (await readJsonFile(Digests, join(folder, fileName))) ?? {};

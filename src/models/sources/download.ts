@@ -112,9 +112,18 @@ async function fetchParts(
   for (const [at, file] of files.entries()) {
     if (!missing.includes(file)) continue;
     const target = join(folder, file);
-    const fetched = await fetchFile(urls[at] ?? url, target, { ...options, subject });
-    if (fetched !== undefined) await noteDigest(target, fetched.sha256, folder);
+    await fetchNoted(urls[at] ?? url, target, subject, options);
   }
+}
+
+async function fetchNoted(
+  url: string,
+  path: string,
+  subject: Subject,
+  options: DownloadOptions,
+): Promise<void> {
+  const sha256 = await fetchFile(url, path, { ...options, subject });
+  if (sha256 !== undefined) await noteDigest(path, sha256, options.folder);
 }
 
 /** Uses the sizes from HEAD requests; without them, each file is checked on its own. */
@@ -173,8 +182,7 @@ async function renew(
   }
   const changed = await changedParts(files, found, options);
   for (const { next, url } of changed) {
-    const fetched = await fetchFile(url, next, { ...options, subject: found.subject });
-    if (fetched !== undefined) await noteDigest(next, fetched.sha256, options.folder);
+    await fetchNoted(url, next, found.subject, options);
   }
   for (const { next, file } of changed) await rename(next, file);
   await noteOrigin(path, source, now);

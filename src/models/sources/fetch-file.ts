@@ -20,12 +20,12 @@ import {
 import {
   checkLength,
   checkRoom,
+  freeBytes,
   headLength,
   headProblem,
   lockDownload,
   PartialFile,
   type PartNote,
-  roomForUnsized,
 } from "./partial-file.ts";
 
 export interface FetchOptions extends IdleOptions {
@@ -38,22 +38,17 @@ export interface FetchOptions extends IdleOptions {
   reserveBytes?: number;
 }
 
-interface FetchedFile {
-  bytes: number;
-  sha256: string;
-}
-
 /** Attempts in a row that may fail without progress. */
 const mostTries = 4;
 /** New bytes in an attempt that count as progress. */
 const progressBytes = 1_000_000;
 
-/** Returns undefined if the file exists already. */
+/** Returns the file's sha256; undefined if the file exists already. */
 export async function fetchFile(
   url: string,
   path: string,
   options: FetchOptions,
-): Promise<FetchedFile | undefined> {
+): Promise<string | undefined> {
   const { subject, signal, progress } = options;
   await makePrivateFolder(dirname(path));
   using lock = await lockDownload(path, signal, progress);
@@ -78,11 +73,7 @@ export async function fetchFile(
   return fetched;
 }
 
-async function attempt(
-  url: string,
-  partial: PartialFile,
-  options: FetchOptions,
-): Promise<FetchedFile> {
+async function attempt(url: string, partial: PartialFile, options: FetchOptions): Promise<string> {
   const { subject, reserveBytes = 1e9 } = options;
   const { bytes, note } = await partial.read();
   const canResume = bytes > 0 && (note.etag !== undefined || note.digest !== undefined);
@@ -102,7 +93,7 @@ async function attempt(
     const verdict: Verdict = isAnother
       ? { type: "restart" }
       : judge(answer.response, { ...note, bytes: from });
-    if (verdict.type === "whole") return await complete(partial, hashed, bytes, digest, subject);
+    if (verdict.type === "whole") return await complete(partial, hashed, digest, subject);
     if (verdict.type === "restart") {
       await answer.response.body?.cancel();
       await partial.remove();
@@ -113,14 +104,17 @@ async function attempt(
     checkLength(answer, total, digest);
     await checkRoom(folder, (total ?? 0) - start, subject.source);
     if (start === 0) await partial.begin(noteOf(answer, total, digest));
-    const step = stepOf(partial.path, start, total, options);
-    const most = total ?? (await roomForUnsized(folder, reserveBytes)) + start;
+    const name = basename(partial.path, ".part");
+    const label = start === 0 ? `Downloading ${name}` : `Going on with ${name}`;
+    const step = options.progress.step(label, total ?? 0, "bytes", start);
+    // Of a file of unknown length, so much that the reserve stays free on the disk.
+    const most = total ?? Math.max(0, (await freeBytes(folder)) - reserveBytes) + start;
     const hash = start === 0 ? new Bun.CryptoHasher("sha256") : hashed;
     try {
       const end = await receive(answer, partial, { start, total, most, hash, heard, step });
-      const fetched = await complete(partial, hash, end, digest, subject);
+      const sha256 = await complete(partial, hash, digest, subject);
       step.finish(byteSize(end));
-      return fetched;
+      return sha256;
     } catch (error) {
       step.finish("not whole");
       throw error;
@@ -176,16 +170,15 @@ async function* chunksOf(response: Response, host: string): AsyncGenerator<Uint8
 async function complete(
   partial: PartialFile,
   hash: Bun.CryptoHasher,
-  bytes: number,
   digest: string | undefined,
   { source }: Subject,
-): Promise<FetchedFile> {
+): Promise<string> {
   const sha256 = hash.digest("hex");
   if (digest !== undefined && sha256 !== digest) {
     await partial.dropFor(wrongDigest(source, sha256, digest));
   }
   await partial.finish();
-  return { bytes, sha256 };
+  return sha256;
 }
 
 function rangeOf(bytes: number, { etag, digest }: PartNote): Record<string, string> {
@@ -215,17 +208,6 @@ async function write(file: FileHandle, chunk: Uint8Array): Promise<void> {
       { cause },
     );
   }
-}
-
-function stepOf(
-  path: string,
-  start: number,
-  total: number | undefined,
-  { progress }: FetchOptions,
-): ProgressStep {
-  const name = basename(path, ".part");
-  const label = start === 0 ? `Downloading ${name}` : `Going on with ${name}`;
-  return progress.step(label, total ?? 0, "bytes", start);
 }
 
 const tooLong = (host: string, total: number | undefined): NodeError =>

@@ -1,10 +1,10 @@
 /** Records, in a file beside each model, which source it came from and at which commit. */
-import { readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { readdir, rm, writeFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { type Static, Type as T } from "@sinclair/typebox";
-import { Value } from "@sinclair/typebox/value";
 import { given } from "../../core/given.ts";
 import { madeFromSuffix, partsOf } from "../../core/models/model-files.ts";
+import { readJsonFile } from "../../validation/json-file.ts";
 import { sizeOf } from "../files.ts";
 
 const originSuffix = ".origin.json";
@@ -32,14 +32,14 @@ export const withoutKey = (source: string): string =>
 
 /** Adds a source to a file; sources that were recorded before stay. */
 export async function noteOrigin(path: string, source: string, pin: Pin = {}): Promise<void> {
-  const [known, named] = [await noteOf(`${path}${originSuffix}`), withoutKey(source)];
+  const [known, named] = [await noteOf(path), withoutKey(source)];
   const others = sourcesOf(known).filter((other) => other !== named);
   const note: Note = { source: named, ...(others.length === 0 ? {} : { others }), ...pin };
   await writeFile(`${path}${originSuffix}`, JSON.stringify(note));
 }
 
 export async function forgetSource(path: string, source: string): Promise<void> {
-  const note = await noteOf(`${path}${originSuffix}`);
+  const note = await noteOf(path);
   const [first, ...others] = sourcesOf(note).filter((other) => other !== withoutKey(source));
   await rm(`${path}${originSuffix}`, { force: true });
   if (first === undefined) return;
@@ -57,16 +57,15 @@ export async function findOrigin(source: string, folder: string): Promise<Origin
   const named = withoutKey(source);
   for (const name of await readdir(folder).catch(() => [])) {
     if (!name.endsWith(originSuffix)) continue;
-    const note = await noteOf(join(folder, name));
-    if (!sourcesOf(note).includes(named)) continue;
-    return { path: join(folder, basename(name, originSuffix)), pin: pinOf(note) };
+    const path = join(folder, basename(name, originSuffix));
+    const note = await noteOf(path);
+    if (sourcesOf(note).includes(named)) return { path, pin: pinOf(note) };
   }
   return undefined;
 }
 
 /** The pin of a file, whichever source it came from. */
-export const pinnedAt = async (path: string): Promise<Pin> =>
-  pinOf(await noteOf(`${path}${originSuffix}`));
+export const pinnedAt = async (path: string): Promise<Pin> => pinOf(await noteOf(path));
 
 /** The complete model of a source, found without asking the hub. */
 export async function findFetched(source: string, folder: string): Promise<string | undefined> {
@@ -81,18 +80,11 @@ export const isWhole = async (path: string): Promise<boolean> =>
 const sourcesOf = (note: Note | undefined): string[] =>
   note === undefined ? [] : [note.source, ...(note.others ?? [])].map(withoutKey);
 
-const pinOf = (note: Note | undefined): Pin => ({
-  ...given({ file: note?.file, commit: note?.commit }),
-});
+const pinOf = (note: Note | undefined): Pin => given({ file: note?.file, commit: note?.commit });
 
-async function noteOf(path: string): Promise<Note | undefined> {
-  try {
-    const note: unknown = JSON.parse(await readFile(path, "utf8"));
-    return Value.Check(Note, note) ? note : undefined;
-  } catch {
-    return undefined; // removed meanwhile, or being written
-  }
-}
+/** The record beside a model's file. */
+const noteOf = (path: string): Promise<Note | undefined> =>
+  readJsonFile(Note, `${path}${originSuffix}`);
 
 /** The files that do not exist. */
 export async function missingOf(files: readonly string[], folder: string): Promise<string[]> {

