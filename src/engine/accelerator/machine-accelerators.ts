@@ -1,9 +1,8 @@
 /** Plans a model's backends from this machine's devices, libraries and earlier trials. */
 
-import { mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { mkdir, rename, rm, writeFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { type Static, Type as T } from "@sinclair/typebox";
-import { Value } from "@sinclair/typebox/value";
 import { reasonOf } from "../../core/errors.ts";
 import type { Log } from "../../core/log.ts";
 import {
@@ -22,6 +21,7 @@ import {
   packagesOf,
 } from "../../packaging/gpu-packages.ts";
 import { useGpuLibraries } from "../../packaging/native-libraries.ts";
+import { readJsonFile } from "../../validation/json-file.ts";
 import { type Device, type DevicePlace, findDevices, stampOf } from "./devices.ts";
 
 export interface AcceleratorOptions {
@@ -162,14 +162,8 @@ const mostResults = 200;
 export const trialFile = (dataDir: string): string => join(dataDir, "accelerators.json");
 
 /** Empty if the file is missing or damaged: everything is then tried. */
-export async function readTrials(path: string): Promise<TrialResult[]> {
-  try {
-    const content: unknown = JSON.parse(await readFile(path, "utf8"));
-    return Value.Check(TrialFile, content) ? content.verdicts : [];
-  } catch {
-    return [];
-  }
-}
+export const readTrials = async (path: string): Promise<TrialResult[]> =>
+  (await readJsonFile(TrialFile, path))?.verdicts ?? [];
 
 export const findResult = (
   results: readonly TrialResult[],

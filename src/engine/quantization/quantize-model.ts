@@ -1,19 +1,8 @@
 /** Quantizes a model's weights, once, in a child process, and removes files of weights that were replaced. */
-import {
-  mkdir,
-  open,
-  readdir,
-  readFile,
-  rename,
-  rm,
-  stat,
-  statfs,
-  writeFile,
-} from "node:fs/promises";
+import { mkdir, open, readdir, rename, rm, stat, statfs, writeFile } from "node:fs/promises";
 import { platform, totalmem } from "node:os";
 import { basename, dirname, join } from "node:path";
 import { Type as T } from "@sinclair/typebox";
-import { Value } from "@sinclair/typebox/value";
 import { reasonOf } from "../../core/errors.ts";
 import type { Log } from "../../core/log.ts";
 import {
@@ -24,6 +13,7 @@ import {
 } from "../../core/models/model-files.ts";
 import type { Progress } from "../../core/progress.ts";
 import { lastLine, type Program, tailOf } from "../../subprocess/program.ts";
+import { readJsonFile } from "../../validation/json-file.ts";
 import { weightsDigest } from "../fingerprint.ts";
 import { readFacts } from "../machine/model-memory.ts";
 
@@ -58,7 +48,7 @@ export async function quantizeModel(path: string, options: QuantizeOptions): Pro
   const digest = await weightsDigest(path);
   const target = targetOf(path, digest, options);
   try {
-    if (!(await exists(target))) {
+    if (!(await Bun.file(target).exists())) {
       const { parameters, quantization } = await readFacts(path);
       if (quantization.toLowerCase() === type) return path;
       const bytes = (parameters * bits[type]) / 8;
@@ -84,7 +74,7 @@ export async function findQuantized(
   options: Pick<QuantizeOptions, "folder" | "type">,
 ): Promise<string | undefined> {
   const target = targetOf(path, await weightsDigest(path), options);
-  return (await exists(target)) ? target : undefined;
+  return (await Bun.file(target).exists()) ? target : undefined;
 }
 
 const targetOf = (
@@ -122,7 +112,11 @@ async function run(
   }, pollMs);
   try {
     if ((await child.exited) !== 0) throw new Error(lastLine(await stderrTail));
-    await flush(partial);
+    {
+      // Before the rename: a file under its final name must be whole even after a loss of power.
+      await using file = await open(partial, "r+");
+      await file.sync();
+    }
     await rename(partial, target);
     step.finish();
   } catch (error) {
@@ -134,24 +128,12 @@ async function run(
   }
 }
 
-/** Before the rename: a file under its final name must be whole even after a loss of power. */
-async function flush(path: string): Promise<void> {
-  await using file = await open(path, "r+");
-  await file.sync();
-}
-
 /** Requires twice the size, so that neither the disk nor the memory is filled to the last byte. */
 async function checkRoom(bytes: number, folder: string): Promise<void> {
   const { bavail, bsize } = await statfs(folder);
   if (bavail * bsize < bytes * 2) throw new Error("there is too little free disk");
   if (totalmem() < bytes * 2) throw new Error("there is too little memory");
 }
-
-const exists = (path: string): Promise<boolean> =>
-  stat(path).then(
-    () => true,
-    () => false,
-  );
 
 const Note = T.Object({ source: T.String() });
 /** A file that is being written changes all the time; one unchanged for this long was abandoned. */
@@ -168,7 +150,7 @@ async function clearSuperseded(
     for (const name of await readdir(folder)) {
       if (await isAbandoned(folder, name)) await rm(join(folder, name), { force: true });
       if (!name.endsWith(madeFromSuffix) || name.includes(markOf(digest))) continue;
-      if ((await sourceOf(join(folder, name))) !== source) continue;
+      if ((await readJsonFile(Note, join(folder, name)))?.source !== source) continue;
       const file = basename(name, madeFromSuffix);
       await rm(join(folder, file), { force: true });
       await rm(join(folder, name), { force: true });
@@ -183,13 +165,4 @@ async function isAbandoned(folder: string, name: string): Promise<boolean> {
   if (!/\.gguf\.[0-9a-f-]{36}\.part$/i.test(name)) return false;
   const found = await stat(join(folder, name)).catch(() => undefined);
   return found !== undefined && Date.now() - found.mtimeMs > abandonedAfterMs;
-}
-
-async function sourceOf(path: string): Promise<string | undefined> {
-  try {
-    const note: unknown = JSON.parse(await readFile(path, "utf8"));
-    return Value.Check(Note, note) ? note.source : undefined;
-  } catch {
-    return undefined; // removed meanwhile, or half written
-  }
 }

@@ -1,13 +1,13 @@
 /** What the starter chat model is quantized to: it follows from what llama.cpp computes with on this CPU. */
-import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { mkdir, writeFile } from "node:fs/promises";
 import { cpus } from "node:os";
 import { join } from "node:path";
 import { Type as T } from "@sinclair/typebox";
-import { Value } from "@sinclair/typebox/value";
 import { reasonOf } from "../../core/errors.ts";
 import type { Log } from "../../core/log.ts";
 import type { Quantization } from "../../core/models/model-files.ts";
 import type { Program } from "../../subprocess/program.ts";
+import { readJsonFile } from "../../validation/json-file.ts";
 
 /** The hidden command that is asked; see cli/internal-commands.ts. */
 export const systemInfoCommand = "system-info";
@@ -40,12 +40,8 @@ interface AskOptions {
 }
 
 /** Asks llama.cpp itself, in a process of its own, once for each CPU that the folder is used on. */
-export async function starterQuantization({
-  folder,
-  program,
-  signal,
-  log,
-}: AskOptions): Promise<StarterQuantization> {
+export async function starterQuantization(options: AskOptions): Promise<StarterQuantization> {
+  const { folder, program, signal, log } = options;
   const remembered = await rememberedQuantization(folder);
   if (remembered !== undefined) return remembered;
   try {
@@ -69,14 +65,8 @@ export async function starterQuantization({
 export async function rememberedQuantization(
   folder: string,
 ): Promise<StarterQuantization | undefined> {
-  try {
-    const found: unknown = JSON.parse(await readFile(join(folder, cpuFile), "utf8"));
-    return Value.Check(Remembered, found) && found.cpu === cpuName()
-      ? quantizationFor(found.info)
-      : undefined;
-  } catch {
-    return undefined; // not there yet, or half written
-  }
+  const found = await readJsonFile(Remembered, join(folder, cpuFile));
+  return found?.cpu === cpuName() ? quantizationFor(found.info) : undefined;
 }
 
 const cpuName = (): string => cpus()[0]?.model ?? "unknown";

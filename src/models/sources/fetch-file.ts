@@ -14,6 +14,7 @@ import {
   type SourceResponse,
   type Subject,
   sendRequest,
+  unreachable,
   withIdleTimeout,
   withRetries,
 } from "./http-request.ts";
@@ -67,7 +68,11 @@ export async function fetchFile(
       furthest = bytes;
       return true;
     },
-    giveUp: async (last) => givenUp(subject, last, (await partial.read()).bytes),
+    async giveUp(last) {
+      const { bytes } = await partial.read();
+      const saved = ` ${byteSize(bytes)} are saved; the next try goes on from there.`;
+      return unreachable(subject, last, bytes > 0 ? saved : "");
+    },
   });
   lock.done();
   return fetched;
@@ -217,14 +222,6 @@ const tooLong = (host: string, total: number | undefined): NodeError =>
       ? `${host} does not say how long the file is, and too little room is left on the disk for more of it. Make room, or fetch the file by other means and name its path.`
       : `${host} sends more than the ${total} bytes it promised.`,
   );
-
-function givenUp({ source }: Subject, { message }: RetryableError, bytes: number): NodeError {
-  const saved = bytes > 0 ? ` ${byteSize(bytes)} are saved; the next try goes on from there.` : "";
-  return new NodeError(
-    "unavailable",
-    `The model '${source}' cannot be fetched: ${message}. Check the network (HTTPS_PROXY names a proxy), or name a file that is on this machine.${saved}`,
-  );
-}
 
 /** A partial download: `bytes` were downloaded before, and the range after them was requested. */
 export type Known = Pick<PartNote, "total" | "etag"> & { bytes: number };

@@ -179,10 +179,10 @@ export async function requestWithRetry(
   });
 }
 
-const unreachable = (subject: Subject, cause: RetryableError): NodeError =>
+export const unreachable = (subject: Subject, cause: RetryableError, more = ""): NodeError =>
   new NodeError(
     "unavailable",
-    `${cannotBeFetched(subject)} ${cause.message}. Check the network (HTTPS_PROXY names a proxy), or name a file that is on this machine.`,
+    `${cannotBeFetched(subject)} ${cause.message}. Check the network (HTTPS_PROXY names a proxy), or name a file that is on this machine.${more}`,
     { cause },
   );
 

