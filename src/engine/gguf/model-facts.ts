@@ -27,8 +27,8 @@ export async function readModelFacts(path: string): Promise<ModelFacts> {
   }
 }
 
-function toFacts(parts: readonly [ModelPart, ...ModelPart[]]): ModelFacts {
-  const said = new Metadata(parts[0]);
+function toFacts(parts: readonly ModelPart[]): ModelFacts {
+  const said = new Metadata(parts[0]?.metadata ?? new Map());
   const template = said.text("tokenizer.chat_template");
   const name = said.text("general.name");
   const layers = said.own("block_count");
@@ -56,8 +56,8 @@ class Metadata {
   readonly architecture: string;
   readonly #entries: ReadonlyMap<string, GgufValue>;
 
-  constructor({ metadata }: ModelPart) {
-    this.#entries = metadata;
+  constructor(entries: ReadonlyMap<string, GgufValue>) {
+    this.#entries = entries;
     const architecture = this.text("general.architecture");
     if (architecture === undefined) throw new Error("it names no architecture");
     this.architecture = architecture;
@@ -149,37 +149,30 @@ interface ModelPart extends GgufHeader {
 }
 
 /** The first one first; of a model in several files, any of them may be named. */
-export async function readModelParts(path: string): Promise<[ModelPart, ...ModelPart[]]> {
+export async function readModelParts(path: string): Promise<ModelPart[]> {
   const files = partsOf(path);
-  const sizes = await Promise.all(files.map(sizeOf));
+  const sizes = await Promise.all(
+    files.map((file) =>
+      stat(file).then(
+        ({ size }) => size,
+        () => undefined,
+      ),
+    ),
+  );
   const missing = files.filter((_, at) => sizes[at] === undefined);
   if (missing.length > 0) throw new Error(missingParts(missing, files.length));
-  const [first = path, ...others] = files;
-  const read = async (file: string): Promise<ModelPart> => ({
-    file,
-    bytes: (await sizeOf(file)) ?? 0,
-    ...(await readGgufHeader(file)),
-  });
-  const parts: [ModelPart, ...ModelPart[]] = [await read(first)];
-  checkCount(parts[0], files.length);
+  const parts: ModelPart[] = [];
   // One after the other, since each header may take as much memory as the limit allows.
-  for (const file of others) parts.push(await read(file));
+  for (const [at, file] of files.entries()) {
+    parts.push({ file, bytes: sizes[at] ?? 0, ...(await readGgufHeader(file)) });
+    const said = parts[0]?.metadata.get("split.count");
+    if (typeof said !== "number" || said <= 1 || said === files.length) continue;
+    throw new Error(
+      `it is a part of a model in ${said} files; give them their names (…-00001-of-${String(said).padStart(5, "0")}.gguf) and name one of them`,
+    );
+  }
   return parts;
 }
-
-function checkCount({ metadata }: ModelPart, files: number): void {
-  const said = metadata.get("split.count");
-  if (typeof said !== "number" || said <= 1 || said === files) return;
-  throw new Error(
-    `it is a part of a model in ${said} files; give them their names (…-00001-of-${String(said).padStart(5, "0")}.gguf) and name one of them`,
-  );
-}
-
-const sizeOf = (path: string): Promise<number | undefined> =>
-  stat(path).then(
-    ({ size }) => size,
-    () => undefined,
-  );
 
 const blocks: Readonly<Record<number, readonly [values: number, bytes: number]>> = {
   [GgmlType.F64]: [1, 8],
@@ -216,13 +209,11 @@ const blocks: Readonly<Record<number, readonly [values: number, bytes: number]>>
 
 /** Bytes missing from all files together; 0 if they are complete. */
 export async function missingBytes(path: string): Promise<number> {
-  const parts = await readModelParts(path);
-  return sum(parts.map(missingOf));
-}
-
-function missingOf({ tensors, dataStart, bytes }: ModelPart): number {
-  const end = tensors.reduce((most, tensor) => Math.max(most, endOf(tensor)), 0);
-  return Math.max(0, dataStart + end - bytes);
+  const missing = (await readModelParts(path)).map(({ tensors, dataStart, bytes }) => {
+    const end = tensors.reduce((most, tensor) => Math.max(most, endOf(tensor)), 0);
+    return Math.max(0, dataStart + end - bytes);
+  });
+  return sum(missing);
 }
 
 /** A tensor of an unknown type counts as one byte: the file must reach its start. */

@@ -2,7 +2,8 @@
 import { dlopen, FFIType, type Pointer, ptr } from "bun:ffi";
 import { readdir } from "node:fs/promises";
 import { arch, platform } from "node:os";
-import { join } from "node:path";
+import { basename, join } from "node:path";
+import { fileURLToPath } from "node:url";
 import type { Quantization } from "../../core/models/model-files.ts";
 import { nativeFolder } from "../../packaging/native-libraries.ts";
 
@@ -55,28 +56,16 @@ async function findLibrary(): Promise<string> {
   const carried = nativeFolder();
   const folder =
     carried === undefined
-      ? await binariesFolder(await import(`@node-llama-cpp/${name}`))
+      ? fileURLToPath(new URL("../bins", import.meta.resolve(`@node-llama-cpp/${name}`)))
       : join(carried, name);
   const pattern = /^(?:lib)?llama\.(v[\d.]+)\.(?:so|dylib|dll)$/;
-  for (const file of await readdir(folder)) {
-    const release = pattern.exec(file)?.[1];
+  for (const file of await readdir(folder, { recursive: true })) {
+    const release = pattern.exec(basename(file))?.[1];
     if (release === knownRelease) return join(folder, file);
     if (release !== undefined)
       throw new Error(`llama.cpp ${release} is not known to the quantiser`);
   }
   throw new Error(`there is no shared llama.cpp library in ${name}`);
-}
-
-async function binariesFolder(module: unknown): Promise<string> {
-  if (typeof module === "object" && module !== null && "getBinsDir" in module) {
-    const { getBinsDir } = module;
-    const found: unknown = typeof getBinsDir === "function" ? getBinsDir() : undefined;
-    if (typeof found === "object" && found !== null && "binsDir" in found) {
-      const [folder] = await readdir(String(found.binsDir));
-      if (folder !== undefined) return join(String(found.binsDir), folder);
-    }
-  }
-  throw new Error("the package of llama.cpp's binaries does not say where they are");
 }
 
 /** GGML_TYPE_COUNT: no type is asked for. */
