@@ -9,9 +9,14 @@ import { noLog } from "../../core/log.ts";
 import { datedReason, describeBackend } from "../../core/models/engine-backends.ts";
 import { isQuantized, quantizedName } from "../../core/models/model-files.ts";
 import { weightsDigest } from "../../engine/fingerprint.ts";
-import { chooseSettings, pickChatFile } from "../../engine/machine/auto-settings.ts";
 import type { Machine } from "../../engine/machine/machine.ts";
-import { estimateMemory, type ModelFacts, readFacts } from "../../engine/machine/model-memory.ts";
+import {
+  chooseSettings,
+  estimateMemory,
+  type ModelFacts,
+  pickChatFile,
+  readFacts,
+} from "../../engine/machine/model-memory.ts";
 import { rememberedQuantization } from "../../engine/quantization/starter-quantization.ts";
 import { listModels, modelsFolder } from "../../models/models-folder.ts";
 import { autoSource, findSource } from "../../models/sources/resolve.ts";

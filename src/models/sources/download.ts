@@ -9,7 +9,7 @@ import { checkDigest, checkOneFile, digestOf, noteDigest } from "./digest.ts";
 import { type FetchOptions, fetchFile } from "./fetch-file.ts";
 import { responseTimeoutMs, type Subject, sendRequest } from "./http-request.ts";
 import { type Hub, locate, lookAt, type Place, partAddresses } from "./hub-reference.ts";
-import { downloadFromRegistry } from "./npm/download.ts";
+import { downloadFromRegistry } from "./npm/fetch-package.ts";
 import type { RegistryOf } from "./npm/registry-settings.ts";
 import {
   findOrigin,

