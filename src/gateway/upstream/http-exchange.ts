@@ -53,22 +53,38 @@ async function responseTo(
   { signal, silenceMs, body = [] }: ExchangeRequest,
 ): Promise<UpstreamResponse> {
   let failure: ConnectionFailure | undefined;
+  const explain = (error: unknown): unknown =>
+    signal.aborted ? signal.reason : (failure ?? toConnectionFailure(error));
+  /** Settled by what happens first: after a change of protocol the request itself reports nothing. */
+  const begun = Promise.withResolvers<http.IncomingMessage>();
+  const end = (error?: ConnectionFailure): void => {
+    failure = error;
+    request.destroy(error);
+    begun.reject(explain(error));
+  };
   const silence = watchSilence(silenceMs, () => {
-    failure = new ConnectionFailure(`no answer for ${silenceMs / 1000} s`, {}, true);
-    request.destroy(failure);
+    end(new ConnectionFailure(`no answer for ${silenceMs / 1000} s`, {}, true));
   });
   // At once, not on the next read: nobody may be reading, and the server should stop.
-  const leaving = onAbort(signal, () => request.destroy());
+  const leaving = onAbort(signal, () => end());
   const forget = (): void => {
     leaving[Symbol.dispose]();
     silence[Symbol.dispose]();
   };
-  const explain = (error: unknown): unknown =>
-    signal.aborted ? signal.reason : (failure ?? toConnectionFailure(error));
-  const begun = Promise.withResolvers<http.IncomingMessage>();
+  let announced = 0;
   request
     .on("response", begun.resolve)
     .on("error", (error) => begun.reject(explain(error)))
+    .on("upgrade", (_, socket) => {
+      socket.destroy();
+      forget();
+      end(new ConnectionFailure("it turns to another protocol"));
+    })
+    .on("information", () => {
+      if (++announced > mostAnnounced) {
+        end(new ConnectionFailure("it announces its answer without end"));
+      }
+    })
     .on("close", forget);
   sendBody(request, body);
   const head = await begun.promise;
@@ -132,6 +148,9 @@ function requestFor({ url: address, body, key }: ExchangeRequest, fresh: boolean
     },
   });
 }
+
+/** Responses 1xx before the answer: each takes time on the event loop. */
+const mostAnnounced = 32;
 
 /** A small body is sent in one piece with the head. */
 function sendBody(request: http.ClientRequest, parts: Body): void {

@@ -56,6 +56,16 @@ describe("a request to a server elsewhere", () => {
       "the connection broke off",
     ],
     ["it does not speak HTTP", afterRequest("hello\r\n\r\n"), "it does not speak HTTP"],
+    [
+      "it turns to another protocol",
+      afterRequest("HTTP/1.1 101 Switching\r\nUpgrade: x\r\nConnection: Upgrade\r\n\r\nhello"),
+      "it turns to another protocol",
+    ],
+    [
+      "it announces its answer without end",
+      afterRequest("HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n".repeat(200)),
+      "it announces its answer without end",
+    ],
   ] as const)("fails in plain words where %s", async (_, answer, why) => {
     await using server = await rawServer(answer ?? (() => {}));
     const url = answer === undefined ? "http://127.0.0.1:1/" : server.url;
@@ -77,6 +87,12 @@ describe("a request to a server elsewhere", () => {
       message: "no answer for 0.1 s",
       isSilence: true,
     });
+  });
+
+  test("hears an answer that was announced a few times", async () => {
+    const hints = "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n";
+    await using server = await rawServer(afterRequest(hints + whole));
+    expect(await ask(server.url)).toEqual({ status: 200, text: "ok" });
   });
 
   test("does not take the reader's own pause for silence", async () => {
