@@ -150,13 +150,17 @@ const otherEvents = 256;
 /** An event with its token, and each log probability with the token's bytes as numbers. */
 const bytesPerToken = 1024;
 const otherBytes = 256 * 1024;
+/** Of any answer: the context that its tokens fit in is the server's own claim. */
+const mostAnswerBytes = 128 * 1024 * 1024;
 
 /** For an answer of `tokens`. Without `topLogprobs`: without log probabilities. */
 export const answerBounds = (tokens: number, topLogprobs?: number): AnswerBounds => ({
   events: otherEvents + tokens * eventsPerToken,
-  bytes:
+  bytes: Math.min(
+    mostAnswerBytes,
     otherBytes +
-    tokens * bytesPerToken * (topLogprobs === undefined ? 1 : 2 + Math.max(topLogprobs, 1)),
+      tokens * bytesPerToken * (topLogprobs === undefined ? 1 : 2 + Math.max(topLogprobs, 1)),
+  ),
 });
 
 /** The data of server-sent events; throws beyond the bounds. */

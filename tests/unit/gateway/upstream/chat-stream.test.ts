@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
 import { answerBounds, boundedEventData } from "../../../../src/gateway/upstream/chat-stream.ts";
+import { rejectionOf } from "../../../support/rejection.ts";
 
 async function* cut(text: string, sizes: readonly number[]): AsyncGenerator<Uint8Array> {
   const bytes = new TextEncoder().encode(text);
@@ -39,4 +40,17 @@ test("many events together may be as long as they like", async () => {
     for (let count = 0; count < 20; count++) yield event;
   }
   expect(await read(long())).toHaveLength(20);
+});
+
+test("an answer has a bound also where its server claims a context without one", async () => {
+  const event = new TextEncoder().encode(`data: ${"x".repeat(1 << 20)}\n\n`);
+  let sent = 0;
+  async function* endless(): AsyncGenerator<Uint8Array> {
+    for (; sent < 200; sent++) yield event;
+  }
+  const reading = async (): Promise<void> => {
+    for await (const _ of boundedEventData(endless(), answerBounds(2 ** 24, 20)));
+  };
+  expect(await rejectionOf(reading())).toMatchObject({ message: "more than was asked for" });
+  expect(sent).toBe(127);
 });
