@@ -3,6 +3,7 @@ import { Database } from "bun:sqlite";
 import { mkdirSync } from "node:fs";
 import { dirname } from "node:path";
 import { hasCode, NodeError, reasonOf } from "../core/errors.ts";
+import { remedyFor } from "./database.ts";
 
 export class DataDirLock implements Disposable {
   readonly #path: string;
@@ -29,8 +30,10 @@ export class DataDirLock implements Disposable {
     } catch (cause) {
       database?.close();
       if (hasCode(cause, "SQLITE_BUSY")) return false;
-      const why = `The ${this.#what} of the data dir cannot be changed: ${reasonOf(cause)}. Give this user the right to write to the data dir.`;
-      throw new NodeError("unavailable", why, { cause });
+      const why =
+        remedyFor(cause) ?? `${reasonOf(cause)}. Give this user the right to write to the data dir`;
+      const message = `The ${this.#what} of the data dir cannot be changed: ${why}.`;
+      throw new NodeError("unavailable", message, { cause });
     }
   }
 

@@ -24,6 +24,8 @@ export interface TestDocumentOptions {
   maxQueue?: number;
   now?: () => Date;
   log?: Log;
+  /** Whether this process may change them; throws where the lock cannot be had. Default: it may. */
+  owns?: () => boolean;
   /** What a file waits for before it is ingested. */
   beforeIngest?: (filename: string, signal: AbortSignal) => Promise<void>;
 }
@@ -47,7 +49,7 @@ export function testDocuments(
     retrieval,
     files: new DiskFiles(join(folder, "files")),
     store: new SqliteCollectionStore(join(folder, "collections"), silentLog),
-    ownership: { take: () => true, check: () => {} },
+    ownership: { take: options.owns ?? (() => true), check: () => {} },
     ownCollection: "default",
     model: () => {
       const { identity } = models.embedding("vectors");

@@ -1,4 +1,5 @@
 /** Wires up documents over HTTP: files, vector stores, and the queue that ingests files into stores. */
+import { reasonOf } from "../errors.ts";
 import type { Log } from "../log.ts";
 import type { DocumentRegistry } from "../ports/document-registry.ts";
 import type { FileStore } from "../ports/file-store.ts";
@@ -92,7 +93,12 @@ export function createDocuments(parts: DocumentParts): Documents {
     ...{ files, stores, storeFiles, storeSearch, storeAccess: access, collections },
     queued: () => registry.queued(),
     async run(signal) {
-      if (ownership.take()) await setOrphansAside({ registry, files: parts.files, log });
+      try {
+        if (ownership.take()) await setOrphansAside({ registry, files: parts.files, log });
+      } catch (error) {
+        // The queue tries again; files are set aside only at the start.
+        log.error("the documents cannot be changed now", { reason: reasonOf(error) });
+      }
       await queue.run(signal);
     },
     [Symbol.asyncDispose]: () => collections[Symbol.asyncDispose](),

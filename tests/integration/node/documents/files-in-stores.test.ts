@@ -2,8 +2,10 @@
 import { expect, test } from "bun:test";
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
+import { NodeError } from "../../../../src/core/errors.ts";
 import { FileObject } from "../../../../src/server/operations/files/schema.ts";
 import { decode } from "../../../support/decode.ts";
+import { recordingLog } from "../../../support/recording-log.ts";
 import { type RunningDocuments, runningDocuments } from "../../../support/running-documents.ts";
 import { tempDir } from "../../../support/temp-dir.ts";
 import { waitFor } from "../../../support/wait-for.ts";
@@ -52,4 +54,22 @@ test("bytes of a file whose deletion was cut short are deleted at the next start
   await using _ = await runningDocuments(options);
   await waitFor("the bytes to go", async () => (await names()).length === 0);
   expect(await names("orphaned")).toEqual([]);
+});
+
+test("files are ingested once the lock can be had, where it could not at the start", async () => {
+  const { log, lines } = recordingLog();
+  let tries = 0;
+  const owns = (): boolean => {
+    if (tries++ === 0) throw new NodeError("unavailable", "The disk can only be read.");
+    return true;
+  };
+  await using running = await runningDocuments({ documents: { owns, log } });
+  const { id } = await running.client.store();
+  expect(await running.client.taken(id, "llamas hum")).toMatchObject({ status: "completed" });
+  expect(lines).toContainEqual(
+    expect.objectContaining({
+      level: "error",
+      fields: { reason: "The disk can only be read." },
+    }),
+  );
 });
