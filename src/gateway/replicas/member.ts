@@ -1,5 +1,4 @@
 /** One replica of a set: its load, its health and the leases on it. */
-
 import type { ReplicaState } from "../../core/ports/telemetry.ts";
 import type { ReplicaLease } from "./replica.ts";
 

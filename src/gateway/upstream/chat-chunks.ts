@@ -1,5 +1,4 @@
 /** Converts the chunks of a streamed completion into generation events. */
-
 import { countAt, listAt, numberAt, objectAt, textAt } from "../../client/json-fields.ts";
 import { given } from "../../core/given.ts";
 import type {

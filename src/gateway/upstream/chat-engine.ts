@@ -12,10 +12,9 @@ import type {
   Tool,
 } from "../../core/ports/chat-engine.ts";
 import type { Tokenizer } from "../../core/ports/tokenizer.ts";
-import type { ReplicaLease } from "../replicas/replica.ts";
 import { attempt, BadAnswer, digestOf, openResponse, type Question, type Upstream } from "./ask.ts";
 import { echoOf, toChatBody, toCompletionBody } from "./chat-request.ts";
-import { type AskedAnswer, StreamedAnswer } from "./chat-stream.ts";
+import { type AskedAnswer, beginAnswer } from "./chat-stream.ts";
 import type { ServerKind } from "./server-facts.ts";
 import { type ChatCounter, mostBytesPerToken, TokenEstimate } from "./tokenizer.ts";
 
@@ -80,19 +79,22 @@ export class UpstreamChatEngine implements ChatEngine {
       "prompt" in request
         ? this.#completion(request, prefixScope)
         : this.#chat(request, prefixScope);
-    let waits = true;
-    const start = (): void => {
-      if (waits) onStart?.(promptTokens);
-      waits = false;
-    };
+    let hasStarted = false;
     const choice = { prefix, request: () => digestOf(asked.question.body), signal };
-    using answer = await attempt(this.#upstream, choice, (lease, signal) =>
-      this.#begin(asked, lease, signal, start),
-    );
+    using answer = await attempt(this.#upstream, choice, async (lease, signal) => {
+      using resources = new DisposableStack();
+      const response = await openResponse(this.#upstream, asked.question, lease.url, signal);
+      resources.use(response);
+      if (!hasStarted) onStart?.(promptTokens);
+      hasStarted = true;
+      const begun = await beginAnswer(this.#upstream, response, lease, asked.answer, signal);
+      resources.move();
+      return begun;
+    });
     if (echoed !== "") yield { type: "text", text: echoed, echoed: true };
     for await (const event of answer.events(promptTokens)) {
       if (event.type === "finish") {
-        if (answer.isCounted) learn(event.usage.promptTokens);
+        if (answer.isCounted()) learn(event.usage.promptTokens);
         else this.#tellOfUsage();
       }
       yield event;
@@ -131,22 +133,6 @@ export class UpstreamChatEngine implements ChatEngine {
       echoed: echoOf(request),
       learn: () => {},
     };
-  }
-
-  async #begin(
-    { question, answer: asked }: Pick<Asked, "question" | "answer">,
-    lease: ReplicaLease,
-    signal: AbortSignal,
-    start: () => void,
-  ): Promise<StreamedAnswer> {
-    const response = await openResponse(this.#upstream, question, lease.url, signal);
-    using resources = new DisposableStack();
-    resources.use(response);
-    start();
-    const answer = new StreamedAnswer(this.#upstream, lease, response, asked, signal);
-    await answer.begin();
-    resources.move();
-    return answer;
   }
 
   /** A server that exceeds these bounds is abandoned. `promptTokens` is an estimate. */

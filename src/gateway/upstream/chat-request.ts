@@ -1,5 +1,4 @@
 /** OpenAI API request bodies for a generation, adapted to the kind of server. JSON omits undefined fields. */
-
 import { NodeError } from "../../core/errors.ts";
 import type {
   AnswerFormat,

@@ -20,121 +20,97 @@ export interface AskedAnswer {
   topLogprobs?: number | undefined;
 }
 
-export class StreamedAnswer implements Disposable {
-  readonly #upstream: Upstream;
-  readonly #lease: ReplicaLease;
-  readonly #response: UpstreamResponse;
-  readonly #data: AsyncIterator<string[]>;
-  readonly #chunks: ChatChunks;
-  readonly #asked: AskedAnswer;
-  readonly #signal: AbortSignal;
-  #ready: GenerationEvent[] = [];
-  #isOver = false;
-  /** An error of the stream, thrown after the events that are ready. */
-  #failure: Error | undefined;
-
-  constructor(
-    upstream: Upstream,
-    lease: ReplicaLease,
-    response: UpstreamResponse,
-    asked: AskedAnswer,
-    signal: AbortSignal,
-  ) {
-    this.#upstream = upstream;
-    this.#lease = lease;
-    this.#response = response;
-    this.#asked = asked;
-    this.#signal = signal;
-    this.#chunks = new ChatChunks(asked.most);
-    const bounds = answerBounds(asked.tokens, asked.topLogprobs);
-    this.#data = boundedEventData(response.bytes(), bounds);
-  }
-
+/** Disposing it makes the server stop if the answer is not over. */
+export interface StreamedAnswer extends Disposable {
+  /** Ends with `finish`. `promptTokens`: an estimate, used if the server does not count. */
+  events(promptTokens: number): AsyncGenerator<GenerationEvent>;
   /** Whether the server counted the tokens. Valid at the end. */
-  get isCounted(): boolean {
-    return this.#chunks.hasUsage;
-  }
+  isCounted(): boolean;
+}
 
-  /** Waits for the first event. A failure before it can be retried with another replica. */
-  async begin(): Promise<void> {
-    const type = this.#response.header("content-type") ?? "";
-    if (!type.includes("text/event-stream")) {
-      throw new BadAnswer("with no stream where one was asked for");
-    }
-    while (this.#ready.length === 0 && !this.#isOver) await this.#more();
+/** Waits for the first event: a failure before it can be retried with another replica. */
+export async function beginAnswer(
+  upstream: Upstream,
+  response: UpstreamResponse,
+  lease: ReplicaLease,
+  { field, tokens, most, topLogprobs }: AskedAnswer,
+  signal: AbortSignal,
+): Promise<StreamedAnswer> {
+  const { named } = upstream;
+  if (response.header("content-type")?.includes("text/event-stream") !== true) {
+    throw new BadAnswer("with no stream where one was asked for");
   }
+  const data = boundedEventData(response.bytes(), answerBounds(tokens, topLogprobs));
+  const chunks = new ChatChunks(most);
+  const ready: GenerationEvent[] = [];
+  let isOver = false;
+  /** An error of the stream, thrown after the events that are ready. */
+  let failure: Error | undefined;
 
-  /** `promptTokens`: an estimate, used if the server does not count. */
-  async *events(promptTokens: number): AsyncGenerator<GenerationEvent> {
-    try {
-      for (;;) {
-        const events = this.#ready;
-        this.#ready = [];
-        for (const event of events) {
-          this.#signal.throwIfAborted();
-          yield event;
-        }
-        if (this.#isOver) break;
-        await this.#more();
-      }
-      yield this.#chunks.finish(promptTokens);
-    } catch (error) {
-      throw this.#explain(error);
-    }
-  }
-
-  /** Makes the server stop if the answer is not over. */
-  [Symbol.dispose](): void {
-    if (this.#isOver) this.#response.release();
-    else this.#response[Symbol.dispose]();
-    this.#lease[Symbol.dispose]();
-  }
-
-  async #more(): Promise<void> {
-    if (this.#failure !== undefined) throw this.#failure;
-    const { done, value } = await this.#data.next();
-    if (done === true && !this.#chunks.hasFinished) {
-      throw new ConnectionFailure("the answer ended before it was finished");
-    }
-    if (done === true) {
-      this.#isOver = true;
-      return;
-    }
-    try {
-      for (const data of value) this.#take(data);
-    } catch (error) {
-      if (this.#ready.length === 0 || !(error instanceof Error)) throw error;
-      this.#failure = error;
-    }
-  }
-
-  #take(data: string): void {
-    if (this.#isOver) return;
-    if (data === endOfStream) {
-      this.#isOver = true;
-      return;
-    }
-    const chunk = parseJson(data);
+  const take = (text: string): void => {
+    isOver ||= text === endOfStream;
+    if (isOver) return;
+    const chunk = parseJson(text);
     if (!isObject(chunk)) throw new BadAnswer("something that is not JSON");
     if ("error" in chunk) {
-      const sent = { status: statusOf(sentError(chunk)), body: chunk };
-      const { named } = this.#upstream;
-      throw toRefusal(sent, { named, field: this.#asked.field });
+      const status = statusOf(sentError(chunk));
+      throw toRefusal({ status, body: chunk }, { named, field });
     }
-    for (const event of this.#chunks.take(chunk)) this.#ready.push(event);
-  }
-
+    for (const event of chunks.take(chunk)) ready.push(event);
+  };
+  const more = async (): Promise<void> => {
+    if (failure !== undefined) throw failure;
+    const { done, value } = await data.next();
+    if (done === true) {
+      if (!chunks.hasFinished) throw new ConnectionFailure(endedEarly);
+      isOver = true;
+      return;
+    }
+    try {
+      value.forEach(take);
+    } catch (error) {
+      if (ready.length === 0 || !(error instanceof Error)) throw error;
+      failure = error;
+    }
+  };
   /** The error for a caller that has seen a part of the answer. */
-  #explain(error: unknown): unknown {
+  const explain = (error: unknown): unknown => {
     const isBroken = error instanceof ConnectionFailure;
     // An error that the server sent, such as about the length, is not the replica's fault.
     if (!isBroken && !(error instanceof BadAnswer)) return error;
-    this.#lease.failed(error.message);
-    if (!isBroken || error.isSilence) return toNodeError(this.#upstream, error);
-    const why = `The server of ${this.#upstream.named} broke off its answer: ${error.message}.`;
+    lease.failed(error.message);
+    if (!isBroken || error.isSilence) return toNodeError(upstream, error);
+    const why = `The server of ${named} broke off its answer: ${error.message}.`;
     return new NodeError("upstream_failed", why, { cause: error });
-  }
+  };
+
+  while (ready.length === 0 && !isOver) await more();
+  return {
+    async *events(promptTokens) {
+      try {
+        for (;;) {
+          for (const event of ready.splice(0)) {
+            signal.throwIfAborted();
+            yield event;
+          }
+          if (isOver) break;
+          await more();
+        }
+        yield chunks.finish(promptTokens);
+      } catch (error) {
+        throw explain(error);
+      }
+    },
+    isCounted: () => chunks.hasUsage,
+    [Symbol.dispose]() {
+      if (isOver) response.release();
+      else response[Symbol.dispose]();
+      lease[Symbol.dispose]();
+    },
+  };
 }
+
+const endedEarly = "the answer ended before it was finished";
 
 /** Longest event: a whole answer with its log probabilities. */
 const mostBytes = 8 * 1024 * 1024;

@@ -1,5 +1,4 @@
 /** Embeddings from an upstream model, over the OpenAI API. */
-
 import { countAt, isObject, listAt, objectAt } from "../../client/json-fields.ts";
 import { toUnitLength } from "../../core/embedding/embedding-service.ts";
 import { NodeError } from "../../core/errors.ts";

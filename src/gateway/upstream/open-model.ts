@@ -36,10 +36,10 @@ export async function openUpstreamModel(
   upstream: Upstream,
   signal: AbortSignal,
 ): Promise<LoadedModel> {
-  const facts = await serverFacts(upstream, signal);
   const closing = new AbortController();
   // Requests end when the model is unloaded.
   upstream.closed = closing.signal;
+  const facts = await serverFacts(upstream, signal);
   const asked = withModelThere(spec, upstream, facts);
   const listed = checkListed(spec, asked, facts);
   const settings = { ...spec.settings, ctxSize: contextOf(spec, asked, facts, listed) };

@@ -1,5 +1,4 @@
 /** Translates error responses of upstream servers into errors for the caller. */
-
 import { type SentError, sentError } from "../../client/api-error.ts";
 import {
   type ErrorKind,

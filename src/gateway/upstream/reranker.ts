@@ -1,5 +1,4 @@
 /** An upstream reranking model: at `/rerank` of TEI, and at `/v1/rerank` of all other servers. */
-
 import { countAt, listAt, numberAt, objectAt } from "../../client/json-fields.ts";
 import { NodeError } from "../../core/errors.ts";
 import type { Ranking, RankOptions, Reranker } from "../../core/ports/reranker.ts";

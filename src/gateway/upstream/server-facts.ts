@@ -1,5 +1,4 @@
 /** Identifies an upstream server: its kind, its models, its limits and its sampling options. */
-
 import { countAt, listAt, objectAt, parseJson, textAt } from "../../client/json-fields.ts";
 import { given } from "../../core/given.ts";
 import type { Sampling } from "../../core/ports/chat-engine.ts";
