@@ -2,29 +2,22 @@
 import { longerThanContext } from "../../core/chat/context-room.ts";
 import { NodeError } from "../../core/errors.ts";
 import type {
-  CallOptions,
   ChatEngine,
   ChatMessage,
   CompletionRequest,
-  GenerationEvent,
   GenerationRequest,
   RawPrompt,
-  Tool,
 } from "../../core/ports/chat-engine.ts";
-import type { Tokenizer } from "../../core/ports/tokenizer.ts";
 import { attempt, BadAnswer, digestOf, openResponse, type Question, type Upstream } from "./ask.ts";
 import { echoOf, toChatBody, toCompletionBody } from "./chat-request.ts";
 import { type AskedAnswer, beginAnswer } from "./chat-stream.ts";
 import type { ServerKind } from "./server-facts.ts";
 import { type ChatCounter, mostBytesPerToken, TokenEstimate } from "./tokenizer.ts";
 
-export interface UpstreamChatOptions {
+export interface UpstreamChatOptions extends Pick<ChatEngine, "contextSize" | "tokenizer"> {
   kind: ServerKind;
-  contextSize: number;
   /** Absent: tokens are estimated. */
   count?: ChatCounter | undefined;
-  /** Absent: the server does not tokenize for clients. */
-  tokenizer?: Tokenizer | undefined;
 }
 
 /** Answers of up to this many tokens are accepted even if the reported context is smaller. */
@@ -34,136 +27,108 @@ const mostOfEstimate = 4;
 
 /** A request to the server, and what to expect of its answer. */
 interface Asked {
-  question: Question;
-  answer: AskedAnswer;
+  question: Question & { field: AskedAnswer["field"] };
   prefix: string;
   /** Estimated. */
   promptTokens: number;
   /** The prompt, if it is to be repeated before the answer. */
-  echoed: string;
+  echoed?: string;
   /** Called with the number of tokens that the server counted. */
-  learn: (promptTokens: number) => void;
+  learn?: (promptTokens: number) => void;
 }
 
-export class UpstreamChatEngine implements ChatEngine {
-  readonly contextSize: number;
-  readonly tokenizer: Tokenizer | undefined;
-  readonly #upstream: Upstream;
-  readonly #options: UpstreamChatOptions;
-  readonly #estimate = new TokenEstimate();
-  #hasToldOfUsage = false;
-
-  constructor(upstream: Upstream, options: UpstreamChatOptions) {
-    this.contextSize = options.contextSize;
-    this.tokenizer = options.tokenizer;
-    this.#upstream = upstream;
-    this.#options = options;
-  }
-
-  async countTokens(
-    messages: readonly ChatMessage[],
-    tools: readonly Tool[] = [],
-    { signal = new AbortController().signal }: { signal?: AbortSignal } = {},
-  ): Promise<number> {
-    if (this.#isTooLong(messages)) return Number.POSITIVE_INFINITY;
-    const { count } = this.#options;
-    return (await count?.(messages, tools, signal)) ?? this.#estimate.ofChat(messages, tools);
-  }
-
-  async *generate(
-    request: GenerationRequest | CompletionRequest,
-    { signal, prefixScope, onStart }: CallOptions,
-  ): AsyncGenerator<GenerationEvent> {
-    signal.throwIfAborted();
-    const { prefix, promptTokens, echoed, learn, ...asked } =
-      "prompt" in request
-        ? this.#completion(request, prefixScope)
-        : this.#chat(request, prefixScope);
-    let hasStarted = false;
-    const choice = { prefix, request: () => digestOf(asked.question.body), signal };
-    using answer = await attempt(this.#upstream, choice, async (lease, signal) => {
-      using resources = new DisposableStack();
-      const response = await openResponse(this.#upstream, asked.question, lease.url, signal);
-      resources.use(response);
-      if (!hasStarted) onStart?.(promptTokens);
-      hasStarted = true;
-      const begun = await beginAnswer(this.#upstream, response, lease, asked.answer, signal);
-      resources.move();
-      return begun;
-    });
-    if (echoed !== "") yield { type: "text", text: echoed, echoed: true };
-    for await (const event of answer.events(promptTokens)) {
-      if (event.type === "finish") {
-        if (answer.isCounted()) learn(event.usage.promptTokens);
-        else this.#tellOfUsage();
-      }
-      yield event;
-    }
-  }
-
-  #chat(request: GenerationRequest, prefixScope: string | undefined): Asked {
-    const { messages, toolUse } = request;
-    if (this.#isTooLong(messages)) throw longerThanContext(this.contextSize, "messages");
-    const tools = toolUse?.tools ?? [];
-    const { upstreamModel: model } = this.#upstream;
-    const body = toChatBody(request, { ...this.#options, model, prefixScope });
-    const promptTokens = this.#estimate.ofChat(messages, tools);
-    return {
-      question: { path: "/chat/completions", body, field: "messages" },
-      answer: this.#bounds(request, "messages", promptTokens),
-      prefix: promptPrefix(messages, { model, scope: prefixScope }),
-      promptTokens,
-      echoed: "",
-      learn: (tokens) => this.#estimate.learn(messages, tools, tokens),
-    };
-  }
-
-  #completion(request: CompletionRequest, prefixScope: string | undefined): Asked {
-    const { prompt } = request;
-    const most = this.contextSize * (typeof prompt === "string" ? mostBytesPerToken : 1);
-    if (prompt.length > most) throw longerThanContext(this.contextSize, "prompt");
-    const { upstreamModel: model } = this.#upstream;
-    const body = toCompletionBody(request, { ...this.#options, model, prefixScope });
-    const promptTokens = typeof prompt === "string" ? this.#estimate.ofText(prompt) : prompt.length;
-    return {
-      question: { path: "/completions", body, field: "prompt" },
-      answer: this.#bounds(request, "prompt", promptTokens),
-      prefix: rawPrefix(prompt, model, prefixScope),
-      promptTokens,
-      echoed: echoOf(request),
-      learn: () => {},
-    };
-  }
-
-  /** A server that exceeds these bounds is abandoned. `promptTokens` is an estimate. */
-  #bounds(
-    { maxTokens, topLogprobs }: GenerationRequest | CompletionRequest,
-    field: AskedAnswer["field"],
-    promptTokens: number,
-  ): AskedAnswer {
-    // The server's context may be larger than it reports.
-    const answer = Math.max(this.contextSize, longestAnswer);
-    const prompt = Math.max(this.contextSize, promptTokens * mostOfEstimate);
-    return {
-      field,
-      tokens: Math.min(maxTokens ?? answer, answer),
-      most: { prompt, answer },
-      topLogprobs,
-    };
-  }
+export function upstreamChatEngine(upstream: Upstream, options: UpstreamChatOptions): ChatEngine {
+  const { contextSize, tokenizer, kind, count } = options;
+  const { upstreamModel: model, named, log } = upstream;
+  const estimate = new TokenEstimate();
+  let hasToldOfUsage = false;
 
   /** So long that there is no need to count. */
-  #isTooLong(messages: readonly ChatMessage[]): boolean {
+  const isTooLong = (messages: readonly ChatMessage[]): boolean => {
     const characters = messages.reduce((sum, { content }) => sum + content.length, 0);
-    return characters > this.contextSize * mostBytesPerToken;
-  }
+    return characters > contextSize * mostBytesPerToken;
+  };
 
-  #tellOfUsage(): void {
-    if (this.#hasToldOfUsage) return;
-    this.#hasToldOfUsage = true;
-    const { named, log } = this.#upstream;
+  const chat = (request: GenerationRequest, prefixScope: string | undefined): Asked => {
+    const { messages, toolUse } = request;
+    if (isTooLong(messages)) throw longerThanContext(contextSize, "messages");
+    const tools = toolUse?.tools ?? [];
+    const body = toChatBody(request, { kind, contextSize, model, prefixScope });
+    return {
+      question: { path: "/chat/completions", body, field: "messages" },
+      prefix: promptPrefix(messages, { model, scope: prefixScope }),
+      promptTokens: estimate.ofChat(messages, tools),
+      learn: (tokens) => estimate.learn(messages, tools, tokens),
+    };
+  };
+
+  const completion = (request: CompletionRequest, prefixScope: string | undefined): Asked => {
+    const { prompt } = request;
+    const most = contextSize * (typeof prompt === "string" ? mostBytesPerToken : 1);
+    if (prompt.length > most) throw longerThanContext(contextSize, "prompt");
+    const body = toCompletionBody(request, { kind, contextSize, model, prefixScope });
+    return {
+      question: { path: "/completions", body, field: "prompt" },
+      prefix: rawPrefix(prompt, model, prefixScope),
+      promptTokens: typeof prompt === "string" ? estimate.ofText(prompt) : prompt.length,
+      echoed: echoOf(request),
+    };
+  };
+
+  const tellOfUsage = (): void => {
+    if (hasToldOfUsage) return;
+    hasToldOfUsage = true;
     log.warn("an upstream server does not count tokens; they are estimated", { of: named });
-  }
+  };
+
+  return {
+    contextSize,
+    tokenizer,
+    async countTokens(messages, tools = [], { signal } = { signal: new AbortController().signal }) {
+      if (isTooLong(messages)) return Number.POSITIVE_INFINITY;
+      return (await count?.(messages, tools, signal)) ?? estimate.ofChat(messages, tools);
+    },
+    async *generate(request, { signal, prefixScope, onStart }) {
+      signal.throwIfAborted();
+      const {
+        question,
+        prefix,
+        promptTokens,
+        echoed = "",
+        learn,
+      } = "prompt" in request ? completion(request, prefixScope) : chat(request, prefixScope);
+      const { maxTokens, topLogprobs } = request;
+      // A server that exceeds these is abandoned. Its context may be larger than it reports.
+      const mostAnswer = Math.max(contextSize, longestAnswer);
+      const mostPrompt = Math.max(contextSize, promptTokens * mostOfEstimate);
+      const bounds: AskedAnswer = {
+        field: question.field,
+        tokens: Math.min(maxTokens ?? mostAnswer, mostAnswer),
+        most: { prompt: mostPrompt, answer: mostAnswer },
+        topLogprobs,
+      };
+      let hasStarted = false;
+      const choice = { prefix, request: () => digestOf(question.body), signal };
+      using answer = await attempt(upstream, choice, async (lease, signal) => {
+        using resources = new DisposableStack();
+        const response = await openResponse(upstream, question, lease.url, signal);
+        resources.use(response);
+        if (!hasStarted) onStart?.(promptTokens);
+        hasStarted = true;
+        const begun = await beginAnswer(upstream, response, lease, bounds, signal);
+        resources.move();
+        return begun;
+      });
+      if (echoed !== "") yield { type: "text", text: echoed, echoed: true };
+      for await (const event of answer.events(promptTokens)) {
+        if (event.type === "finish") {
+          if (answer.isCounted()) learn?.(event.usage.promptTokens);
+          else tellOfUsage();
+        }
+        yield event;
+      }
+    },
+  };
 }
 
 /** Conversations with this many characters in common may share a replica. */

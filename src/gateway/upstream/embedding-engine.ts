@@ -6,83 +6,55 @@ import type {
   Embedding,
   EmbeddingEngine,
   EmbeddingInput,
-  EmbedOptions,
 } from "../../core/ports/embedding-engine.ts";
-import type { Tokenizer } from "../../core/ports/tokenizer.ts";
 import { askJson, garbage, inBatches, type Upstream } from "./ask.ts";
 import { mostBytesPerToken, type TextCounter, TokenEstimate } from "./tokenizer.ts";
 
-export interface UpstreamEmbeddingOptions {
-  dimension: number;
-  maxTokens: number;
-  vocabularySize: number;
+export interface UpstreamEmbeddingOptions
+  extends Pick<EmbeddingEngine, "dimension" | "maxTokens" | "vocabularySize" | "tokenizer"> {
   maxBatch: number;
   /** Absent: tokens are estimated. */
   count?: TextCounter | undefined;
-  /** Absent: the server does not tokenize for clients. */
-  tokenizer?: Tokenizer | undefined;
 }
 
 /** Concurrent requests for the texts of one call. */
 const atOnce = 4;
 
-export class UpstreamEmbeddingEngine implements EmbeddingEngine {
-  readonly dimension: number;
-  readonly maxTokens: number;
-  readonly vocabularySize: number;
-  readonly tokenizer: Tokenizer | undefined;
-  readonly #upstream: Upstream;
-  readonly #options: UpstreamEmbeddingOptions;
-  readonly #estimate = new TokenEstimate();
-
-  constructor(upstream: Upstream, options: UpstreamEmbeddingOptions) {
-    this.dimension = options.dimension;
-    this.maxTokens = options.maxTokens;
-    this.vocabularySize = options.vocabularySize;
-    this.tokenizer = options.tokenizer;
-    this.#upstream = upstream;
-    this.#options = options;
-  }
-
-  get estimatesTokens(): boolean {
-    return this.#options.count === undefined;
-  }
-
-  async countTokens(
-    inputs: readonly EmbeddingInput[],
-    { signal = new AbortController().signal }: { signal?: AbortSignal } = {},
-  ): Promise<number[]> {
-    const texts: string[] = [];
-    const counts = inputs.map((input) => {
-      if (typeof input !== "string") return input.length;
-      if (input.trim() === "") return 0;
-      if (input.length > this.maxTokens * mostBytesPerToken) return Number.POSITIVE_INFINITY;
-      texts.push(input);
-      return undefined;
-    });
-    const found =
-      (await this.#options.count?.(texts, signal)) ??
-      texts.map((text) => this.#estimate.ofText(text));
-    const rest = found.values();
-    return counts.map((count) => count ?? rest.next().value ?? 0);
-  }
-
-  async embed(
-    inputs: readonly EmbeddingInput[],
-    { signal, onStart }: EmbedOptions,
-  ): Promise<Embedding[]> {
-    signal.throwIfAborted();
-    if (inputs.length === 0) return [];
-    onStart?.();
-    const bounds = { most: this.#options.maxBatch, atOnce };
-    return await inBatches(inputs, bounds, async (batch, start) => {
-      try {
-        return await embedBatch(this.#upstream, batch, { signal, dimension: this.dimension });
-      } catch (error) {
-        throw shifted(error, start);
-      }
-    });
-  }
+export function upstreamEmbeddingEngine(
+  upstream: Upstream,
+  { maxBatch, count, ...facts }: UpstreamEmbeddingOptions,
+): EmbeddingEngine {
+  const { dimension, maxTokens } = facts;
+  const estimate = new TokenEstimate();
+  return {
+    ...facts,
+    estimatesTokens: count === undefined,
+    async countTokens(inputs, { signal } = { signal: new AbortController().signal }) {
+      const texts: string[] = [];
+      const counts = inputs.map((input) => {
+        if (typeof input !== "string") return input.length;
+        if (input.trim() === "") return 0;
+        if (input.length > maxTokens * mostBytesPerToken) return Number.POSITIVE_INFINITY;
+        texts.push(input);
+        return undefined;
+      });
+      const found = (await count?.(texts, signal)) ?? texts.map((text) => estimate.ofText(text));
+      const rest = found.values();
+      return counts.map((count) => count ?? rest.next().value ?? 0);
+    },
+    async embed(inputs, { signal, onStart }) {
+      signal.throwIfAborted();
+      if (inputs.length === 0) return [];
+      onStart?.();
+      return await inBatches(inputs, { most: maxBatch, atOnce }, async (batch, start) => {
+        try {
+          return await embedBatch(upstream, batch, { signal, dimension });
+        } catch (error) {
+          throw shifted(error, start);
+        }
+      });
+    },
+  };
 }
 
 /** Indexes in a batch's error, shifted to the caller's list. */

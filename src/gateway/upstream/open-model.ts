@@ -4,10 +4,10 @@ import { NodeError } from "../../core/errors.ts";
 import type { LoadedModel, ModelSettings, ModelType } from "../../core/models/model.ts";
 import type { Tokenizer } from "../../core/ports/tokenizer.ts";
 import { attempt, BadAnswer, toNodeError, type Upstream } from "./ask.ts";
-import { checkChat, UpstreamChatEngine } from "./chat-engine.ts";
-import { embedBatch, UpstreamEmbeddingEngine } from "./embedding-engine.ts";
+import { checkChat, upstreamChatEngine } from "./chat-engine.ts";
+import { embedBatch, upstreamEmbeddingEngine } from "./embedding-engine.ts";
 import { ConnectionFailure } from "./http-exchange.ts";
-import { UpstreamReranker } from "./reranker.ts";
+import { upstreamReranker } from "./reranker.ts";
 import {
   askServer,
   ignoredSampling,
@@ -113,7 +113,7 @@ async function openChat(
   const { ctxSize: contextSize } = spec.settings;
   const isCounted = count !== undefined;
   const tokenizer = tokenizerOf(upstream, { kind, contextSize, isCounted });
-  const engine = new UpstreamChatEngine(upstream, { kind, contextSize, count, tokenizer });
+  const engine = upstreamChatEngine(upstream, { kind, contextSize, count, tokenizer });
   return { type: "chat", engine, ignores: ignoredSampling(kind), ...common(isCounted) };
 }
 
@@ -129,7 +129,7 @@ async function openEmbedding(
   const { kind } = facts;
   const { ctxSize: contextSize } = spec.settings;
   const tokenizer = tokenizerOf(upstream, { kind, contextSize, isCounted: count !== undefined });
-  const engine = new UpstreamEmbeddingEngine(upstream, {
+  const engine = upstreamEmbeddingEngine(upstream, {
     dimension: probe?.vector.length ?? 0,
     maxTokens: contextSize,
     vocabularySize: listed?.vocabularySize ?? Number.MAX_SAFE_INTEGER,
@@ -158,9 +158,9 @@ async function openReranker(
   upstream: Upstream,
   { facts, signal, common }: Opening,
 ): Promise<LoadedModel> {
-  const engine = new UpstreamReranker(upstream, { facts, maxTokens: spec.settings.ctxSize });
+  const engine = upstreamReranker(upstream, facts, spec.settings.ctxSize);
   await engine.rank("Does it rank?", ["It ranks."], { signal, cutsQuestion: true });
-  return { type: "reranker", engine, ...common(engine.countsTokens) };
+  return { type: "reranker", engine, ...common(engine.countsTokens()) };
 }
 
 const openers = { chat: openChat, embedding: openEmbedding, reranker: openReranker } as const;

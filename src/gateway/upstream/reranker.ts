@@ -1,7 +1,7 @@
 /** An upstream reranking model: at `/rerank` of TEI, and at `/v1/rerank` of all other servers. */
 import { countAt, listAt, numberAt, objectAt } from "../../client/json-fields.ts";
 import { NodeError } from "../../core/errors.ts";
-import type { Ranking, RankOptions, Reranker } from "../../core/ports/reranker.ts";
+import type { Ranking, Reranker } from "../../core/ports/reranker.ts";
 import { mostQuestionTokens, questionTooLong } from "../../core/reranking/rerank-service.ts";
 import { askJson, garbage, inBatches, type Upstream } from "./ask.ts";
 import type { ServerFacts } from "./server-facts.ts";
@@ -13,130 +13,112 @@ const atOnce = 4;
 /** Special tokens around a question and a passage. */
 const markers = 4;
 
-export interface UpstreamRerankerOptions {
-  facts: ServerFacts;
-  /** For a question and a passage together. */
-  maxTokens: number;
+interface UpstreamReranker extends Reranker {
+  /** Whether the server reports token counts. Valid after the first call. */
+  countsTokens(): boolean;
 }
 
-export class UpstreamReranker implements Reranker {
-  readonly maxTokens: number;
-  readonly #upstream: Upstream;
-  readonly #facts: ServerFacts;
-  readonly #count: TextCounter | undefined;
-  readonly #estimate = new TokenEstimate();
+/** `maxTokens`: for a question and a passage together. */
+export function upstreamReranker(
+  upstream: Upstream,
+  { kind, maxBatch: most = defaultBatch }: ServerFacts,
+  maxTokens: number,
+): UpstreamReranker {
+  const count = textCounter(upstream, kind);
+  const half = mostQuestionTokens(maxTokens) - markers;
+  const estimate = new TokenEstimate();
   /** Whether scores are logits. Servers do not say, but probabilities are always from 0 to 1. */
-  #areLogits = false;
-  #countsTokens = true;
-
-  constructor(upstream: Upstream, { facts, maxTokens }: UpstreamRerankerOptions) {
-    this.maxTokens = maxTokens;
-    this.#upstream = upstream;
-    this.#facts = facts;
-    this.#count = textCounter(upstream, facts.kind);
-  }
-
-  /** Whether the server reports token counts. Valid after the first call. */
-  get countsTokens(): boolean {
-    return this.#countsTokens;
-  }
-
-  async rank(
-    question: string,
-    passages: readonly string[],
-    options: RankOptions,
-  ): Promise<Ranking> {
-    const { signal } = options;
-    signal.throwIfAborted();
-    const { maxBatch: most = defaultBatch } = this.#facts;
-    const asked = await this.#fitQuestion(question, options.cutsQuestion ?? false, signal);
-    const shown = await this.#fitPassages(passages, options.maxPassageTokens, signal);
-    options.onStart?.();
-    let tokens = 0;
-    const scores = await inBatches(shown, { most, atOnce }, async (batch) => {
-      const judged = await this.#ask(asked, batch, signal);
-      tokens += judged.tokens;
-      return judged.scores;
-    });
-    if (scores.some((score) => score < 0 || score > 1)) this.#areLogits = true;
-    return { scores: this.#areLogits ? scores.map(sigmoid) : scores, tokens };
-  }
+  let areLogits = false;
+  let countsTokens = true;
 
   /** llama-server fails if a text exceeds its context; others truncate it. */
-  async #fitQuestion(question: string, cuts: boolean, signal: AbortSignal): Promise<string> {
-    const half = mostQuestionTokens(this.maxTokens) - markers;
+  const fitQuestion = async (question: string, cuts: boolean, signal: AbortSignal) => {
     // No text has more tokens than bytes.
-    if (this.#count === undefined || Buffer.byteLength(question) <= half) return question;
-    if (cuts && this.#facts.kind !== "llama-server") return question;
-    if (cuts) return (await cutToTokens([question], half, this.#count, signal))[0] ?? question;
-    const [tokens = 0] = await this.#count([question], signal);
+    if (count === undefined || Buffer.byteLength(question) <= half) return question;
+    if (cuts && kind !== "llama-server") return question;
+    if (cuts) return (await cutToTokens([question], half, count, signal))[0] ?? question;
+    const [tokens = 0] = await count([question], signal);
     if (tokens > half) throw questionTooLong(half);
     return question;
-  }
+  };
 
-  async #fitPassages(
+  const fitPassages = async (
     passages: readonly string[],
     wanted: number | undefined,
     signal: AbortSignal,
-  ): Promise<readonly string[]> {
-    const { kind } = this.#facts;
-    const half =
-      kind === "llama-server"
-        ? mostQuestionTokens(this.maxTokens) - markers
-        : Number.POSITIVE_INFINITY;
-    const most = Math.min(half, wanted ?? half);
+  ) => {
+    const own = kind === "llama-server" ? half : Number.POSITIVE_INFINITY;
+    const most = Math.min(own, wanted ?? own);
     if (most === Number.POSITIVE_INFINITY) return passages;
-    if (this.#count !== undefined) return await cutToTokens(passages, most, this.#count, signal);
+    if (count !== undefined) return await cutToTokens(passages, most, count, signal);
     if (wanted === undefined) return passages;
     throw new NodeError(
       "invalid_request",
-      `'max_tokens_per_doc' cannot be honoured: ${this.#upstream.named} runs on an upstream server, which counts no tokens. Leave it out.`,
+      `'max_tokens_per_doc' cannot be honoured: ${upstream.named} runs on an upstream server, which counts no tokens. Leave it out.`,
       { param: "max_tokens_per_doc" },
     );
-  }
+  };
 
-  async #ask(question: string, passages: readonly string[], signal: AbortSignal): Promise<Ranking> {
-    const { upstreamModel: model } = this.#upstream;
-    const { kind } = this.#facts;
+  const ask = async (
+    question: string,
+    passages: readonly string[],
+    signal: AbortSignal,
+  ): Promise<Ranking> => {
     const isTei = kind === "tei";
     const body = isTei
       ? { query: question, texts: passages, truncate: true }
       : {
-          ...(model === "" ? {} : { model }),
+          model: upstream.upstreamModel || undefined,
           query: question,
           documents: passages,
           // Otherwise one passage that is too long fails all of them.
-          ...(kind === "vllm" ? { truncate_prompt_tokens: -1 } : {}),
+          truncate_prompt_tokens: kind === "vllm" ? -1 : undefined,
         };
     const answer = await askJson(
-      this.#upstream,
+      upstream,
       { path: "/rerank", body: [JSON.stringify(body)], isBesideVersion: isTei, field: "documents" },
       signal,
     );
-    const results = Array.isArray(answer) ? answer : listAt(answer, "results");
     const counted = countAt(objectAt(answer, "usage"), "total_tokens");
-    this.#countsTokens = counted !== undefined;
-    const most = TokenEstimate.mostOf(passages.flatMap((passage) => [question, passage]));
-    const tokens = Math.min(counted ?? this.#estimateOf(question, passages), most);
-    return { scores: this.#read(results, passages.length), tokens };
-  }
+    countsTokens = counted !== undefined;
+    const pairs = passages.flatMap((passage) => [question, passage]);
+    const estimated = pairs.reduce((sum, text) => sum + estimate.ofText(text), 0);
+    const tokens = counted ?? estimated + passages.length * markers;
+    const scores = readScores(answer, passages.length);
+    if (scores === undefined) throw garbage(upstream, "with scores that are none");
+    return { scores, tokens: Math.min(tokens, TokenEstimate.mostOf(pairs)) };
+  };
 
-  #estimateOf(question: string, passages: readonly string[]): number {
-    const each = this.#estimate.ofText(question) + markers;
-    return passages.reduce((sum, passage) => sum + each + this.#estimate.ofText(passage), 0);
-  }
+  return {
+    maxTokens,
+    countsTokens: () => countsTokens,
+    async rank(question, passages, { signal, cutsQuestion = false, maxPassageTokens, onStart }) {
+      signal.throwIfAborted();
+      const asked = await fitQuestion(question, cutsQuestion, signal);
+      const shown = await fitPassages(passages, maxPassageTokens, signal);
+      onStart?.();
+      let tokens = 0;
+      const scores = await inBatches(shown, { most, atOnce }, async (batch) => {
+        const judged = await ask(asked, batch, signal);
+        tokens += judged.tokens;
+        return judged.scores;
+      });
+      areLogits ||= scores.some((score) => score < 0 || score > 1);
+      return { scores: areLogits ? scores.map(sigmoid) : scores, tokens };
+    },
+  };
+}
 
-  #read(results: readonly unknown[], count: number): number[] {
-    const scores = new Array<number | undefined>(count);
-    for (const result of results) {
-      const index = countAt(result, "index");
-      const score = numberAt(result, "relevance_score") ?? numberAt(result, "score");
-      if (index !== undefined && index < count) scores[index] = score;
-    }
-    const found = scores.filter((score) => score !== undefined);
-    if (found.length === count) return found;
-    throw garbage(this.#upstream, "with scores that are none");
+/** Undefined if a passage has none. */
+function readScores(answer: unknown, count: number): number[] | undefined {
+  const scores = new Array<number | undefined>(count);
+  for (const result of Array.isArray(answer) ? answer : listAt(answer, "results")) {
+    const index = countAt(result, "index");
+    const score = numberAt(result, "relevance_score") ?? numberAt(result, "score");
+    if (index !== undefined && index < count) scores[index] = score;
   }
+  const found = scores.filter((score) => score !== undefined);
+  return found.length === count ? found : undefined;
 }
 
 const sigmoid = (logit: number): number => 1 / (1 + Math.exp(-logit));
