@@ -15,7 +15,6 @@ const pageParts = [
   "core/byte-size.ts",
   "client/api-client.ts",
   "client/api-error.ts",
-  "client/documents-client.ts",
   "client/wire.ts",
 ];
 

@@ -8,11 +8,16 @@ import { readChunks } from "./event-stream.ts";
 import type {
   ChatCompletionChunk,
   ChatCompletionRequest,
+  FileObject,
+  ListPage,
   ModelList,
   NodeInfo,
+  PassagePage,
   Readiness,
   RetrieveRequest,
   RetrieveResult,
+  VectorStore,
+  VectorStoreFile,
 } from "./wire.ts";
 
 interface ApiClientOptions {
@@ -26,6 +31,18 @@ interface ApiClientOptions {
 
 export interface RequestOptions {
   signal?: AbortSignal;
+}
+
+interface PageOptions extends RequestOptions {
+  limit: number;
+  /** The page after the item with this id. */
+  after?: string | undefined;
+}
+
+interface PassageOptions extends RequestOptions {
+  /** The position of the first passage. */
+  from: number;
+  limit: number;
 }
 
 interface AnyRequestOptions extends RequestOptions {
@@ -100,6 +117,59 @@ export class ApiClient {
     return this.#baseUrl.replace(/\/v1$/, "");
   }
 
+  /** The largest file that the node accepts, if it reports one. */
+  async maxFileBytes(options?: RequestOptions): Promise<number | undefined> {
+    const { headers } = await this.request("/files?limit=1", options);
+    const bytes = Number(headers.get("x-paddock-max-file-bytes") ?? Number.NaN);
+    return Number.isFinite(bytes) ? bytes : undefined;
+  }
+
+  deleteFile(file: string, options?: RequestOptions): Promise<void> {
+    return this.#delete(`/files/${encodeURIComponent(file)}`, options);
+  }
+
+  stores(page: PageOptions): Promise<ListPage<VectorStore>> {
+    return this.ask(`/vector_stores?${pageQuery(page)}`, page);
+  }
+
+  createStore(name: string): Promise<VectorStore> {
+    return this.ask("/vector_stores", { body: { name } });
+  }
+
+  renameStore(store: string, name: string): Promise<VectorStore> {
+    return this.ask(pathOf(store), { body: { name } });
+  }
+
+  deleteStore(store: string, options?: RequestOptions): Promise<void> {
+    return this.#delete(pathOf(store), options);
+  }
+
+  /** Newest first. */
+  storeFiles(store: string, page: PageOptions): Promise<ListPage<VectorStoreFile>> {
+    return this.ask(`${pathOf(store)}/files?${pageQuery(page)}`, page);
+  }
+
+  addFile(
+    store: string,
+    { id }: Pick<FileObject, "id">,
+    options?: RequestOptions,
+  ): Promise<VectorStoreFile> {
+    return this.ask(`${pathOf(store)}/files`, { ...options, body: { file_id: id } });
+  }
+
+  removeFile(store: string, file: string, options?: RequestOptions): Promise<void> {
+    return this.#delete(pathOf(store, file), options);
+  }
+
+  passages(store: string, file: string, page: PassageOptions): Promise<PassagePage> {
+    const { from, limit } = page;
+    return this.ask(`${pathOf(store, file)}/content?limit=${limit}&page=${from}`, page);
+  }
+
+  async #delete(path: string, options?: RequestOptions): Promise<void> {
+    await this.request(path, { ...options, method: "DELETE" });
+  }
+
   /** The JSON that any operation of the API answers with. */
   async ask<Answer>(path: string, options?: AnyRequestOptions): Promise<Answer> {
     return await json(await this.request(path, options));
@@ -125,7 +195,7 @@ export class ApiClient {
         redirect: this.#redirect,
         ...(body === undefined ? {} : { method: "POST", body: JSON.stringify(body) }),
         ...(method === undefined ? {} : { method }),
-        ...(signal === undefined ? {} : { signal }),
+        signal: signal ?? null,
       });
     } catch (cause) {
       if (signal?.aborted === true) throw cause;
@@ -141,4 +211,14 @@ export async function json<Answer>(response: Response): Promise<Answer> {
   } catch (cause) {
     throw new ApiError("not_json", "The server did not send JSON.", { response, cause });
   }
+}
+
+function pathOf(store: string, file?: string): string {
+  const path = `/vector_stores/${encodeURIComponent(store)}`;
+  return file === undefined ? path : `${path}/files/${encodeURIComponent(file)}`;
+}
+
+function pageQuery({ limit, after }: PageOptions): string {
+  const cursor = after === undefined ? "" : `&after=${encodeURIComponent(after)}`;
+  return `limit=${limit}${cursor}`;
 }

@@ -5,23 +5,26 @@ export type JsonObject = Readonly<Record<string, unknown>>;
 export const isObject = (value: unknown): value is JsonObject =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
+const fieldAt = (value: unknown, key: string): unknown =>
+  isObject(value) ? value[key] : undefined;
+
 export const objectAt = (value: unknown, key: string): JsonObject | undefined => {
-  const field = isObject(value) ? value[key] : undefined;
+  const field = fieldAt(value, key);
   return isObject(field) ? field : undefined;
 };
 
 export const listAt = (value: unknown, key: string): readonly unknown[] => {
-  const field = isObject(value) ? value[key] : undefined;
+  const field = fieldAt(value, key);
   return Array.isArray(field) ? field : [];
 };
 
 export const textAt = (value: unknown, key: string): string | undefined => {
-  const field = isObject(value) ? value[key] : undefined;
+  const field = fieldAt(value, key);
   return typeof field === "string" ? field : undefined;
 };
 
 export const numberAt = (value: unknown, key: string): number | undefined => {
-  const field = isObject(value) ? value[key] : undefined;
+  const field = fieldAt(value, key);
   return typeof field === "number" && Number.isFinite(field) ? field : undefined;
 };
 

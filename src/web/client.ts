@@ -1,5 +1,5 @@
 /** The page's API client and API key. The key is stored in the tab's session. */
-import { signal } from "@preact/signals";
+import { batch, signal } from "@preact/signals";
 import { ApiClient } from "../client/api-client.ts";
 import { ApiError } from "../client/api-error.ts";
 import { readItem, writeItem } from "./browser.ts";
@@ -69,22 +69,29 @@ export class KeyDeclined extends Failure {
 }
 
 /**
- * Requests of which only the latest counts: an answer that a later request has overtaken is not
- * shown, and its caller waits for the later one.
+ * A value from the node, and why the last request for it failed. Only the latest request counts: an
+ * answer that a later one has overtaken is dropped, and its caller waits for the later one.
  */
-export class Questions {
+export class Loaded<Value> {
+  /** Stays after a failure. */
+  readonly value = signal<Value | undefined>(undefined);
+  readonly failure = signal<Failure | undefined>(undefined);
   #last: Promise<void> | undefined;
 
-  ask<Answer>(
-    send: () => Promise<Answer>,
-    show: (answer: Answer) => void | Promise<void>,
-    fail: (error: unknown) => void | Promise<void>,
-  ): Promise<void> {
-    const own: Promise<void> = send().then(
-      (answer) => (own === this.#last ? show(answer) : this.#last),
-      (error: unknown) => (own === this.#last ? fail(error) : this.#last),
+  load(request: () => Promise<Value>): Promise<void> {
+    const own: Promise<void> = request().then(
+      (value) => (own === this.#last ? this.set(value) : this.#last),
+      (error: unknown) =>
+        own === this.#last ? this.set(this.value.value, failureOf(error)) : this.#last,
     );
     this.#last = own;
     return own;
+  }
+
+  set(value: Value | undefined, failure?: Failure): void {
+    batch(() => {
+      this.value.value = value;
+      this.failure.value = failure;
+    });
   }
 }

@@ -1,8 +1,8 @@
 /** The page: its header, tabs, views and dialogs. */
 import { announcement } from "./browser.ts";
 import { ChatView } from "./chat/chat-view.tsx";
-import { Button } from "./components/controls.tsx";
-import { KeyDialog } from "./components/dialog.tsx";
+import { giveKey, giveNoKey, keyQuestion } from "./client.ts";
+import { Button, TextDialog } from "./components/controls.tsx";
 import { DocumentsView } from "./documents/documents-view.tsx";
 import { ReaderDialog } from "./documents/reader-dialog.tsx";
 import { openTab, tab, tabs, theme, toggleTheme } from "./frame.ts";
@@ -60,6 +60,22 @@ export function Page() {
       <ReaderDialog />
       <KeyDialog />
     </>
+  );
+}
+
+function KeyDialog() {
+  const question = keyQuestion.value;
+  return question === undefined ? null : (
+    <TextDialog
+      title="This node wants an API key"
+      label="API key"
+      action="Use this key"
+      reason={question.reason}
+      note="It is stored in this tab until you close it, and sent to this node only."
+      field={{ type: "password", spellcheck: false }}
+      onText={giveKey}
+      onClose={giveNoKey}
+    />
   );
 }
 

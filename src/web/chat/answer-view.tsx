@@ -1,7 +1,7 @@
 /** Shows an answer: its text, its measures and its sources. */
 import { useMemo } from "preact/hooks";
 import type { Point, Retrieval } from "../../client/wire.ts";
-import { Button, CopyButton, FailureNote } from "../components/controls.tsx";
+import { Button, CopyButton, type Fact, Facts, FailureNote } from "../components/controls.tsx";
 import { PassageItem } from "../components/passage-item.tsx";
 import { collectionsOf } from "../documents/collections.ts";
 import { read, readingOf } from "../documents/reading.ts";
@@ -56,7 +56,7 @@ export function AnswerView({ turn, conversationId, isLast }: AnswerViewProps) {
         )}
         {state !== "writing" && (
           <footer class="row">
-            {measures !== undefined && <MeasuresLine {...measures} />}
+            {measures !== undefined && <Facts class="measures" facts={factsOf(measures)} />}
             <div class="row">
               {content !== "" && <CopyButton text={content} label="Copy answer" />}
               {isLast && failure === undefined && (
@@ -87,31 +87,14 @@ function targetOf(points: readonly Point[] = []): MarkerTarget | undefined {
   return { count: points.length, open };
 }
 
-function MeasuresLine(measures: Measures) {
-  const { promptTokens, tokens, firstTokenMs } = measures;
+function factsOf(measures: Measures): Fact[] {
   const speed = speedOf(measures);
-  return (
-    <dl class="measures">
-      <div>
-        <dt>Prompt</dt>
-        <dd>{promptTokens} tokens</dd>
-      </div>
-      <div>
-        <dt>Answer</dt>
-        <dd>{tokens} tokens</dd>
-      </div>
-      {speed !== undefined && (
-        <div>
-          <dt>Speed</dt>
-          <dd>{speed.toFixed(1)} tokens/s</dd>
-        </div>
-      )}
-      <div>
-        <dt>First token</dt>
-        <dd>{(firstTokenMs / 1000).toFixed(2)} s</dd>
-      </div>
-    </dl>
-  );
+  return [
+    ["Prompt", `${measures.promptTokens} tokens`],
+    ["Answer", `${measures.tokens} tokens`],
+    ...(speed === undefined ? [] : [["Speed", `${speed.toFixed(1)} tokens/s`] as const]),
+    ["First token", `${(measures.firstTokenMs / 1000).toFixed(2)} s`],
+  ];
 }
 
 /** The passages beside an answer. */

@@ -1,7 +1,7 @@
 /** The question field: Enter sends, Shift+Enter inserts a new line, Escape stops the answer. */
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { Button, boundTo } from "../components/controls.tsx";
-import { CollectionChoice } from "../documents/collection-choice.tsx";
+import { CollectionChoice } from "../documents/collection-list.tsx";
 import { firstCollections } from "../documents/collections.ts";
 import { chatModels } from "../node/state.ts";
 import { type Grounded, groundings } from "./conversation.ts";

@@ -1,7 +1,6 @@
 /** The list of conversations: start, select, rename and delete them. */
 import { useState } from "preact/hooks";
-import { Button } from "../components/controls.tsx";
-import { Dialog } from "../components/dialog.tsx";
+import { Button, Dialog } from "../components/controls.tsx";
 import type { Conversation } from "./conversation.ts";
 import {
   conversations,

@@ -1,8 +1,7 @@
 /** The conversation's model, system prompt and sampling. */
 import { useId, useState } from "preact/hooks";
 import { chatModels } from "../node/state.ts";
-import type { NumberSetting } from "./conversation.ts";
-import { mostTokens } from "./exchange.ts";
+import { mostTokens, type NumberSetting } from "./conversation.ts";
 import { changeSettings, lastSettings } from "./store.ts";
 
 interface NumberField {

@@ -4,8 +4,15 @@ import { announce, newId } from "../browser.ts";
 import { api, withKey } from "../client.ts";
 import { failureOf } from "../failure.ts";
 import { chatModels } from "../node/state.ts";
-import { type AnswerTurn, titleFrom, type UserTurn, untitled } from "./conversation.ts";
-import { hasText, toRequest, withChunk } from "./exchange.ts";
+import {
+  type AnswerTurn,
+  hasText,
+  titleFrom,
+  toRequest,
+  type UserTurn,
+  untitled,
+  withChunk,
+} from "./conversation.ts";
 import { change, changeTurn, conversations, current, persist, startConversation } from "./store.ts";
 
 /** Chunks within this time are rendered together. */

@@ -1,8 +1,9 @@
-/** Small shared controls: a failure with a retry, a menu, a copy button, bound inputs. */
-import type { Signal } from "@preact/signals";
+/** Shared controls: buttons, menus, dialogs, facts, a failure with a retry, bound inputs. */
+import { type Signal, useSignal } from "@preact/signals";
 import type { ComponentChildren, ComponentProps } from "preact";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useId, useRef, useState } from "preact/hooks";
 import { announce } from "../browser.ts";
+import { failureOf } from "../failure.ts";
 
 type ButtonProps = ComponentProps<"button"> & {
   label?: ComponentChildren;
@@ -121,4 +122,117 @@ function copyBySelection(text: string): boolean {
   field.remove();
   if (before instanceof HTMLElement) before.focus();
   return copied;
+}
+
+interface DialogProps {
+  title: string;
+  /** Whether it is wide enough to read documents. */
+  wide?: boolean;
+  onClose: () => void;
+  /** Element to focus after closing. Default, also for null: the one focused before. */
+  focusAfter?: () => HTMLElement | null;
+  children: ComponentChildren;
+}
+
+export function Dialog({ title, wide = false, onClose, focusAfter, children }: DialogProps) {
+  const element = useRef<HTMLDialogElement>(null);
+  const id = useId();
+  useEffect(() => {
+    const before = document.activeElement;
+    element.current?.showModal();
+    return () => {
+      const after = focusAfter?.() ?? before;
+      if (after instanceof HTMLElement) after.focus();
+    };
+  }, []);
+  return (
+    <dialog ref={element} class={wide ? "wide" : undefined} aria-labelledby={id} onClose={onClose}>
+      <h2 id={id}>{title}</h2>
+      {children}
+    </dialog>
+  );
+}
+
+interface TextDialogProps {
+  title: string;
+  label: string;
+  action: string;
+  /** Above the field. */
+  reason?: string;
+  /** Below the field. */
+  note?: string;
+  field?: ComponentProps<"input">;
+  /** Closes the dialog when it settles; a failure is shown. */
+  onText: (text: string) => void | Promise<void>;
+  onClose: () => void;
+}
+
+/** Asks for one line of text. */
+export function TextDialog(props: TextDialogProps) {
+  const { title, label, action, reason, note, field, onText, onClose } = props;
+  const text = useSignal(`${field?.defaultValue ?? ""}`);
+  const [failure, setFailure] = useState<string>();
+  const [isBusy, setBusy] = useState(false);
+  const id = useId();
+  const submit = async (event: Event): Promise<void> => {
+    event.preventDefault();
+    if (isBusy || text.value.trim() === "") return;
+    setBusy(true);
+    try {
+      await onText(text.value.trim());
+      onClose();
+    } catch (error) {
+      setFailure(failureOf(error).message);
+      setBusy(false);
+    }
+  };
+  return (
+    <Dialog title={title} onClose={onClose}>
+      <form onSubmit={submit}>
+        {reason !== undefined && <p id={`${id}-reason`}>{reason}</p>}
+        <label for={id}>{label}</label>
+        <input
+          id={id}
+          required
+          autocomplete="off"
+          aria-describedby={reason && `${id}-reason ${id}-note`}
+          {...field}
+          {...boundTo(text)}
+        />
+        {note !== undefined && (
+          <p id={`${id}-note`} class="note">
+            {note}
+          </p>
+        )}
+        {failure !== undefined && <FailureNote message={failure} />}
+        <div class="row end">
+          <Button label="Cancel" onClick={onClose} />
+          <button type="submit" class="primary" disabled={isBusy}>
+            {action}
+          </button>
+        </div>
+      </form>
+    </Dialog>
+  );
+}
+
+export type Fact = readonly [name: string, value: string | number];
+
+export function Facts({
+  class: name = "facts",
+  facts,
+}: {
+  class?: string;
+  facts: readonly Fact[];
+}) {
+  return (
+    <dl class={name}>
+      {facts.map(([name, value]) => (
+        <div key={name}>
+          <dt>{name}</dt>
+          <dd>{value}</dd>
+        </div>
+      ))}
+    </dl>
+  );
 }

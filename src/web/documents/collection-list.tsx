@@ -1,13 +1,10 @@
-/** The list of collections, with a button to create one. */
-import { useId, useState } from "preact/hooks";
+/** The list of collections, and a menu to choose from them. */
+import { useState } from "preact/hooks";
 import type { VectorStore } from "../../client/wire.ts";
-import { withKey } from "../client.ts";
-import { Button, FailureNote } from "../components/controls.tsx";
-import { Dialog } from "../components/dialog.tsx";
-import { failureOf } from "../failure.ts";
+import { api, withKey } from "../client.ts";
+import { Button, Menu, TextDialog } from "../components/controls.tsx";
 import {
   collections,
-  documents,
   hasMoreCollections,
   isNodes,
   loadCollections,
@@ -21,7 +18,7 @@ import { counted } from "./upload-queue.ts";
 export function CollectionList() {
   const [isNaming, setNaming] = useState(false);
   const make = async (name: string): Promise<void> => {
-    const made = await withKey(() => documents.createStore(name));
+    const made = await withKey(() => api.createStore(name));
     await loadCollections({ asks: false });
     showCollection(made.id);
   };
@@ -67,54 +64,69 @@ function summaryOf(store: VectorStore): string {
   ].join(", ");
 }
 
-const longest = 256;
-
 interface NameDialogProps {
   title: string;
   action: string;
   name?: string;
-  /** Settles when the request is done. */
   onName: (name: string) => Promise<void>;
   onClose: () => void;
 }
 
-export function NameDialog({ title, action, name = "", onName, onClose }: NameDialogProps) {
-  const [text, setText] = useState(name);
-  const [failure, setFailure] = useState<string>();
-  const [isBusy, setBusy] = useState(false);
-  const id = useId();
-  const submit = async (event: Event): Promise<void> => {
-    event.preventDefault();
-    if (isBusy || text.trim() === "") return;
-    setBusy(true);
-    try {
-      await onName(text.trim());
-      onClose();
-    } catch (error) {
-      setFailure(failureOf(error).message);
-      setBusy(false);
-    }
+export const NameDialog = ({ name = "", onName, ...rest }: NameDialogProps) => (
+  <TextDialog
+    label="Name of the collection"
+    field={{ maxLength: 256, defaultValue: name }}
+    onText={onName}
+    {...rest}
+  />
+);
+
+/** Most collections that the node searches at once. */
+const most = 16;
+
+interface CollectionChoiceProps {
+  /** Ids of the chosen collections; none: the node's own. */
+  chosen: readonly string[];
+  onChoose: (ids: readonly string[]) => void;
+}
+
+/** Menu to choose the collections for answers or passages. */
+export function CollectionChoice({ chosen, onChoose }: CollectionChoiceProps) {
+  const all = collections.value;
+  // With one collection there is nothing to choose.
+  if (all.length < 2) return null;
+  const isChosen = (store: VectorStore): boolean =>
+    chosen.length === 0 ? isNodes(store) : chosen.includes(store.id);
+  const picked = all.filter(isChosen);
+  const choose = (store: VectorStore, on: boolean): void => {
+    const next = on ? [...picked, store] : picked.filter(({ id }) => id !== store.id);
+    const isUsual = next.length === 0 || (next.length === 1 && next.every(isNodes));
+    onChoose(isUsual ? [] : next.map(({ id }) => id));
   };
-  return (
-    <Dialog title={title} onClose={onClose}>
-      <form onSubmit={submit}>
-        <label for={id}>Name of the collection</label>
+  const item = (store: VectorStore) => {
+    const on = isChosen(store);
+    const isFixed = on ? picked.length === 1 && isNodes(store) : picked.length >= most;
+    return (
+      <label key={store.id}>
         <input
-          id={id}
-          required
-          maxLength={longest}
-          autocomplete="off"
-          value={text}
-          onInput={({ currentTarget }) => setText(currentTarget.value)}
+          type="checkbox"
+          checked={on}
+          disabled={isFixed}
+          onChange={({ currentTarget }) => choose(store, currentTarget.checked)}
         />
-        {failure !== undefined && <FailureNote message={failure} />}
-        <div class="row end">
-          <Button label="Cancel" onClick={onClose} />
-          <button type="submit" class="primary" disabled={isBusy}>
-            {action}
-          </button>
-        </div>
-      </form>
-    </Dialog>
+        <bdi>{nameOf(store)}</bdi>
+      </label>
+    );
+  };
+  const names = picked.length === 1 ? picked.map(nameOf) : `${picked.length} collections`;
+  return (
+    <Menu class="menu choice" summary={<>From {names}</>}>
+      {() => (
+        <fieldset>
+          <legend class="visually-hidden">Collections that answers come from</legend>
+          {all.map(item)}
+        </fieldset>
+      )}
+    </Menu>
   );
 }

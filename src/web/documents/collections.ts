@@ -1,28 +1,33 @@
 /** The collections that the user can see, which the API calls vector stores. */
 import { computed, effect, signal, untracked } from "@preact/signals";
 import { ApiError } from "../../client/api-error.ts";
-import { DocumentsClient } from "../../client/documents-client.ts";
 import type { Point, VectorStore } from "../../client/wire.ts";
-import { api, key, Questions, withKey } from "../client.ts";
-import { type Failure, failureOf } from "../failure.ts";
+import { api, key, Loaded, withKey } from "../client.ts";
 import { coming, info, readiness } from "../node/state.ts";
 
-export const documents = new DocumentsClient(api);
+interface Collections {
+  stores: readonly VectorStore[];
+  hasMore: boolean;
+  maxFileBytes?: number | undefined;
+  /** Why the key has no access to documents, in the node's words. */
+  refusal?: string;
+}
 
-export type Access =
-  | { state: "unknown" }
-  | { state: "open" }
-  /** The key has no access to documents; `reason` is the node's message. */
-  | { state: "refused"; reason: string }
-  | { state: "failed"; failure: Failure };
-
-export const access = signal<Access>({ state: "unknown" });
-const known = signal<readonly VectorStore[]>([]);
-export const hasMoreCollections = signal(false);
-export const areAllKnown = computed(
-  () => access.value.state === "open" && !hasMoreCollections.value,
+/** Undefined until they are known, and after a key was refused. */
+const loaded = new Loaded<Collections | undefined>();
+const known = computed(() => loaded.value.value?.stores ?? []);
+export const collectionsFailure = loaded.failure;
+export const refusal = computed(() => loaded.value.value?.refusal);
+/** Whether the user can see collections. */
+export const isOpen = computed(
+  () =>
+    loaded.value.value !== undefined &&
+    loaded.failure.value === undefined &&
+    refusal.value === undefined,
 );
-export const maxFileBytes = signal<number | undefined>(undefined);
+export const hasMoreCollections = computed(() => loaded.value.value?.hasMore === true);
+export const areAllKnown = computed(() => isOpen.value && !hasMoreCollections.value);
+export const maxFileBytes = computed(() => loaded.value.value?.maxFileBytes);
 
 /** Whether it is the node's own collection, which answers come from by default. */
 export const isNodes = ({ collection }: VectorStore): boolean =>
@@ -59,37 +64,36 @@ export function showCollection(id: string): void {
 const pageSize = 100;
 /** Number of pages of collections to load. */
 let wantedPages = 1;
-const questions = new Questions();
 const first = Promise.withResolvers<void>();
 /** Settles with the first answer about the collections, or its failure. */
 export const firstCollections = first.promise;
 
 /** `asks`: whether to ask the user for a key if the node requires one. */
-export function loadCollections({ asks }: { asks: boolean }): Promise<void> {
-  const load = () => Promise.all([loadPages(), maxFileBytes.value ?? documents.maxFileBytes()]);
-  const loaded = questions.ask(
-    () => (asks ? withKey(load) : load()),
-    ([{ stores, hasMore }, bytes]) => {
-      known.value = stores;
-      hasMoreCollections.value = hasMore;
-      maxFileBytes.value = bytes;
-      access.value = { state: "open" };
-    },
-    (error) => {
-      access.value = accessAfter(error);
-    },
-  );
-  return loaded.finally(first.resolve);
+export const loadCollections = ({ asks }: { asks: boolean }): Promise<void> =>
+  loaded
+    .load(() => (asks ? withKey(askForAll) : askForAll()).catch(refused))
+    .finally(first.resolve);
+
+async function askForAll(): Promise<Collections> {
+  const bytes = maxFileBytes.value ?? api.maxFileBytes();
+  const [pages, most] = await Promise.all([askForPages(), bytes]);
+  return { ...pages, maxFileBytes: most };
 }
 
-/** Reloads all pages, since any may contain collections that are being filled. */
-async function loadPages(): Promise<{ stores: VectorStore[]; hasMore: boolean }> {
+/** All pages, since any may contain collections that are being filled. */
+async function askForPages(): Promise<Collections> {
   const stores: VectorStore[] = [];
   for (let at = 1; ; at++) {
-    const page = await documents.stores({ limit: pageSize, after: stores.at(-1)?.id });
+    const page = await api.stores({ limit: pageSize, after: stores.at(-1)?.id });
     stores.push(...page.data);
     if (!page.has_more || at >= wantedPages) return { stores, hasMore: page.has_more };
   }
+}
+
+function refused(error: unknown): Collections | undefined {
+  if (error instanceof ApiError && error.status === 401) return undefined;
+  if (!(error instanceof ApiError && error.code === "insufficient_permissions")) throw error;
+  return { stores: [], hasMore: false, refusal: error.message };
 }
 
 export function loadMoreCollections(): Promise<void> {
@@ -98,18 +102,11 @@ export function loadMoreCollections(): Promise<void> {
 }
 
 export function forgetCollection(id: string): void {
-  known.value = known.value.filter((one) => one.id !== id);
-}
-
-function accessAfter(error: unknown): Access {
-  if (error instanceof ApiError && error.status === 403 && error.code === missingScope) {
-    return { state: "refused", reason: error.message };
+  const { value } = loaded.value;
+  if (value !== undefined) {
+    loaded.set({ ...value, stores: value.stores.filter((one) => one.id !== id) });
   }
-  if (error instanceof ApiError && error.status === 401) return { state: "unknown" };
-  return { state: "failed", failure: failureOf(error) };
 }
-
-const missingScope = "insufficient_permissions";
 
 /** The node's readiness: more collections may be available once it is complete. */
 const stage = computed(() => readiness.value && [readiness.value.status, ...coming.value].join());
@@ -129,8 +126,7 @@ export function keepCollections(): void {
 }
 
 function forgetAll(): void {
-  access.value = { state: "unknown" };
-  known.value = [];
+  loaded.set(undefined);
   wantedPages = 1;
 }
 

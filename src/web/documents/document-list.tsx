@@ -1,23 +1,21 @@
 /** The documents of a collection, page by page; polled while some are ingested. */
-
-import { computed, effect, signal } from "@preact/signals";
+import { computed, effect } from "@preact/signals";
 import { useState } from "preact/hooks";
 import { ApiError } from "../../client/api-error.ts";
 import type { VectorStore, VectorStoreFile } from "../../client/wire.ts";
 import { byteSize } from "../../core/byte-size.ts";
 import { announce } from "../browser.ts";
-import { Questions, withKey } from "../client.ts";
+import { api, Loaded, withKey } from "../client.ts";
 import { Button, FailureNote } from "../components/controls.tsx";
-import { type Failure, failureOf } from "../failure.ts";
-import { collections, documents, loadCollections, nameOf, shown } from "./collections.ts";
+import { collections, loadCollections, nameOf, shown } from "./collections.ts";
 import { read } from "./reading.ts";
 import { isUploaded, RemovalDialog, removeDocument } from "./removal.tsx";
 import { counted } from "./upload-queue.ts";
 
 export function DocumentList({ store }: { store: VectorStore }) {
   const [removing, setRemoving] = useState<VectorStoreFile>();
-  const shown = listing.value?.store === store.id ? listing.value : undefined;
-  const failure = listingFailure.value;
+  const shown = listingOf(store);
+  const failure = listing.failure.value;
   return (
     <section aria-labelledby="documents-title">
       <h4 id="documents-title" tabIndex={-1}>
@@ -97,7 +95,7 @@ function Document({ file, onRemove }: { file: VectorStoreFile; onRemove: () => v
 }
 
 function Pages({ shown, total }: { shown: Listing; total: number }) {
-  const { cursors, hasMore, files } = shown;
+  const { store, cursors, hasMore, files } = shown;
   if (cursors.length === 0 && !hasMore) return null;
   const first = cursors.length * pageSize + 1;
   return (
@@ -109,9 +107,13 @@ function Pages({ shown, total }: { shown: Listing; total: number }) {
         <Button
           label="Newer"
           disabled={cursors.length === 0}
-          onClick={() => void pageBefore(shown)}
+          onClick={() => void loadPage(store, cursors.slice(0, -1))}
         />
-        <Button label="Older" disabled={!hasMore} onClick={() => void nextPage(shown)} />
+        <Button
+          label="Older"
+          disabled={!hasMore}
+          onClick={() => void loadPage(store, [...cursors, files.at(-1)?.id ?? ""])}
+        />
       </div>
     </nav>
   );
@@ -127,45 +129,41 @@ interface Listing {
 
 const pageSize = 25;
 
-export const listing = signal<Listing | undefined>(undefined);
-const listingFailure = signal<Failure | undefined>(undefined);
+const listing = new Loaded<Listing>();
+
+/** Undefined while another collection's documents are shown. */
+export const listingOf = (store: VectorStore | undefined): Listing | undefined =>
+  listing.value.value?.store === store?.id ? listing.value.value : undefined;
 
 /** According to the collections or the list: they load separately, and one may show it sooner. */
 export const isIngesting = computed(
   () =>
     collections.value.some(({ file_counts }) => file_counts.in_progress > 0) ||
-    (listing.value?.store === shown.value?.id &&
-      listing.value?.files.some(({ status }) => status === "in_progress") === true),
+    listingOf(shown.value)?.files.some(({ status }) => status === "in_progress") === true,
 );
 
-const questions = new Questions();
 let asked: Pick<Listing, "store" | "cursors"> | undefined;
 
 export function loadPage(store: string, cursors: readonly string[] = []): Promise<void> {
-  asked = { store, cursors };
-  return questions.ask(
-    () => withKey(() => documents.storeFiles(store, { limit: pageSize, after: cursors.at(-1) })),
-    ({ data: files, has_more: hasMore }) => {
-      if (files.length === 0 && cursors.length > 0) return loadPage(store);
-      listing.value = { store, files, hasMore, cursors };
-      listingFailure.value = undefined;
-    },
-    (error) => {
+  const own = { store, cursors };
+  asked = own;
+  return listing.load(async () => {
+    const page = await filesAfter(store, cursors.at(-1)).catch((error: unknown) => {
       // The document before this page was removed meanwhile.
-      if (error instanceof ApiError && error.param === "after") return loadPage(store);
-      if (listing.value?.store !== store) listing.value = undefined;
-      listingFailure.value = failureOf(error);
-    },
-  );
+      if (error instanceof ApiError && error.param === "after") return undefined;
+      throw error;
+    });
+    if (page !== undefined && (page.data.length > 0 || cursors.length === 0)) {
+      return { store, files: page.data, hasMore: page.has_more, cursors };
+    }
+    if (asked === own) asked = { store, cursors: [] };
+    const { data: files, has_more: hasMore } = await filesAfter(store, undefined);
+    return { store, files, hasMore, cursors: [] };
+  });
 }
 
-async function nextPage({ store, files, cursors }: Listing): Promise<void> {
-  const last = files.at(-1);
-  if (last !== undefined) await loadPage(store, [...cursors, last.id]);
-}
-
-const pageBefore = ({ store, cursors }: Listing): Promise<void> =>
-  loadPage(store, cursors.slice(0, -1));
+const filesAfter = (store: string, after: string | undefined) =>
+  withKey(() => api.storeFiles(store, { limit: pageSize, after }));
 
 /** Reloads the collections, and the current page of the one shown. */
 export async function refreshShown(): Promise<void> {

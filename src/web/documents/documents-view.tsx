@@ -2,20 +2,21 @@
 import { useEffect, useState } from "preact/hooks";
 import type { VectorStore } from "../../client/wire.ts";
 import { changeSettings, focusComposer, startConversation } from "../chat/store.ts";
-import { askForKey, withKey } from "../client.ts";
+import { api, askForKey, withKey } from "../client.ts";
 import { Button, FailureNote } from "../components/controls.tsx";
 import { openTab } from "../frame.ts";
 import { CollectionList, NameDialog } from "./collection-list.tsx";
 import {
-  access,
-  documents,
+  collectionsFailure,
   forgetCollection,
   isNodes,
+  isOpen,
   loadCollections,
   nameOf,
+  refusal,
   shown,
 } from "./collections.ts";
-import { DocumentList, listing, loadPage, refreshShown, watchIngest } from "./document-list.tsx";
+import { DocumentList, listingOf, loadPage, refreshShown, watchIngest } from "./document-list.tsx";
 import { DropArea } from "./drop-area.tsx";
 import { deleteCollection, emptyCollection, RemovalDialog } from "./removal.tsx";
 import { UploadList } from "./upload-list.tsx";
@@ -34,16 +35,15 @@ export function DocumentsView() {
 }
 
 function Room() {
-  const state = access.value;
   const store = shown.value;
-  if (state.state === "refused") {
+  if (refusal.value !== undefined) {
     return (
       <section aria-label="What is missing">
         <p>
           Your key does not open documents: it lacks the scope <code>documents</code>. Ask the
           person who runs the node for a key that has it. You can still ask questions.
         </p>
-        <p class="note">{state.reason}</p>
+        <p class="note">{refusal}</p>
         <Button
           label="Use another key"
           onClick={() => void askForKey("Enter a key that opens documents.")}
@@ -52,19 +52,17 @@ function Room() {
     );
   }
   const failure =
-    state.state === "failed" ? (
+    collectionsFailure.value === undefined ? null : (
       <FailureNote
-        message={state.failure.message}
+        message={collectionsFailure.value.message}
         onRetry={() => void loadCollections({ asks: true })}
       />
-    ) : null;
+    );
   if (store === undefined) {
     return (
       failure ?? (
         <p class="note">
-          {state.state === "open"
-            ? "Your key is bound to collections that are not there."
-            : "Looking …"}
+          {isOpen.value ? "Your key is bound to collections that are not there." : "Looking …"}
         </p>
       )
     );
@@ -93,7 +91,7 @@ function CollectionView({ store }: { store: VectorStore }) {
   };
   const end = (): void => setDoing(undefined);
   const rename = async (to: string): Promise<void> => {
-    await withKey(() => documents.renameStore(id, to));
+    await withKey(() => api.renameStore(id, to));
     await loadCollections({ asks: false });
   };
   return (
@@ -153,7 +151,7 @@ const namedAtMost = 3;
 function Lost({ store, what }: { store: VectorStore; what: string }) {
   const { total } = store.file_counts;
   if (total === 0) return <>It holds no documents.</>;
-  const files = listing.value?.store === store.id ? listing.value.files : [];
+  const files = listingOf(store)?.files ?? [];
   const names = files.slice(0, namedAtMost).map(({ filename }) => `“${filename}”`);
   const more = total - names.length;
   const all = [...names, ...(more > 0 && names.length > 0 ? [`${more} more`] : [])].join(", ");

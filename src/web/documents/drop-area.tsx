@@ -1,11 +1,10 @@
 /** Uploads chosen files, or files dropped anywhere on the page, to the collection shown. */
-
 import { signal } from "@preact/signals";
 import { useRef } from "preact/hooks";
 import { byteSize } from "../../core/byte-size.ts";
 import { Button } from "../components/controls.tsx";
 import { openTab } from "../frame.ts";
-import { access, loadCollections, maxFileBytes, nameOf, shown } from "./collections.ts";
+import { isOpen, loadCollections, maxFileBytes, nameOf, shown } from "./collections.ts";
 import { giveFiles } from "./upload-list.tsx";
 
 export function DropArea() {
@@ -55,7 +54,7 @@ async function take({ dataTransfer }: DragEvent): Promise<void> {
   const files = plain.filter((file, at) => file !== null && entries[at]?.isDirectory !== true);
   openTab("documents");
   dropNote.value = undefined;
-  if (access.value.state !== "open") await loadCollections({ asks: true });
+  if (!isOpen.value) await loadCollections({ asks: true });
   const inside = await filesInside(folders.filter((entry) => entry !== null));
   giveFiles([...files.filter((file) => file !== null), ...inside]);
 }

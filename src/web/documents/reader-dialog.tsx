@@ -1,7 +1,6 @@
 /** Shows a document's passages in order, and highlights the one that an answer's marker led to. */
 import { useEffect, useRef } from "preact/hooks";
-import { Button, FailureNote, scrolls } from "../components/controls.tsx";
-import { Dialog } from "../components/dialog.tsx";
+import { Button, Dialog, FailureNote, scrolls } from "../components/controls.tsx";
 import {
   closeReading,
   loadPassages,
@@ -12,7 +11,6 @@ import {
   passages,
   type Reading,
   reading,
-  readingFailure,
 } from "./reading.ts";
 
 export function ReaderDialog() {
@@ -20,7 +18,7 @@ export function ReaderDialog() {
   if (shown === undefined) return null;
   return (
     <Dialog title={shown.name} wide onClose={closeReading}>
-      <Content {...shown} />
+      <Content shown={shown} />
       <div class="row end">
         <Button label="Close" onClick={closeReading} />
       </div>
@@ -28,11 +26,12 @@ export function ReaderDialog() {
   );
 }
 
-function Content({ marked, file }: Reading) {
-  const page = passages.value;
-  const failure = readingFailure.value;
+function Content({ shown }: { shown: Reading }) {
+  const { marked, file } = shown;
+  const page = passages.value.value;
+  const failure = passages.failure.value;
   if (failure !== undefined) {
-    const retry = (): void => void loadPassages(page?.from ?? 0);
+    const retry = (): void => void loadPassages(shown, page?.from ?? 0);
     return (
       <>
         <FailureNote message={failure.message} onRetry={failure.canRetry ? retry : undefined} />
@@ -41,11 +40,12 @@ function Content({ marked, file }: Reading) {
     );
   }
   if (page === undefined) return <p class="note">Opening the document …</p>;
-  return <Passages key={file} page={page} marked={marked} />;
+  return <Passages key={file} page={page} shown={shown} />;
 }
 
-function Passages({ page, marked }: { page: PassagesShown; marked: MarkedPassage | undefined }) {
+function Passages({ page, shown }: { page: PassagesShown; shown: Reading }) {
   const { from, texts, hasMore } = page;
+  const { marked } = shown;
   const scroller = useRef<HTMLElement>(null);
   const at = markedAt(page, marked);
   const isChanged = at === -1;
@@ -75,13 +75,13 @@ function Passages({ page, marked }: { page: PassagesShown; marked: MarkedPassage
               label="Earlier passages"
               class="quiet"
               disabled={from === 0}
-              onClick={() => void loadPassages(Math.max(0, from - pageSize))}
+              onClick={() => void loadPassages(shown, Math.max(0, from - pageSize))}
             />
             <Button
               label="Later passages"
               class="quiet"
               disabled={!hasMore}
-              onClick={() => void loadPassages(from + pageSize)}
+              onClick={() => void loadPassages(shown, from + pageSize)}
             />
           </div>
         )}

@@ -1,9 +1,7 @@
 /** State of the reader dialog: the open document, its passages, and the highlighted one. */
 import { signal } from "@preact/signals";
 import type { Point } from "../../client/wire.ts";
-import { Questions, withKey } from "../client.ts";
-import { type Failure, failureOf } from "../failure.ts";
-import { documents } from "./collections.ts";
+import { api, Loaded, withKey } from "../client.ts";
 
 /** The passage of an answer that led here. */
 export interface MarkedPassage {
@@ -28,8 +26,7 @@ export interface PassagesShown {
 }
 
 export const reading = signal<Reading | undefined>(undefined);
-export const passages = signal<PassagesShown | undefined>(undefined);
-export const readingFailure = signal<Failure | undefined>(undefined);
+export const passages = new Loaded<PassagesShown>();
 
 export const pageSize = 20;
 
@@ -38,31 +35,20 @@ export const pageOf = (position: number): number => Math.floor(position / pageSi
 
 export function read(document: Reading): void {
   reading.value = document;
-  passages.value = undefined;
-  readingFailure.value = undefined;
-  void loadPassages(pageOf(document.marked?.position ?? 0));
+  passages.set(undefined);
+  void loadPassages(document, pageOf(document.marked?.position ?? 0));
 }
 
 export function closeReading(): void {
   reading.value = undefined;
 }
 
-const questions = new Questions();
-
-export async function loadPassages(from: number): Promise<void> {
-  if (reading.value === undefined) return;
-  const { store, file } = reading.value;
-  await questions.ask(
-    () => withKey(() => documents.passages(store, file, { from, limit: pageSize })),
-    ({ data, has_more: hasMore }) => {
-      passages.value = { from, texts: data.map(({ text }) => text), hasMore };
-      readingFailure.value = undefined;
-    },
-    (error) => {
-      readingFailure.value = failureOf(error);
-    },
-  );
-}
+export const loadPassages = ({ store, file }: Reading, from: number): Promise<void> =>
+  passages.load(async () => {
+    const page = { from, limit: pageSize };
+    const { data, has_more: hasMore } = await withKey(() => api.passages(store, file, page));
+    return { from, texts: data.map(({ text }) => text), hasMore };
+  });
 
 /** The document of a passage; undefined if its location is not known. */
 export function readingOf({ source, metadata }: Point): Reading | undefined {

@@ -4,11 +4,9 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { ApiError } from "../../client/api-error.ts";
 import type { VectorStoreFile } from "../../client/wire.ts";
 import { announce } from "../browser.ts";
-import { withKey } from "../client.ts";
-import { Button, FailureNote } from "../components/controls.tsx";
-import { Dialog } from "../components/dialog.tsx";
+import { api, withKey } from "../client.ts";
+import { Button, Dialog, FailureNote } from "../components/controls.tsx";
 import { failureOf } from "../failure.ts";
-import { documents } from "./collections.ts";
 
 interface RemovalDialogProps {
   title: string;
@@ -109,7 +107,7 @@ export async function removeDocument(
   file: Removed,
   { withFiles, signal }: RemovalOptions,
 ): Promise<void> {
-  await unlessGone(withKey(() => documents.removeFile(store, file.id, { signal }), signal));
+  await unlessGone(withKey(() => api.removeFile(store, file.id, { signal }), signal));
   if (withFiles && isUploaded(file)) await deleteFile(file, signal);
 }
 
@@ -120,7 +118,7 @@ export async function emptyCollection(store: string, options: RemovalOptions): P
   let done = 0;
   for (;;) {
     // Always the first page: removed documents disappear from it.
-    const { data } = await withKey(() => documents.storeFiles(store, { limit: pageSize, signal }));
+    const { data } = await withKey(() => api.storeFiles(store, { limit: pageSize, signal }));
     if (data.length === 0) return;
     for (const file of data) {
       await removeDocument(store, file, options);
@@ -138,16 +136,14 @@ export async function deleteCollection(store: string, options: RemovalOptions): 
     await deleteFile(file, signal);
     onProgress?.(at + 1);
   }
-  await unlessGone(withKey(() => documents.deleteStore(store, { signal }), signal));
+  await unlessGone(withKey(() => api.deleteStore(store, { signal }), signal));
 }
 
 async function uploadedFiles(store: string, signal: AbortSignal): Promise<Removed[]> {
   const files: Removed[] = [];
   let after: string | undefined;
   for (;;) {
-    const page = await withKey(() =>
-      documents.storeFiles(store, { limit: pageSize, after, signal }),
-    );
+    const page = await withKey(() => api.storeFiles(store, { limit: pageSize, after, signal }));
     files.push(...page.data.filter(isUploaded).map(({ id }) => ({ id })));
     if (!page.has_more || page.last_id === null) return files;
     after = page.last_id;
@@ -155,7 +151,7 @@ async function uploadedFiles(store: string, signal: AbortSignal): Promise<Remove
 }
 
 const deleteFile = ({ id }: Removed, signal: AbortSignal): Promise<void> =>
-  unlessGone(withKey(() => documents.deleteFile(id, { signal }), signal));
+  unlessGone(withKey(() => api.deleteFile(id, { signal }), signal));
 
 /** Ignores a 404: somebody else has removed it already. */
 async function unlessGone(removal: Promise<void>): Promise<void> {

@@ -1,15 +1,14 @@
 /** The page's uploads: the queue, how files are sent, and the list with progress and failures. */
-
 import { json } from "../../client/api-client.ts";
 import { ApiError, statusError } from "../../client/api-error.ts";
 import type { FileObject } from "../../client/wire.ts";
 import { byteSize } from "../../core/byte-size.ts";
 import { announce } from "../browser.ts";
-import { key, withKey } from "../client.ts";
+import { api, key, withKey } from "../client.ts";
 import { Button } from "../components/controls.tsx";
 import { Failure, failureOf } from "../failure.ts";
 import { openTab } from "../frame.ts";
-import { documents, maxFileBytes, nameOf, shown } from "./collections.ts";
+import { maxFileBytes, nameOf, shown } from "./collections.ts";
 import { isIngesting, refreshShown } from "./document-list.tsx";
 import {
   counted,
@@ -39,20 +38,16 @@ export function UploadList() {
             {waiting > 0 && `, ${waiting} of them waiting`}
           </p>
           {active.length > 1 && (
-            <Button
-              label="Cancel all"
-              class="quiet"
-              onClick={() => queue.drop(...active.map(({ id }) => id))}
-            />
+            <Button label="Cancel all" class="quiet" onClick={() => queue.drop(...active)} />
           )}
         </div>
       )}
       <ul>
         {onTheirWay.map((upload) => (
-          <OnTheWay key={upload.id} {...upload} />
+          <OnTheWay key={upload.id} upload={upload} />
         ))}
         {failed.slice(0, mostRows).map((upload) => (
-          <Failed key={upload.id} {...upload} />
+          <Failed key={upload.id} upload={upload} />
         ))}
       </ul>
       {failed.length > mostRows && (
@@ -61,23 +56,17 @@ export function UploadList() {
       {failed.length > 1 && (
         <div class="row">
           {retriable.length > 1 && (
-            <Button
-              label="Try all again"
-              onClick={() => queue.retry(...retriable.map(({ id }) => id))}
-            />
+            <Button label="Try all again" onClick={() => queue.retry(...retriable)} />
           )}
-          <Button
-            label="Dismiss all"
-            class="quiet"
-            onClick={() => queue.drop(...failed.map(({ id }) => id))}
-          />
+          <Button label="Dismiss all" class="quiet" onClick={() => queue.drop(...failed)} />
         </div>
       )}
     </section>
   );
 }
 
-function OnTheWay({ id, file, state, sentBytes, storeName }: Upload) {
+function OnTheWay({ upload }: { upload: Upload }) {
+  const { file, state, sentBytes, storeName } = upload;
   const percent = file.size === 0 ? 100 : Math.floor((sentBytes / file.size) * 100);
   return (
     <li class="upload">
@@ -93,14 +82,15 @@ function OnTheWay({ id, file, state, sentBytes, storeName }: Upload) {
       <Button
         label="Cancel"
         class="quiet"
-        onClick={() => queue.drop(id)}
+        onClick={() => queue.drop(upload)}
         about={`the upload of ${file.name}`}
       />
     </li>
   );
 }
 
-function Failed({ id, file, failure }: Upload) {
+function Failed({ upload }: { upload: Upload }) {
+  const { file, failure } = upload;
   return (
     <li class="upload failure">
       <p>
@@ -112,11 +102,11 @@ function Failed({ id, file, failure }: Upload) {
         {failure?.canRetry === true && (
           <Button
             label="Try again"
-            onClick={() => queue.retry(id)}
+            onClick={() => queue.retry(upload)}
             about={`to upload ${file.name}`}
           />
         )}
-        <Button label="Dismiss" onClick={() => queue.drop(id)} about={file.name} />
+        <Button label="Dismiss" onClick={() => queue.drop(upload)} about={file.name} />
       </span>
     </li>
   );
@@ -125,8 +115,8 @@ function Failed({ id, file, failure }: Upload) {
 const queue = new UploadQueue({
   refusalOf: (file) => refusalOf(file, maxFileBytes.value),
   send: (file, options) => withKey(() => sendOrTellWhy(file, options), options.signal),
-  add: (store, sent, signal) => withKey(() => documents.addFile(store, sent, { signal }), signal),
-  discard: (sent) => void documents.deleteFile(sent.id).catch(() => {}),
+  add: (store, sent, signal) => withKey(() => api.addFile(store, sent, { signal }), signal),
+  discard: (sent) => void api.deleteFile(sent.id).catch(() => {}),
   failureOf: uploadFailure,
   onAdded: ({ store }) => {
     // While something is being ingested, polling refreshes the list.
@@ -156,7 +146,7 @@ async function sendOrTellWhy(file: File, options: SendOptions): Promise<FileObje
   } catch (error) {
     const isBroken = error instanceof ApiError && error.kind === "unreachable";
     if (!isBroken) throw error;
-    await documents.maxFileBytes({ signal: options.signal });
+    await api.maxFileBytes({ signal: options.signal });
     throw new Failure(brokenOff, true);
   }
 }

@@ -64,9 +64,10 @@ export class UploadQueue {
     this.#next();
   }
 
-  retry(...ids: readonly string[]): void {
+  retry(...uploads: readonly Upload[]): void {
+    const ids = idsOf(uploads);
     this.uploads.value = this.uploads.value.map((upload) => {
-      if (!ids.includes(upload.id) || upload.failure?.canRetry !== true) return upload;
+      if (!ids.has(upload.id) || upload.failure?.canRetry !== true) return upload;
       const { failure: _, ...rest } = upload;
       return { ...rest, state: "waiting", sentBytes: 0 };
     });
@@ -74,9 +75,10 @@ export class UploadQueue {
   }
 
   /** Cancels uploads, and removes them from the queue. */
-  drop(...ids: readonly string[]): void {
-    const dropped = this.uploads.value.filter(({ id }) => ids.includes(id));
-    this.uploads.value = this.uploads.value.filter(({ id }) => !ids.includes(id));
+  drop(...uploads: readonly Upload[]): void {
+    const ids = idsOf(uploads);
+    const dropped = this.uploads.value.filter(({ id }) => ids.has(id));
+    this.uploads.value = this.uploads.value.filter(({ id }) => !ids.has(id));
     for (const { id, sent } of dropped) {
       this.#running.get(id)?.abort();
       if (sent !== undefined && !this.#running.has(id)) this.#steps.discard(sent);
@@ -128,7 +130,7 @@ export class UploadQueue {
   }
 }
 
-// Checks a file before its upload, and prepares its name.
+const idsOf = (uploads: readonly Upload[]) => new Set(uploads.map(({ id }) => id));
 
 /** Why a file cannot be uploaded, as a sentence; undefined if it can. */
 export function refusalOf(

@@ -1,54 +1,17 @@
 /** The knowledge tab: searches collections and shows the passages found. */
-import { computed, signal } from "@preact/signals";
+import { computed, effect, signal, untracked } from "@preact/signals";
 import { useId } from "preact/hooks";
 import type { RetrieveResult } from "../../client/wire.ts";
 import { announce } from "../browser.ts";
 import { changeSettings, focusComposer, startConversation } from "../chat/store.ts";
 import { send } from "../chat/turn.ts";
-import { api, Questions, withKey } from "../client.ts";
+import { api, Loaded, withKey } from "../client.ts";
 import { Button, boundTo, FailureNote } from "../components/controls.tsx";
 import { PassageItem } from "../components/passage-item.tsx";
-import { CollectionChoice } from "../documents/collection-choice.tsx";
+import { CollectionChoice } from "../documents/collection-list.tsx";
 import { collections } from "../documents/collections.ts";
-import { type Failure, failureOf } from "../failure.ts";
 import { openTab } from "../frame.ts";
 import { coming, embeddingModels, info } from "../node/state.ts";
-
-interface Search {
-  question: string;
-  model: string;
-  /** Absent: the node's default. */
-  limit?: number | undefined;
-  score_threshold?: number | undefined;
-  /** Ids of the collections to search; absent: the node's own. */
-  collection?: string[] | undefined;
-}
-
-type Outcome =
-  | { state: "searching" }
-  | { state: "found"; question: string; result: RetrieveResult; ms: number }
-  | { state: "failed"; failure: Failure };
-
-const outcome = signal<Outcome | undefined>(undefined);
-
-const questions = new Questions();
-
-function search({ question, ...rest }: Search): Promise<void> {
-  outcome.value = { state: "searching" };
-  const startedAt = performance.now();
-  const messages = [{ role: "user" as const, content: question }];
-  const request = { ...rest, messages, include_metadata: true };
-  return questions.ask(
-    () => withKey(() => api.retrieve(request)),
-    (result) => {
-      outcome.value = { state: "found", question, result, ms: performance.now() - startedAt };
-      announce(`${result.points.length} passages found.`);
-    },
-    (error) => {
-      outcome.value = { state: "failed", failure: failureOf(error) };
-    },
-  );
-}
 
 const question = signal("");
 const limit = signal("");
@@ -59,20 +22,42 @@ const chosenIds = signal<readonly string[]>([]);
 const chosen = computed(() =>
   chosenIds.value.filter((id) => collections.value.some((store) => store.id === id)),
 );
+/** As settings and requests have it; undefined: the node's own. */
+const chosenOrOwn = (): string[] | undefined =>
+  chosen.value.length === 0 ? undefined : [...chosen.value];
 
+const found = new Loaded<{ result: RetrieveResult; ms: number }>();
+/** The question of the last search. */
+const asked = signal<string | undefined>(undefined);
+
+/** Undefined: the node's default. */
 const numberOf = (text: string): number | undefined => (text === "" ? undefined : Number(text));
 
-function run(): void {
+function search(): void {
   const [first] = embeddingModels.value;
-  if (question.value.trim() === "" || first === undefined) return;
-  void search({
-    question: question.value.trim(),
+  const content = question.value.trim();
+  if (content === "" || first === undefined) return;
+  asked.value = content;
+  found.set(undefined);
+  const startedAt = performance.now();
+  const request = {
+    messages: [{ role: "user" as const, content }],
     model: model.value || first.name,
     limit: numberOf(limit.value),
     score_threshold: numberOf(threshold.value),
-    collection: chosen.value.length === 0 ? undefined : [...chosen.value],
+    collection: chosenOrOwn(),
+    include_metadata: true,
+  };
+  void found.load(async () => {
+    const result = await withKey(() => api.retrieve(request));
+    return { result, ms: performance.now() - startedAt };
   });
 }
+
+effect(() => {
+  const points = found.value.value?.result.points;
+  if (points !== undefined) untracked(() => announce(`${points.length} passages found.`));
+});
 
 export function KnowledgeView() {
   const id = useId();
@@ -93,7 +78,7 @@ export function KnowledgeView() {
         class="search"
         onSubmit={(event) => {
           event.preventDefault();
-          run();
+          search();
         }}
       >
         <div class="field question">
@@ -159,19 +144,22 @@ export function KnowledgeView() {
           }}
         />
       </form>
-      <Found outcome={outcome.value} />
+      <Found />
     </div>
   );
 }
 
-function Found({ outcome }: { outcome: Outcome | undefined }) {
-  if (outcome === undefined) return null;
-  if (outcome.state === "searching") return <p class="note">Searching …</p>;
-  if (outcome.state === "failed") {
-    const { message, canRetry } = outcome.failure;
-    return <FailureNote message={message} onRetry={canRetry ? run : undefined} />;
+function Found() {
+  const { value: failure } = found.failure;
+  const { value: content } = asked;
+  if (content === undefined) return null;
+  if (failure !== undefined) {
+    return (
+      <FailureNote message={failure.message} onRetry={failure.canRetry ? search : undefined} />
+    );
   }
-  const { result, ms } = outcome;
+  if (found.value.value === undefined) return <p class="note">Searching …</p>;
+  const { result, ms } = found.value.value;
   const count = result.points.length;
   return (
     <section aria-label="Passages found">
@@ -185,12 +173,9 @@ function Found({ outcome }: { outcome: Outcome | undefined }) {
             label="Have the model answer this"
             onClick={() => {
               startConversation();
-              changeSettings({
-                grounded: "on",
-                collections: chosen.value.length === 0 ? undefined : chosen.value,
-              });
+              changeSettings({ grounded: "on", collections: chosenOrOwn() });
               openTab("chat");
-              void send(outcome.question);
+              void send(content);
               focusComposer();
             }}
           />

@@ -1,10 +1,12 @@
 /** The node tab: readiness, load, models with their settings, and the collection. */
+import { signal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
+import { ApiError } from "../../client/api-error.ts";
 import type { ModelInfo } from "../../client/wire.ts";
-import { forgetKey, key } from "../client.ts";
-import { Button, FailureNote } from "../components/controls.tsx";
-import { loadFailure, samples, watchLoad } from "./load.ts";
-import { info, modelList, nodeFailure, readiness, refreshNode } from "./state.ts";
+import { api, forgetKey, key } from "../client.ts";
+import { Button, type Fact, Facts, FailureNote } from "../components/controls.tsx";
+import { failureOf } from "../failure.ts";
+import { info, modelList, nodeFailure, pollNode, readiness, refreshNode } from "./state.ts";
 
 export function NodeView() {
   useEffect(watchLoad, []);
@@ -91,31 +93,25 @@ const readyText = (coming: readonly string[]): string =>
 function Load() {
   const taken = samples.value;
   const last = taken.at(-1);
+  const speeds = taken.map(({ tokensPerSecond }) => tokensPerSecond);
+  const queues = taken.map(({ queue }) => queue);
   return (
     <section aria-labelledby="load-title">
       <h3 id="load-title">Load</h3>
       {loadFailure.value !== undefined ? (
-        <p>{loadFailure.value}</p>
+        <p>{loadFailure}</p>
       ) : (
-        <div class="cards">
-          <Sparkline
-            name="Tokens a second"
-            unit="tokens/s"
-            digits={1}
-            values={taken.map(({ tokensPerSecond }) => tokensPerSecond)}
-          />
-          <Sparkline
-            name="Queue"
-            unit="waiting"
-            digits={0}
-            values={taken.map(({ queue }) => queue)}
-          />
-        </div>
-      )}
-      {loadFailure.value === undefined && last !== undefined && (
-        <p class="note">
-          {last.slotsInUse} of {last.slots} slots answer right now.
-        </p>
+        <>
+          <div class="cards">
+            <Sparkline name="Tokens a second" unit="tokens/s" digits={1} values={speeds} />
+            <Sparkline name="Queue" unit="waiting" digits={0} values={queues} />
+          </div>
+          {last !== undefined && (
+            <p class="note">
+              {last.slotsInUse} of {last.slots} slots answer right now.
+            </p>
+          )}
+        </>
       )}
     </section>
   );
@@ -177,24 +173,8 @@ function placeOf({ upstream, batch_size, n_gpu_layers }: ModelInfo): Fact[] {
   ];
 }
 
-type Fact = readonly [string, string | number];
-
-function Facts({ facts }: { facts: readonly Fact[] }) {
-  return (
-    <dl class="facts">
-      {facts.map(([name, value]) => (
-        <div key={name}>
-          <dt>{name}</dt>
-          <dd>{value}</dd>
-        </div>
-      ))}
-    </dl>
-  );
-}
-
 const width = 240;
 const height = 48;
-const points = 60;
 
 interface SparklineProps {
   name: string;
@@ -206,7 +186,7 @@ interface SparklineProps {
 function Sparkline({ name, unit, values, digits }: SparklineProps) {
   const now = values.at(-1) ?? 0;
   const most = Math.max(...values, 1);
-  const step = width / (points - 1);
+  const step = width / (mostSamples - 1);
   const left = width - step * (values.length - 1);
   const place = (value: number, at: number): string =>
     `${(left + at * step).toFixed(1)},${(height - 2 - (value / most) * (height - 6)).toFixed(1)}`;
@@ -229,4 +209,83 @@ function Sparkline({ name, unit, values, digits }: SparklineProps) {
       </svg>
     </figure>
   );
+}
+
+/** The node's load over the last two minutes, sampled while the page shows it. */
+
+const everyMs = 2000;
+const mostSamples = 60;
+
+/** Sums over all models. */
+interface Load {
+  queue: number;
+  slotsInUse: number;
+  slots: number;
+  generatedTokens: number;
+}
+
+const samples = signal<readonly (Load & { tokensPerSecond: number })[]>([]);
+/** Why the load is not known, as a sentence. */
+const loadFailure = signal<string | undefined>(undefined);
+
+let before: (Load & { at: number }) | undefined;
+
+/** Samples every two seconds while the page is visible; returns a function that stops it. */
+function watchLoad(): () => void {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  let ended = false;
+  const poll = async (): Promise<void> => {
+    if (document.visibilityState === "visible") await Promise.all([sample(), pollNode()]);
+    if (!ended) timer = setTimeout(poll, everyMs);
+  };
+  void poll();
+  return () => {
+    ended = true;
+    before = undefined;
+    clearTimeout(timer);
+  };
+}
+
+async function sample(): Promise<void> {
+  try {
+    add(readLoad(await api.metrics()));
+    loadFailure.value = undefined;
+  } catch (error) {
+    loadFailure.value = reasonOf(error);
+  }
+}
+
+function reasonOf(error: unknown): string {
+  if (!(error instanceof ApiError) || error.kind !== "status") return failureOf(error).message;
+  const { status } = error;
+  if (status === 404) return "This node reports no metrics, so there is no picture of its load.";
+  if (status === 401 || status === 403) {
+    return "The node's metrics need a key that opens them, so there is no picture of its load.";
+  }
+  return `The node answered a question about its load with status ${status}.`;
+}
+
+function add(load: Load): void {
+  const at = performance.now();
+  // The counter falls when the node is restarted.
+  const grown = before === undefined ? 0 : load.generatedTokens - before.generatedTokens;
+  const tokensPerSecond = before === undefined || grown < 0 ? 0 : (grown / (at - before.at)) * 1000;
+  before = { ...load, at };
+  samples.value = [...samples.value.slice(1 - mostSamples), { ...load, tokensPerSecond }];
+}
+
+/** From Prometheus' text format; missing metrics count as 0. */
+function readLoad(text: string): Load {
+  return {
+    queue: sumOf(text, "paddock_queue_length"),
+    slotsInUse: sumOf(text, "paddock_slots_in_use"),
+    slots: sumOf(text, "paddock_slots"),
+    generatedTokens: sumOf(text, "paddock_generated_tokens_total"),
+  };
+}
+
+function sumOf(text: string, name: string): number {
+  const samples = text.matchAll(new RegExp(`^${name}(?:\\{[^\\n]*\\})? +([^ \\n]+)`, "gm"));
+  const values = samples.map(([, value]) => Number(value)).filter(Number.isFinite);
+  return values.reduce((sum, value) => sum + value, 0);
 }

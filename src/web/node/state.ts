@@ -1,14 +1,21 @@
 /** The node's state on the page: its models, its collection and its readiness. */
-import { computed, signal } from "@preact/signals";
-import type { ModelInfo, ModelList, NodeInfo, Readiness } from "../../client/wire.ts";
-import { api, KeyDeclined, key, Questions, withKey } from "../client.ts";
-import { type Failure, failureOf } from "../failure.ts";
+import { computed } from "@preact/signals";
+import type { ModelInfo } from "../../client/wire.ts";
+import { api, KeyDeclined, key, Loaded, withKey } from "../client.ts";
 
-export const info = signal<NodeInfo | undefined>(undefined);
-export const modelList = signal<ModelList["data"]>([]);
-export const readiness = signal<Readiness | undefined>(undefined);
+const node = new Loaded<Awaited<ReturnType<typeof loadNode>>>();
+
+const loadNode = () =>
+  Promise.all([withKey(() => api.info()), withKey(() => api.models()), api.readiness()]);
+
+export const info = computed(() => node.value.value?.[0]);
+export const modelList = computed(() => node.value.value?.[1].data ?? []);
+/** Undefined while the node does not answer. */
+export const readiness = computed(() =>
+  node.failure.value === undefined ? node.value.value?.[2] : undefined,
+);
 /** Why the last request for the state failed. */
-export const nodeFailure = signal<Failure | undefined>(undefined);
+export const nodeFailure = node.failure;
 
 const modelsOf = (type: ModelInfo["type"]) =>
   computed(() => (info.value?.models ?? []).filter((model) => model.type === type));
@@ -16,25 +23,9 @@ const modelsOf = (type: ModelInfo["type"]) =>
 export const chatModels = modelsOf("chat");
 export const embeddingModels = modelsOf("embedding");
 
-const questions = new Questions();
+export const refreshNode = (): Promise<void> => node.load(loadNode);
 
-/** Reloads everything. */
-export const refreshNode = (): Promise<void> =>
-  questions.ask(
-    () => Promise.all([withKey(() => api.info()), withKey(() => api.models()), api.readiness()]),
-    ([about, models, ready]) => {
-      info.value = about;
-      modelList.value = models.data;
-      readiness.value = ready;
-      nodeFailure.value = undefined;
-    },
-    (error) => {
-      readiness.value = undefined;
-      nodeFailure.value = failureOf(error);
-    },
-  );
-
-/** Reloads everything, unless the user has declined to give a key: then only a retry asks. */
+/** Reloads, unless the user has declined to give a key: then only a retry asks. */
 export async function pollNode(): Promise<void> {
   const failure = nodeFailure.value;
   const isDeclined = failure instanceof KeyDeclined && failure.key === key.value;
