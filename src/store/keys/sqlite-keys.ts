@@ -91,13 +91,10 @@ export class SqliteKeys implements KeyRing, KeyStore, Disposable {
   }
 }
 
-interface OpenKeys {
+interface Opened {
   database: Database;
-  /** Whether changes by other processes are seen without reopening it. */
-  followsChanges: boolean;
-}
-
-interface Opened extends OpenKeys {
+  /** Whether only the stamps show changes by other processes; another connection sees them by itself. */
+  isReadOnly: boolean;
   /** The stamps of the files just before the read; undefined if they are too recent to show a later change. */
   before: string | undefined;
   /** Identity of the write-ahead log just after the read. */
@@ -150,7 +147,7 @@ class KeysFile implements Disposable {
   #current(): Database | undefined {
     const opened = this.#opened;
     const look = this.#look();
-    if (opened?.before !== undefined && opened.before === stateIn(look, opened)) {
+    if (opened?.before !== undefined && opened.before === stateIn(look, opened.isReadOnly)) {
       return opened.database;
     }
     this[Symbol.dispose]();
@@ -160,18 +157,13 @@ class KeysFile implements Disposable {
   #open(): Database {
     const look = this.#look();
     const now = Date.now();
-    const keys = openKeys(this.#path);
+    const { database, isReadOnly } = openOwn(this.#path, (opened) => prepare(opened, this.#path));
     const { file } = look;
-    // An open connection sees changes by itself; for a read-only one, only the stamps show them.
     const tells =
-      keys.followsChanges ||
-      (file !== undefined && Math.abs(now - file.changedMs) > coarsestClockMs);
-    this.#opened = {
-      ...keys,
-      before: tells ? stateIn(look, keys) : undefined,
-      log: this.#look().log?.identity,
-    };
-    return keys.database;
+      !isReadOnly || (file !== undefined && Math.abs(now - file.changedMs) > coarsestClockMs);
+    const before = tells ? stateIn(look, isReadOnly) : undefined;
+    this.#opened = { database, isReadOnly, before, log: this.#look().log?.identity };
+    return database;
   }
 
   #look(): Look {
@@ -191,8 +183,8 @@ class KeysFile implements Disposable {
   }
 }
 
-const stateIn = ({ file, log }: Look, { followsChanges }: OpenKeys): string =>
-  followsChanges ? String(file?.state) : `${file?.state} ${log?.state}`;
+const stateIn = ({ file, log }: Look, isReadOnly: boolean): string =>
+  isReadOnly ? `${file?.state} ${log?.state}` : String(file?.state);
 
 const table = `
   create table if not exists keys (
@@ -216,29 +208,21 @@ const laterColumns = {
   vector_stores: "text",
 } as const;
 
-function openKeys(path: string): OpenKeys {
-  const { database, isReadOnly } = openOwn(path, (opened) => {
-    opened.run(table);
-    addLaterColumns(opened);
-    for (const suffix of ["", "-wal", "-shm"]) {
-      const file = statSync(`${path}${suffix}`, { throwIfNoEntry: false });
-      if (file !== undefined && (file.mode & 0o777) !== ownerOnly) {
-        chmodSync(`${path}${suffix}`, ownerOnly);
-      }
+function prepare(database: Database, path: string): void {
+  database.run(table);
+  addLaterColumns(database);
+  for (const suffix of ["", "-wal", "-shm"]) {
+    const file = statSync(`${path}${suffix}`, { throwIfNoEntry: false });
+    if (file !== undefined && (file.mode & 0o777) !== ownerOnly) {
+      chmodSync(`${path}${suffix}`, ownerOnly);
     }
-  });
-  return { database, followsChanges: !isReadOnly };
+  }
 }
 
 function addLaterColumns(database: Database): void {
-  const missing = () => {
-    const columns = rowsOf<{ name: string }>(
-      database,
-      "select name from pragma_table_info('keys')",
-    );
-    const held = columns.map(({ name }) => name);
-    return Object.entries(laterColumns).filter(([column]) => !held.includes(column));
-  };
+  const sql = "select count(*) from pragma_table_info('keys') where name = ?";
+  const missing = () =>
+    Object.entries(laterColumns).filter(([column]) => numberOf(database, sql, column) === 0);
   if (missing().length === 0) return;
   // Two processes may migrate an old file at the same time, so the check is repeated inside the transaction.
   const add = database.transaction(() => {

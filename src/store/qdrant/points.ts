@@ -1,5 +1,6 @@
 /** Collections and passages as Qdrant has them, Paddock's own and those of other programs. */
 import type { Schemas } from "@qdrant/js-client-rest";
+import { dot } from "../../core/embedding/embedding-service.ts";
 import { NodeError } from "../../core/errors.ts";
 import type {
   CollectionSpec,
@@ -203,14 +204,8 @@ export function wordWeights(text: string): SparseWords {
   };
 }
 
-export function questionTerms(text: string): number[] {
-  const terms = new Set<number>();
-  for (const word of wordsOf(text)) {
-    terms.add(indexOf(word));
-    if (terms.size === mostTerms) break;
-  }
-  return [...terms];
-}
+export const questionTerms = (text: string): number[] =>
+  [...new Set(wordsOf(text).map(indexOf))].slice(0, mostTerms);
 
 export const askFor = (terms: readonly number[]): SparseWords => ({
   indices: [...terms],
@@ -261,14 +256,6 @@ export const shareOf = (score: number, full: number): number =>
   full > 0 ? Math.min(1, Math.max(0, score / full)) : 0;
 
 export function cosine(a: Float32Array, b: Float32Array): number {
-  const lengths = length(a) * length(b);
+  const lengths = Math.sqrt(dot(a, a) * dot(b, b));
   return lengths === 0 ? 0 : dot(a, b) / lengths;
-}
-
-const length = (vector: Float32Array): number => Math.sqrt(dot(vector, vector));
-
-function dot(a: Float32Array, b: Float32Array): number {
-  let sum = 0;
-  for (let index = 0; index < a.length; index++) sum += (a[index] ?? 0) * (b[index] ?? 0);
-  return sum;
 }

@@ -53,13 +53,15 @@ export class SqliteResponses implements ResponseStore, AsyncDisposable {
   }
 
   async save(response: SavedResponse): Promise<void> {
-    const row = toRow(this.#checked(response));
+    this.#checkParts(response);
+    const row = toRow(response);
     this.#checkSize(row);
     await this.#rows.save(row, this.#bounds());
   }
 
   async change(id: string, change: ResponseChange): Promise<boolean> {
-    const texts = toRowChange(this.#checked(change));
+    this.#checkParts(change);
+    const texts = toRowChange(change);
     this.#checkSize(texts);
     return await this.#rows.change(id, texts, this.#bounds());
   }
@@ -95,22 +97,16 @@ export class SqliteResponses implements ResponseStore, AsyncDisposable {
   }
 
   #checkSize({ body = "", conversation = "", input = "" }: Partial<ResponseRow>): void {
-    const bytes = [body, conversation, input].reduce(
-      (sum, text) => sum + Buffer.byteLength(text),
-      0,
-    );
+    const bytes =
+      Buffer.byteLength(body) + Buffer.byteLength(conversation) + Buffer.byteLength(input);
     if (bytes > this.#most) throw tooLarge(String(bytes), this.#most);
   }
 
-  /** Checks the size before serializing: that alone would block the event loop for a huge response. */
-  #checked<Parts extends ResponseChange & Pick<Partial<SavedResponse>, "input">>(
-    parts: Parts,
-  ): Parts {
-    const { body, conversation, input } = parts;
+  /** Before serializing: that alone would block the event loop for a huge response. */
+  #checkParts({ body, conversation, input }: Partial<SavedResponse>): void {
     if (isLargerThan(this.#most, [body, conversation, input])) {
       throw tooLarge(`more than ${this.#most}`, this.#most);
     }
-    return parts;
   }
 
   get #most(): number {
@@ -164,25 +160,19 @@ const statusOf = (text: string): ResponseStatus =>
 function isLargerThan(most: number, values: readonly unknown[]): boolean {
   let left = most;
   const take = (part: unknown): void => {
-    if (left < 0) return;
     if (typeof part === "string") left -= part.length + 2;
     else if (typeof part !== "object" || part === null) left -= part === undefined ? 0 : 1;
-    else if (Array.isArray(part)) {
-      left -= 1 + part.length;
-      for (const item of part) {
+    else {
+      const isList = Array.isArray(part);
+      for (const [name, content] of isList ? part.entries() : Object.entries(part)) {
         if (left < 0) return;
-        take(item);
-      }
-    } else {
-      for (const [name, content] of Object.entries(part)) {
-        if (left < 0) return;
-        if (content === undefined) continue;
-        left -= name.length + 3;
+        if (isList) left -= 1;
+        else if (content !== undefined) left -= String(name).length + 3;
         take(content);
       }
     }
   };
-  for (const value of values) take(value);
+  values.forEach(take);
   return left < 0;
 }
 

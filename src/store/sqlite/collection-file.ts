@@ -62,24 +62,15 @@ export function prepareTables(database: Database, onRebuild: () => void = () => 
   database
     .transaction(() => {
       const found = versionOf(database);
-      if (found === 1 || found === version) onRebuild();
-      if (found === version) {
-        if (!hasCurrentWords(database)) rebuildWords(database);
-        database.run(positionIndex);
-        return;
-      }
       if (found > version) {
-        throw new Error(
-          `its file was written by a newer Paddock (format ${found}; this one knows ${version})`,
-        );
+        const why = `its file was written by a newer Paddock (format ${found}; this one knows ${version})`;
+        throw new Error(why);
       }
-      if (found === 1) {
-        database.run("alter table passages add column terms text");
-        database.run(positionIndex);
-        rebuildWords(database);
-      } else {
-        makeTables(database);
-      }
+      if (found > 0) onRebuild();
+      if (found === 0) makeTables(database);
+      if (found === 1) database.run("alter table passages add column terms text");
+      if (!hasCurrentWords(database)) rebuildWords(database);
+      database.run(positionIndex);
       database.run(`pragma user_version = ${version}`);
     })
     .immediate();
@@ -98,7 +89,6 @@ function makeTables(database: Database): void {
   }
   database.run(tables);
   if (isOld) migrate(database);
-  rebuildWords(database);
 }
 
 /** Rebuilds the words of every passage; keys and vectors stay, and with them the index of vectors. */
@@ -208,4 +198,32 @@ export function writing<Result>(collection: string, write: () => Result): Result
     const why = `The collection '${collection}' cannot be written: ${remedy}. (${reasonOf(cause)})`;
     throw new NodeError("unavailable", why, { cause });
   }
+}
+
+/** Rows to remove at a time, with their words: some tens of milliseconds. */
+const slice = 512;
+
+export const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+/** Removes rows in slices, yielding in between; returns how many there were. If interrupted, only some are removed. */
+export async function removeInSlices(
+  database: Database,
+  collection: string,
+  rows: readonly { key: number }[],
+): Promise<number> {
+  const sql = "delete from passages where key in (select value from json_each(?))";
+  let removed = 0;
+  for (let start = 0; start < rows.length; start += slice) {
+    if (start > 0) await turn();
+    const some = JSON.stringify(rows.slice(start, start + slice).map(({ key }) => key));
+    removed += writing(collection, () => change(database, sql, some));
+  }
+  return removed;
+}
+
+/** SQLite's bytes may have any offset; floats need a multiple of four. */
+export function toVector(bytes: Uint8Array): Float32Array {
+  return bytes.byteOffset % 4 === 0
+    ? new Float32Array(bytes.buffer, bytes.byteOffset, bytes.byteLength / 4)
+    : new Float32Array(bytes.slice().buffer);
 }

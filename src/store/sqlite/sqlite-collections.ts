@@ -20,10 +20,10 @@ import {
   empty,
   forget,
   prepareTables,
+  removeInSlices,
 } from "./collection-file.ts";
-import { removeIndexFiles } from "./index-file.ts";
 import { SqliteRepository } from "./sqlite-repository.ts";
-import { removeInSlices } from "./vector-search.ts";
+import { removeIndexFiles } from "./vector-index.ts";
 
 const extension = ".sqlite";
 

@@ -17,12 +17,14 @@ import {
   dimensionIn,
   hasCurrentWords,
   readMeta,
+  removeInSlices,
   termsOf,
+  toVector,
+  turn,
   writing,
 } from "./collection-file.ts";
+import { type Candidate, nearestRows, scoreRows, searchWords } from "./row-search.ts";
 import { VectorIndex } from "./vector-index.ts";
-import { type Candidate, removeInSlices, toVector, turn, VectorSearch } from "./vector-search.ts";
-import { searchWords } from "./word-search.ts";
 
 interface Row extends Passage {
   key: number;
@@ -39,7 +41,6 @@ export class SqliteRepository implements PassageRepository {
   readonly #dimension: number;
   readonly #identity: string | undefined;
   readonly #index: VectorIndex;
-  readonly #vectors: VectorSearch;
 
   /** `folder`: where the vector index is saved between runs; default: nowhere. */
   constructor(collection: string, database: Database, log: Log, folder?: string) {
@@ -50,7 +51,6 @@ export class SqliteRepository implements PassageRepository {
     this.#identity = readMeta(database, "embedding");
     const dimension = this.#dimension;
     this.#index = new VectorIndex({ database, collection, dimension, folder, log });
-    this.#vectors = new VectorSearch(database, this.#index);
   }
 
   async describe(): Promise<CollectionDescription> {
@@ -130,7 +130,7 @@ export class SqliteRepository implements PassageRepository {
     this.#checkVector(vector);
     this.#checkIdentity();
     this.#index.follow();
-    return this.#read(await this.#vectors.nearest(vector, bounds, documents));
+    return this.#read(await nearestRows(this.#database, this.#index, vector, bounds, documents));
   };
 
   matchWords: PassageRepository["matchWords"] = async (text, vector, limit, documents) => {
@@ -139,7 +139,7 @@ export class SqliteRepository implements PassageRepository {
     const hits = new Map(
       searchWords(this.#database, text, limit, documents).map(({ key, words }) => [key, words]),
     );
-    const scored = this.#vectors.score(vector, [...hits.keys()]);
+    const scored = scoreRows(this.#database, vector, [...hits.keys()]);
     return this.#read(
       scored.map((candidate) => ({ ...candidate, words: hits.get(candidate.key) ?? 0 })),
     ).sort((a, b) => b.words - a.words);

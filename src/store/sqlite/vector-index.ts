@@ -1,23 +1,21 @@
-/**
- * An approximate index over the vectors of a collection's rows. The rows are the source of truth:
- * those not in the index yet are scanned exactly, and an index file that is missing, outdated or
- * damaged only makes searches slower.
- */
+/** An approximate index of a collection's vectors. The rows are the truth: an index that is missing, outdated or damaged only makes searches slower. */
 import type { Database } from "bun:sqlite";
+import { existsSync, statSync } from "node:fs";
+import { open, readdir, rename, rm } from "node:fs/promises";
+import { join } from "node:path";
 import { reasonOf } from "../../core/errors.ts";
 import type { Log } from "../../core/log.ts";
 import { change, numberOf, rowsOf } from "../database.ts";
 import { inThread, type Remote } from "../thread-calls.ts";
-import { countPassages, dimensionIn, readMeta, writeMeta } from "./collection-file.ts";
 import {
-  type IndexFile,
-  readIndexFile,
-  removeIndexFile,
-  removeIndexFiles,
-  writeIndexFile,
-} from "./index-file.ts";
+  countPassages,
+  dimensionIn,
+  readMeta,
+  toVector,
+  turn,
+  writeMeta,
+} from "./collection-file.ts";
 import type { IndexOptions, Neighbours, UsearchIndex } from "./usearch-index.ts";
-import { toVector } from "./vector-search.ts";
 
 /** Rows not in the index that are scanned with each search; less than half a millisecond. */
 const longestTail = 200;
@@ -237,15 +235,107 @@ export class VectorIndex {
     // Meanwhile, the collection may have been dropped, or another process may have saved more.
     const isGone = dimensionIn(this.#database) === undefined;
     if (isGone || (before !== undefined && before.lastKey > reach.lastKey)) {
-      await removeIndexFile(folder, file);
+      await rm(join(folder, file.file), { force: true });
       return;
     }
     writeMeta(this.#database, "index", JSON.stringify({ ...file, ...reach }));
     // An index that missed these finds keys without rows, and skips them.
     change(this.#database, "delete from removed where seq <= ?", reach.lastRemoval);
     this.#unsaved -= unsaved;
-    if (before !== undefined) await removeIndexFile(folder, before);
+    if (before !== undefined) await rm(join(folder, before.file), { force: true });
     // Files of processes that were killed while saving.
     await removeIndexFiles(folder, collection, Date.now() - abandonedAfterMs);
   }
+}
+
+export interface IndexFile {
+  file: string;
+  bytes: number;
+  checksum: string;
+}
+
+/** Bytes to digest before yielding to the event loop; about a millisecond. */
+const digestSlice = 1 << 18;
+
+/** Written aside under a new name each time, and verified when read. */
+export async function writeIndexFile(
+  folder: string,
+  collection: string,
+  save: (path: string) => Promise<unknown>,
+): Promise<IndexFile> {
+  const file = `${collection}.${crypto.randomUUID().slice(0, 8)}.usearch`;
+  const path = join(folder, file);
+  const aside = `${path}.part`;
+  try {
+    await save(aside);
+    await sync(aside);
+    const written = await digestOf(aside);
+    await rename(aside, path);
+    return { file, ...written };
+  } catch (error) {
+    await rm(aside, { force: true });
+    throw error;
+  }
+}
+
+/** Reads the file with `load` if its checksum is right; returns whether it was. */
+export async function readIndexFile(
+  folder: string,
+  { file, bytes, checksum }: IndexFile,
+  load: (path: string) => Promise<unknown>,
+  isUnwanted: () => boolean,
+): Promise<boolean> {
+  const path = join(folder, file);
+  try {
+    if (statSync(path).size !== bytes) return false;
+    const found = await digestOf(path, isUnwanted);
+    if (isUnwanted() || found.checksum !== checksum) return false;
+    await load(path);
+    return true;
+  } catch {
+    // Missing or unreadable: the rows hold everything.
+    return false;
+  }
+}
+
+/** Removes every index file of a collection, finished or not, except those changed since `before`. */
+export async function removeIndexFiles(
+  folder: string,
+  collection: string,
+  before = Number.POSITIVE_INFINITY,
+): Promise<void> {
+  if (!existsSync(folder)) return;
+  for (const file of await readdir(folder)) {
+    if (indexName.exec(file)?.[1] !== collection) continue;
+    const path = join(folder, file);
+    const found = statSync(path, { throwIfNoEntry: false });
+    if (found !== undefined && found.mtimeMs < before) await rm(path, { force: true });
+  }
+}
+
+/** `notes.1a2b3c4d.usearch` and `notes.1a2b3c4d.usearch.part` of the collection `notes`. */
+const indexName = /^(.+)\.[0-9a-f]{8}\.usearch(?:\.part)?$/;
+
+async function sync(path: string): Promise<void> {
+  await using file = await open(path, "r+");
+  await file.sync();
+}
+
+async function digestOf(
+  path: string,
+  isUnwanted = (): boolean => false,
+): Promise<Omit<IndexFile, "file">> {
+  const hash = new Bun.CryptoHasher("blake2b256");
+  const buffer = new Uint8Array(digestSlice);
+  let bytes = 0;
+  await using file = await open(path, "r");
+  while (!isUnwanted()) {
+    const { bytesRead } = await file.read(buffer);
+    if (bytesRead === 0) break;
+    hash.update(buffer.subarray(0, bytesRead));
+    bytes += bytesRead;
+    // Reads that finish at once would never yield to the event loop.
+    await turn();
+  }
+  return { bytes, checksum: hash.digest("hex") };
 }

@@ -5,13 +5,13 @@ import { cp, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { basename, join } from "node:path";
 import type { PassageRepository } from "../../../../src/core/ports/passage-repository.ts";
 import { prepareTables } from "../../../../src/store/sqlite/collection-file.ts";
+import { SqliteCollectionStore } from "../../../../src/store/sqlite/sqlite-collections.ts";
 import {
   type IndexFile,
   readIndexFile,
+  VectorIndex,
   writeIndexFile,
-} from "../../../../src/store/sqlite/index-file.ts";
-import { SqliteCollectionStore } from "../../../../src/store/sqlite/sqlite-collections.ts";
-import { VectorIndex } from "../../../../src/store/sqlite/vector-index.ts";
+} from "../../../../src/store/sqlite/vector-index.ts";
 import { passage } from "../../../support/passages.ts";
 import { randomNumbers } from "../../../support/random-llama.ts";
 import { recordingLog } from "../../../support/recording-log.ts";
