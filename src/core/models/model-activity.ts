@@ -95,14 +95,7 @@ export function measuredChat(
   activity: ModelActivity,
 ): ChatEngine {
   const tally = new TokenTally();
-  return {
-    get contextSize() {
-      return engine.contextSize;
-    },
-    get tokenizer() {
-      return engine.tokenizer;
-    },
-    countTokens: (...asked) => engine.countTokens(...asked),
+  return withMethods(engine, {
     async *generate(
       request,
       { report = () => {}, onStart, promptPlace: prompt, ...options },
@@ -160,55 +153,47 @@ export function measuredChat(
         });
       }
     },
-  };
+  });
 }
 
 export const measuredEmbedding = (
   model: string,
   engine: EmbeddingEngine,
   activity: ModelActivity,
-): EmbeddingEngine => ({
-  get dimension() {
-    return engine.dimension;
-  },
-  get maxTokens() {
-    return engine.maxTokens;
-  },
-  get vocabularySize() {
-    return engine.vocabularySize;
-  },
-  get tokenizer() {
-    return engine.tokenizer;
-  },
-  get estimatesTokens() {
-    return engine.estimatesTokens ?? false;
-  },
-  countTokens: (...asked) => engine.countTokens(...asked),
-  async embed(inputs, { report = () => {}, onStart, ...options }) {
-    const called = { model, modelType: "embedding", activity } as const;
-    const { result, from, to } = await measuredCall(called, { report, onStart }, (start) =>
-      engine.embed(inputs, { ...options, onStart: start }),
-    );
-    const tokens = result.reduce((sum, embedding) => sum + embedding.tokens, 0);
-    report({ type: "embedded", model, inputs: inputs.length, tokens, from, to });
-    return result;
-  },
-});
+): EmbeddingEngine =>
+  withMethods(engine, {
+    async embed(inputs, { report = () => {}, onStart, ...options }) {
+      const called = { model, modelType: "embedding", activity } as const;
+      const { result, from, to } = await measuredCall(called, { report, onStart }, (start) =>
+        engine.embed(inputs, { ...options, onStart: start }),
+      );
+      const tokens = result.reduce((sum, embedding) => sum + embedding.tokens, 0);
+      report({ type: "embedded", model, inputs: inputs.length, tokens, from, to });
+      return result;
+    },
+  });
 
-const measuredReranker = (model: string, engine: Reranker, activity: ModelActivity): Reranker => ({
-  get maxTokens() {
-    return engine.maxTokens;
-  },
-  async rank(question, passages, { report = () => {}, onStart, ...options }) {
-    const called = { model, modelType: "reranker", activity } as const;
-    const { result, from, to } = await measuredCall(called, { report, onStart }, (start) =>
-      engine.rank(question, passages, { ...options, onStart: start }),
-    );
-    const { tokens } = result;
-    report({ type: "reranked", model, passages: passages.length, tokens, from, to });
-    return result;
-  },
-});
+const measuredReranker = (model: string, engine: Reranker, activity: ModelActivity): Reranker =>
+  withMethods(engine, {
+    async rank(question, passages, { report = () => {}, onStart, ...options }) {
+      const called = { model, modelType: "reranker", activity } as const;
+      const { result, from, to } = await measuredCall(called, { report, onStart }, (start) =>
+        engine.rank(question, passages, { ...options, onStart: start }),
+      );
+      const { tokens } = result;
+      report({ type: "reranked", model, passages: passages.length, tokens, from, to });
+      return result;
+    },
+  });
+
+/** The engine with some methods replaced; its properties may change while it is in use. */
+const withMethods = <Engine extends object>(engine: Engine, methods: Partial<Engine>): Engine =>
+  new Proxy(engine, {
+    get(_, name) {
+      const value: unknown = Reflect.get(name in methods ? methods : engine, name);
+      return typeof value === "function" ? value.bind(engine) : value;
+    },
+  });
 
 /** `work` calls `start` when it leaves the queue; `from` and `to` include the waiting time. */
 async function measuredCall<Result>(

@@ -37,11 +37,7 @@ export class ModelRegistry {
 
   card(name: string): ModelCard {
     const type = this.#types.get(name);
-    if (type === undefined) {
-      const names = [...this.#types.keys()].join(", ");
-      const why = `The model ${quoted(name)} is not on this node. Its models are: ${names}.`;
-      throw new NodeError("model_not_found", why, { param: "model" });
-    }
+    if (type === undefined) throw this.notFound(name);
     return this.#find(name, type).card;
   }
 
@@ -67,7 +63,7 @@ export class ModelRegistry {
   }
 
   #find<Type extends ModelType>(name: string, wanted: Type): LoadedModel & { type: Type } {
-    if (this.#types.get(name) !== wanted) throw this.#notFound(name, wanted);
+    if (this.#types.get(name) !== wanted) throw this.notFound(name, wanted);
     const model = this.#loaded.get(name);
     const awaited = this.#awaited.get(name);
     if (model === undefined && awaited !== undefined) {
@@ -79,21 +75,23 @@ export class ModelRegistry {
       const why = `The model '${name}' is still being prepared. Try again in a moment.`;
       throw new NodeError("model_not_ready", why, { param: "model" });
     }
-    if (!isOf(model, wanted)) throw this.#notFound(name, wanted);
+    if (!isOf(model, wanted)) throw this.notFound(name, wanted);
     return model;
   }
 
-  #notFound(name: string, wanted: ModelType): NodeError {
-    const names = [...this.#types].filter(([, type]) => type === wanted).map(([known]) => known);
+  /** For a model that is missing, or of none of these types; none: any type. */
+  notFound(name: string, ...wanted: readonly ModelType[]): NodeError {
+    const isWanted = (type: ModelType): boolean => wanted.length === 0 || wanted.includes(type);
+    const names = [...this.#types].flatMap(([known, type]) => (isWanted(type) ? known : []));
+    const all = wanted.length === 0 ? "Its" : `The ${wanted.join(" and ")}`;
     const has =
       names.length === 0
-        ? `This node has no ${wanted} model.`
-        : `The ${wanted} models of this node are: ${names.join(", ")}.`;
+        ? `This node has no ${wanted.join(" or ")} model.`
+        : `${all} models${wanted.length === 0 ? "" : " of this node"} are: ${names.join(", ")}.`;
     const other = this.#types.get(name);
     const why = other === undefined ? "is not on this node" : `is a model of type '${other}'`;
-    return new NodeError("model_not_found", `The model ${quoted(name)} ${why}. ${has}`, {
-      param: "model",
-    });
+    const message = `The model ${quoted(name)} ${why}. ${has}`;
+    return new NodeError("model_not_found", message, { param: "model" });
   }
 }
 
@@ -110,24 +108,11 @@ export interface ModelTokenizer {
 /** Throws for a model that is missing or not ready, and for one whose vocabulary is not known here. */
 export function tokenizerOf(models: ModelRegistry, name: string): ModelTokenizer {
   const { type } = models.card(name);
-  if (type === "reranker") throw notTokenized(models, name);
+  if (type === "reranker") throw models.notFound(name, "chat", "embedding");
   const engine = type === "chat" ? models.chat(name).engine : models.embedding(name).engine;
   const { tokenizer } = engine;
   const contextSize = "contextSize" in engine ? engine.contextSize : engine.maxTokens;
   if (tokenizer !== undefined) return { tokenizer, contextSize };
   const why = `The model '${name}' runs upstream, on a server that does not tell its tokens. Use a model of this machine, or a tokenizer of your own.`;
   throw new NodeError("invalid_request", why, { param: "model" });
-}
-
-function notTokenized(models: ModelRegistry, name: string): NodeError {
-  const others = models.cards().filter(({ type }) => type !== "reranker");
-  const has =
-    others.length === 0
-      ? "This node has no chat or embedding model that is ready."
-      : `The chat and embedding models of this node are: ${others.map((card) => card.name).join(", ")}.`;
-  return new NodeError(
-    "model_not_found",
-    `The model '${name}' is a model of type 'reranker'. ${has}`,
-    { param: "model" },
-  );
 }
