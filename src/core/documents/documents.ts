@@ -47,8 +47,7 @@ export interface SharedParts extends Omit<DocumentParts, "files"> {
   collections: OpenCollections;
   adoptFiles: ReturnType<typeof adoptFilesWith>;
   remover: PassageRemover;
-  /** Stops ingesting into a store, or one file of it, until the result is disposed of. */
-  hold(store: string, file?: string): Promise<Disposable>;
+  queue: IngestQueue;
 }
 
 export interface Documents extends AsyncDisposable {
@@ -68,7 +67,7 @@ export function createDocuments(parts: DocumentParts): Documents {
   const quota = new Quota(registry, parts.quota);
   const remover = new PassageRemover({ registry, collections, log });
   const access = new StoreAccess(parts);
-  const adoptFiles = adoptFilesWith(parts);
+  const adoptFiles = adoptFilesWith(parts, collections);
   const files = new FileService(parts, quota, (file) => storeFiles.removeEverywhere(file));
   const queue = new IngestQueue({
     ...{ registry, log },
@@ -82,10 +81,9 @@ export function createDocuments(parts: DocumentParts): Documents {
     cleanUp: () => cleanUp(),
     isOwned: () => ownership.take(),
   });
-  const hold: SharedParts["hold"] = (store, file) => queue.hold(store, file);
-  const shared: SharedParts = { ...parts, access, collections, adoptFiles, remover, hold };
+  const shared = { ...parts, access, collections, adoptFiles, remover, queue };
   const stores = new VectorStoreService(shared);
-  const storeFiles: StoreFileService = new StoreFileService(shared, files, queue);
+  const storeFiles: StoreFileService = new StoreFileService(shared, files);
   const cleanUp = cleanUpWith(shared, files, stores);
   const storeSearch = new StoreSearchService(shared);
   parts.retrieval.searchIn(storeSearch);

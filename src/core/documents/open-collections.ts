@@ -124,11 +124,16 @@ export class OpenCollections implements AsyncDisposable {
 const pollMs = 5;
 
 /** Adds a file to a vector store for each document that others put into its collection; a store made over HTTP has none. */
-export function adoptFilesWith({ registry, now }: Pick<DocumentParts, "registry" | "now">) {
+export function adoptFilesWith(
+  { registry, now }: Pick<DocumentParts, "registry" | "now">,
+  collections: OpenCollections,
+) {
   /** The revision of each collection when its documents were last read. */
   const seen = new Map<string, string>();
-  return async (store: StoreRecord, repository: PassageRepository | undefined): Promise<void> => {
+  return async (store: StoreRecord, open?: PassageRepository): Promise<void> => {
     if (store.isOwn) return;
+    using lease = open ? undefined : await collections.lease(store.collection);
+    const repository = open ?? lease?.repository;
     if (repository === undefined) {
       await registry.reconcile(store.id, []);
       return;
@@ -141,16 +146,9 @@ export function adoptFilesWith({ registry, now }: Pick<DocumentParts, "registry"
       .filter(({ name }) => !hidden.has(name))
       .map(
         ({ name, passages }): StoreFile => ({
-          store: store.id,
-          file: fileIdOf(store.collection, name),
-          filename: shownName(name),
-          document: name,
-          attributes: {},
-          isUploaded: false,
-          status: "completed",
-          usageBytes: 0,
-          passages,
-          createdAt: now(),
+          ...{ store: store.id, file: fileIdOf(store.collection, name), document: name },
+          ...{ filename: shownName(name), attributes: {}, isUploaded: false },
+          ...{ status: "completed", usageBytes: 0, passages, createdAt: now() },
         }),
       );
     await registry.reconcile(store.id, found);

@@ -5,7 +5,6 @@ import type { Page, PageRequest } from "../page.ts";
 import { type DocumentCaller, noSuch } from "./document-caller.ts";
 import type { SharedParts } from "./documents.ts";
 import type { FileService } from "./file-service.ts";
-import type { IngestQueue } from "./ingest-queue.ts";
 import {
   type Attributes,
   type Chunking,
@@ -44,12 +43,10 @@ export interface BatchView {
 export class StoreFileService {
   readonly #parts: SharedParts;
   readonly #files: FileService;
-  readonly #queue: IngestQueue;
 
-  constructor(parts: SharedParts, files: FileService, queue: IngestQueue) {
+  constructor(parts: SharedParts, files: FileService) {
     this.#parts = parts;
     this.#files = files;
-    this.#queue = queue;
   }
 
   /** Throws for files that cannot be added, before anything is changed. */
@@ -74,7 +71,7 @@ export class StoreFileService {
     added: readonly AddedFile[],
     batch?: FileBatch,
   ): Promise<StoreFile[]> {
-    const { registry, model, usualChunking, hold, limits } = this.#parts;
+    const { registry, model, usualChunking, queue, limits } = this.#parts;
     const files = await this.check(caller, added);
     const usual = usualChunking(model());
     const wanted = new Map(added.map((file) => [file.file, file]));
@@ -85,14 +82,14 @@ export class StoreFileService {
     );
     const isAgain = put.some(({ file, status }) => status === "in_progress" && before.has(file));
     // A file that is being ingested with other settings must not count as this one.
-    using _ = isAgain ? await hold(store.id) : undefined;
+    using _ = isAgain ? await queue.hold(store.id) : undefined;
     const completed = put.filter(({ status }) => status === "completed").map(({ file }) => file);
     const options = { maxQueue: limits.maxQueue, completed, ...given({ batch }) };
     const outcome = await registry.putStoreFiles(put, options);
     if (outcome === "full") throw this.#full(await registry.queued());
     // A file was removed since it was checked, and has to be ingested again.
     if (outcome === "changed") return await this.add(caller, store, added, batch);
-    this.#queue.wake();
+    queue.wake();
     return put;
   }
 
@@ -102,20 +99,20 @@ export class StoreFileService {
     page: PageRequest,
     { status, batch }: { status?: FileStatus; batch?: string } = {},
   ): Promise<Page<StoreFile>> {
-    const { registry, access } = this.#parts;
+    const { registry, access, adoptFiles } = this.#parts;
     const store = await access.get(caller, storeId);
-    await this.#look(store);
+    await adoptFiles(store);
     const of = { store: store.id, ...given({ status, batch }) };
     const { items, hasMore } = await registry.storeFiles(of, page);
     return { items: items.map((file) => this.#withWait(file)), hasMore };
   }
 
   async get(caller: DocumentCaller, storeId: string, file: string): Promise<StoreFile> {
-    const { registry, access } = this.#parts;
+    const { registry, access, adoptFiles } = this.#parts;
     const store = await access.get(caller, storeId);
     const [known] = await registry.inStore(store.id, [file]);
     if (known !== undefined) return this.#withWait(known);
-    await this.#look(store);
+    await adoptFiles(store);
     const [found] = await registry.inStore(store.id, [file]);
     if (found === undefined)
       throw noSuch(`file in the vector store '${store.id}'`, file, "file_id");
@@ -158,19 +155,19 @@ export class StoreFileService {
 
   /** Once it returns, searches of the store no longer find the file. */
   async remove(caller: DocumentCaller, storeId: string, file: string): Promise<void> {
-    const { registry, access, remover, hold, ownership } = this.#parts;
+    const { registry, access, remover, queue, ownership } = this.#parts;
     ownership.check();
     const { id, collection } = await access.use(caller, storeId);
     const { document } = await this.get(caller, id, file);
     await registry.removeStoreFile(id, file);
-    using _ = await hold(id, file);
+    using _ = await queue.hold(id, file);
     await remover.tryRemove({ collection, document });
   }
 
   /** Deletes the passages of a file that is no longer in any vector store. */
   async removeEverywhere(file: string): Promise<void> {
-    const { registry, remover, hold } = this.#parts;
-    using _ = await hold("", file);
+    const { registry, remover, queue } = this.#parts;
+    using _ = await queue.hold("", file);
     const removals = await registry.removals();
     const own = removals.filter(({ document }) => document?.startsWith(`${file}/`));
     for (const removal of own) await remover.tryRemove(removal);
@@ -195,7 +192,7 @@ export class StoreFileService {
 
   /** Files that are not ingested yet are left out of the store. */
   async cancelBatch(caller: DocumentCaller, storeId: string, id: string): Promise<BatchView> {
-    const { registry, access, remover, hold, ownership } = this.#parts;
+    const { registry, access, remover, queue, ownership } = this.#parts;
     ownership.check();
     await access.use(caller, storeId);
     const batch = await this.#batch(caller, storeId, id);
@@ -205,7 +202,7 @@ export class StoreFileService {
     }
     const collection = (await registry.store(batch.store))?.collection ?? batch.store;
     for (const { file, document } of await registry.cancelBatch(id)) {
-      using _ = await hold(batch.store, file);
+      using _ = await queue.hold(batch.store, file);
       await remover.tryRemove({ collection, document });
     }
     return await this.#view({ ...batch, isCancelled: true });
@@ -261,7 +258,7 @@ export class StoreFileService {
 
   #withWait(file: StoreFile): StoreFile {
     if (file.status !== "in_progress") return file;
-    return { ...file, ...given({ failure: this.#queue.waitsFor(file) }) };
+    return { ...file, ...given({ failure: this.#parts.queue.waitsFor(file) }) };
   }
 
   #full(waiting: number): NodeError {
@@ -269,13 +266,6 @@ export class StoreFileService {
       "overloaded",
       `${waiting} files wait to be ingested, and at most ${this.#parts.limits.maxQueue} may (documents.max_queue). Add these later, or fewer at once.`,
     );
-  }
-
-  async #look(store: StoreRecord): Promise<void> {
-    const { collections, adoptFiles } = this.#parts;
-    if (store.isOwn) return;
-    using lease = await collections.lease(store.collection);
-    await adoptFiles(store, lease?.repository);
   }
 }
 

@@ -7,7 +7,6 @@ import type { RetrievalBackend } from "../retrieval/retrieval-service.ts";
 import type {
   FoundPassage,
   SearchScope,
-  SearchScopes,
   SearchTarget,
   SearchTargets,
 } from "../retrieval/search.ts";
@@ -28,7 +27,7 @@ export interface FoundInFile extends FoundPassage {
   attributes: Attributes;
 }
 
-export class StoreSearchService implements SearchScopes {
+export class StoreSearchService {
   readonly #parts: SharedParts;
 
   constructor(parts: SharedParts) {
@@ -64,6 +63,7 @@ export class StoreSearchService implements SearchScopes {
     return found.map((point, at) => ({ ...point, attributes: attributes[at] ?? {} }));
   }
 
+  /** Throws if a store does not exist or the caller may not use it. */
   async check(scope: SearchScope): Promise<void> {
     await this.#stores(scope);
   }

@@ -33,8 +33,7 @@ export class VectorStoreService {
     caller: DocumentCaller,
     { name, metadata = {}, ...rest }: NewStore,
   ): Promise<StoreRecord> {
-    const { registry, now, ownership } = this.#parts;
-    const { maxStores } = this.#parts.limits;
+    const { registry, now, ownership, limits } = this.#parts;
     ownership.check();
     if (caller.vectorStores !== undefined) {
       const why = `${caller.called} is bound to vector stores (${caller.vectorStores.join(", ")}), and makes no others.`;
@@ -47,8 +46,8 @@ export class VectorStoreService {
       ...{ createdAt: at, lastActiveAt: at, state: "ready", isOwn: true },
       ...given(rest),
     };
-    if (await registry.addStore(store, maxStores)) return store;
-    const why = `This node holds ${maxStores} vector stores (documents.max_vector_stores), and has them. Delete one first.`;
+    if (await registry.addStore(store, limits.maxStores)) return store;
+    const why = `This node holds ${limits.maxStores} vector stores (documents.max_vector_stores), and has them. Delete one first.`;
     throw new NodeError("quota_exceeded", why);
   }
 
@@ -56,9 +55,7 @@ export class VectorStoreService {
     const { registry, access } = this.#parts;
     await access.adoptCollections();
     const { items, hasMore } = await registry.stores(page, caller.vectorStores);
-    const views: StoreView[] = [];
-    for (const store of items) views.push(await this.view(store));
-    return { items: views, hasMore };
+    return { items: await Array.fromAsync(items, (store) => this.view(store)), hasMore };
   }
 
   async get(caller: DocumentCaller, id: string): Promise<StoreView> {
@@ -83,7 +80,7 @@ export class VectorStoreService {
 
   /** Once it returns, nothing in it is found any more. */
   async delete(caller: DocumentCaller, id: string): Promise<void> {
-    const { registry, access, collections, remover, hold, ownership } = this.#parts;
+    const { registry, access, collections, remover, queue, ownership } = this.#parts;
     ownership.check();
     const store = await access.get(caller, id);
     if (caller.vectorStores !== undefined) {
@@ -94,7 +91,7 @@ export class VectorStoreService {
       const why = `'${id}' is the node's own collection (vectorstore.collection_name), and stays. Remove its files instead.`;
       throw new NodeError("invalid_request", why, { param: "vector_store_id" });
     }
-    using _ = await hold(id);
+    using _ = await queue.hold(id);
     const { collection } = store;
     if (!store.isOwn) {
       // Another collection may be created with this name, so it is dropped now, not later.
@@ -108,32 +105,24 @@ export class VectorStoreService {
 
   /** Empties a store that has expired; its record stays until it is deleted. */
   async expire(store: StoreRecord): Promise<void> {
-    const { registry, remover, hold } = this.#parts;
-    using _ = await hold(store.id);
+    const { registry, remover, queue } = this.#parts;
+    using _ = await queue.hold(store.id);
     await registry.expireStore(store.id);
     await remover.tryRemove({ collection: store.collection, document: undefined });
   }
 
   async view(store: StoreRecord): Promise<StoreView> {
-    const { registry, access, collections, adoptFiles } = this.#parts;
-    const isExpired = access.isExpired(store);
-    if (!store.isOwn) {
-      // If the collection is unavailable, or of another model, the known files are shown.
-      using lease = await collections.lease(store.collection).catch(unlessRefused);
-      if (lease !== null) await adoptFiles(store, lease?.repository);
-    }
+    const { registry, access, adoptFiles } = this.#parts;
+    // If the collection is unavailable, or of another model, the known files are shown.
+    await adoptFiles(store).catch((error: unknown) => {
+      if (!(error instanceof NodeError)) throw error;
+    });
     return {
       store,
-      isExpired,
+      isExpired: access.isExpired(store),
       counts: await registry.counts({ store: store.id }),
       usageBytes: await registry.storeUsage(store.id),
       ...given({ expiresAt: expiryOf(store) }),
     };
   }
-}
-
-/** Null for an error of the store itself; any other error is thrown. */
-function unlessRefused(error: unknown): null {
-  if (error instanceof NodeError) return null;
-  throw error;
 }

@@ -1,5 +1,6 @@
 /** Retrieval: embeds a question and finds the passages that match it. */
 import type { DocumentCaller } from "../documents/document-caller.ts";
+import type { StoreSearchService } from "../documents/store-search.ts";
 import { checkInputs } from "../embedding/embedding-service.ts";
 import { copyOf, NodeError } from "../errors.ts";
 import { given } from "../given.ts";
@@ -15,7 +16,6 @@ import {
   located,
   type PassagePlace,
   type SearchScope,
-  type SearchScopes,
   type SearchTarget,
   type SearchTargets,
 } from "./search.ts";
@@ -59,6 +59,8 @@ export interface RetrievalResult {
   tokens: number;
 }
 
+type SearchableStores = Pick<StoreSearchService, "check" | "open">;
+
 /** How long a question waits for passages that are being stored: a right answer later is better than a wrong one now. */
 const mostWaitMs = 10_000;
 /** And how long after storing began: the handbook comes with its vectors and takes a second or two, or some more beside other work; anything slower may take minutes. */
@@ -76,7 +78,7 @@ export class RetrievalService {
   #coming: string | undefined;
   #stored = Promise.withResolvers<void>();
   #waitUntil = 0;
-  #scopes: SearchScopes | undefined;
+  #stores: SearchableStores | undefined;
 
   constructor(models: ModelRegistry, collection: Collection, settings: RetrievalSettings) {
     this.#models = models;
@@ -89,8 +91,8 @@ export class RetrievalService {
   }
 
   /** Set by the documents, which need retrieval in turn. */
-  searchIn(scopes: SearchScopes): void {
-    this.#scopes = scopes;
+  searchIn(stores: SearchableStores): void {
+    this.#stores = stores;
   }
 
   unavailable(reason: NodeError): void {
@@ -159,7 +161,7 @@ export class RetrievalService {
   /** Throws if the scope names something that does not exist or that its caller may not use. */
   async check(scope: SearchScope): Promise<void> {
     try {
-      await this.#scopes?.check(scope);
+      await this.#stores?.check(scope);
     } catch (error) {
       // If it cannot be checked now, the search itself fails, and reports so.
       if (!(error instanceof NodeError && error.kind === "unavailable")) throw error;
@@ -270,8 +272,8 @@ export class RetrievalService {
   }
 
   async #targets(scope: SearchScope): Promise<SearchTargets> {
-    if (this.#scopes === undefined) throw new NodeError("unavailable", preparing);
-    return await this.#scopes.open(scope, () => this.#ready());
+    if (this.#stores === undefined) throw new NodeError("unavailable", preparing);
+    return await this.#stores.open(scope, () => this.#ready());
   }
 
   #ready(): RetrievalBackend {

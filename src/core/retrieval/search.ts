@@ -9,7 +9,6 @@ import type {
   ScoredPassage,
   WordMatch,
 } from "../ports/passage-repository.ts";
-import type { RetrievalBackend } from "./retrieval-service.ts";
 
 export interface SearchScope {
   caller: DocumentCaller;
@@ -35,13 +34,6 @@ export interface SearchTarget {
 /** Holds the collections open until it is disposed of. */
 export interface SearchTargets extends Disposable {
   all: readonly SearchTarget[];
-}
-
-export interface SearchScopes {
-  /** Throws if a store does not exist or the caller may not use it. */
-  check(scope: SearchScope): Promise<void>;
-  /** `ready`: returns the node's own collection, or throws why it is not available. */
-  open(scope: SearchScope, ready: () => RetrievalBackend): Promise<SearchTargets>;
 }
 
 /** How far all of the question's words raise a score towards 1: the best of 0.2 to 1 (bench/README.md). */
