@@ -253,30 +253,21 @@ export function openReadOnly(path: string): Database {
 }
 
 /** Explanations and remedies, by the prefix of SQLite's error code. */
-const remedies: readonly (readonly [string, string])[] = [
-  [
-    "SQLITE_FULL",
+const remedies = {
+  SQLITE_FULL:
     "the disk is full. Free some space, then do it again; what was stored before is still there",
-  ],
-  [
-    "SQLITE_READONLY",
+  SQLITE_READONLY:
     "it can only be read. Give this user the right to write to the data dir, or mount its disk for writing",
-  ],
-  [
-    "SQLITE_CANTOPEN",
+  SQLITE_CANTOPEN:
     "it or its lock files beside it cannot be opened. Give this user the right to read and write the data dir, or mount its disk for writing",
-  ],
-  ["SQLITE_BUSY", "another process keeps it locked. Wait until that has ended, then do it again"],
-  [
-    "SQLITE_IOERR",
-    "the disk does not read or write as it should. Look at it and at its free space",
-  ],
-];
+  SQLITE_BUSY: "another process keeps it locked. Wait until that has ended, then do it again",
+  SQLITE_IOERR: "the disk does not read or write as it should. Look at it and at its free space",
+};
 
 export function remedyFor(error: unknown): string | undefined {
   if (!(error instanceof SQLiteError)) return undefined;
   const { code = "" } = error;
-  return remedies.find(([beginning]) => code.startsWith(beginning))?.[1];
+  return Object.entries(remedies).find(([beginning]) => code.startsWith(beginning))?.[1];
 }
 
 export type FileStamp = ReturnType<typeof stampOf>;

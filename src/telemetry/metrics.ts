@@ -8,8 +8,7 @@ import type {
   ReplicaTelemetry,
   Telemetry,
 } from "../core/ports/telemetry.ts";
-import { replicaMetrics } from "./replica-metrics.ts";
-import { buckets, seriesIn, Watched } from "./series.ts";
+import { buckets, replicaMetrics, seriesIn, Watched } from "./series.ts";
 
 type ModelPlace = "local" | "upstream";
 

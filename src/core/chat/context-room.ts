@@ -91,33 +91,25 @@ export async function truncateConversation(
   return { left, dropped: messages.length - left.length };
 }
 
-interface Cut {
-  from: number;
-  to: number;
-}
-
-/** The possible cuts, the smallest first; no output is separated from its call. */
-function cutsOf(messages: readonly ChatMessage[]): Cut[] {
-  const told = messages.findIndex(({ role }) => role !== "system");
-  const last = messages.findLastIndex(({ role }) => role === "user");
-  return messages.flatMap(({ role }, to): Cut[] => {
-    if (role === "user" && to > told && to <= last) return [{ from: told, to }];
-    if (role === "assistant" && to > last + 1) return [{ from: told, to }];
-    return [];
+/** Where the rest may begin, the longest first; no output is separated from its call. */
+function cutsOf(messages: readonly ChatMessage[]): number[] {
+  const { told, last } = placesIn(messages);
+  return messages.flatMap(({ role }, at) => {
+    const isTurn = role === "user" && at > told && at <= last;
+    return isTurn || (role === "assistant" && at > last + 1) ? [at] : [];
   });
 }
 
 /** The user message that began the current turn stays, even if steps after it are dropped. */
-function withoutCut(
-  messages: readonly ChatMessage[],
-  cut: Cut | undefined,
-): readonly ChatMessage[] {
-  if (cut === undefined) return messages;
-  const last = messages.findLastIndex(({ role }) => role === "user");
-  return messages.filter(
-    (_, at) => at < cut.from || at >= cut.to || (at === last && cut.to > last),
-  );
+function withoutCut(messages: readonly ChatMessage[], to = 0): readonly ChatMessage[] {
+  const { told, last } = placesIn(messages);
+  return messages.filter((_, at) => at < told || at >= to || (at === last && to > last));
 }
+
+const placesIn = (messages: readonly ChatMessage[]): { told: number; last: number } => ({
+  told: messages.findIndex(({ role }) => role !== "system"),
+  last: messages.findLastIndex(({ role }) => role === "user"),
+});
 
 type PromptPart = "messages" | "prompt";
 

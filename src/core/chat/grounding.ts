@@ -138,7 +138,14 @@ export class GroundingService {
       return { index, points };
     });
     const places = remembered.flatMap(({ points }) => points);
-    const stored = await this.#read(places, caller);
+    const read = await this.#retrieval.read(places, caller).catch((error: unknown) => {
+      // They stay remembered: a store that is unavailable for one turn has not lost them.
+      this.#log.warn("the passages of earlier turns cannot be read; the chat goes on without", {
+        reason: reasonOf(error),
+      });
+      return [];
+    });
+    const stored = new Map(read.map((passage) => [keyOf(passage), passage]));
     const turns = remembered.map(({ index, points }) => ({
       index,
       points: points.flatMap((place) => stored.get(keyOf(place)) ?? []),
@@ -155,23 +162,6 @@ export class GroundingService {
       this.#turns.set(keys.get(index) ?? "", places);
       const [oldest] = this.#turns.keys();
       if (this.#turns.size > mostTurns && oldest !== undefined) this.#turns.delete(oldest);
-    }
-  }
-
-  async #read(
-    places: readonly PassagePlace[],
-    caller: DocumentCaller,
-  ): Promise<ReadonlyMap<string, FoundPassage>> {
-    if (places.length === 0) return new Map();
-    try {
-      const passages = await this.#retrieval.read(places, caller);
-      return new Map(passages.map((passage) => [keyOf(passage), passage]));
-    } catch (error) {
-      // They stay remembered: a store that is unavailable for one turn has not lost them.
-      this.#log.warn("the passages of earlier turns cannot be read; the chat goes on without", {
-        reason: reasonOf(error),
-      });
-      return new Map();
     }
   }
 }

@@ -1,5 +1,5 @@
 /** Rate limits per caller: requests per minute, tokens per minute, and concurrent requests. */
-import { NodeError } from "../errors.ts";
+import { type ErrorKind, NodeError } from "../errors.ts";
 import type { Decision, Limiter } from "../ports/limiter.ts";
 
 /** 0: no limit. */
@@ -167,22 +167,16 @@ export function refusalOf(
 ): NodeError | undefined {
   const { concurrency, requestsPerMinute, tokensPerMinute } = limits;
   if (takesPlace && concurrency > 0 && active >= concurrency) {
-    return refusal("too_many_requests", placeRetryMs, [
-      `${called} may have ${concurrency} requests in progress at once, and has ${active}.`,
-      "Try again when one has ended.",
-    ]);
+    const why = `${called} may have ${concurrency} requests in progress at once, and has ${active}. ${whenEnded}`;
+    return refusal("too_many_requests", placeRetryMs, why);
   }
   if (requestsWaitMs > 0) {
-    return refusal("too_many_requests", requestsWaitMs, [
-      `${called} may make ${requestsPerMinute} requests a minute.`,
-      tryAgain(requestsWaitMs),
-    ]);
+    const why = `${called} may make ${requestsPerMinute} requests a minute. ${tryAgain(requestsWaitMs)}`;
+    return refusal("too_many_requests", requestsWaitMs, why);
   }
   if (tokensWaitMs > 0) {
-    return refusal("too_many_tokens", tokensWaitMs, [
-      `${called} may use ${tokensPerMinute} tokens a minute, and has used them.`,
-      tryAgain(tokensWaitMs),
-    ]);
+    const why = `${called} may use ${tokensPerMinute} tokens a minute, and has used them. ${tryAgain(tokensWaitMs)}`;
+    return refusal("too_many_tokens", tokensWaitMs, why);
   }
   return undefined;
 }
@@ -195,26 +189,20 @@ export function tooManyAnswers(
   const wanted = active + answers - 1;
   if (concurrency === 0) return undefined;
   if (answers > concurrency) {
-    return new NodeError(
-      "invalid_request",
-      `The request asks for ${answers} answers at a time ('n', 'best_of' or several prompts); ${called} may have ${concurrency} in progress at once.`,
-      { param: "n" },
-    );
+    const why = `The request asks for ${answers} answers at a time ('n', 'best_of' or several prompts); ${called} may have ${concurrency} in progress at once.`;
+    return new NodeError("invalid_request", why, { param: "n" });
   }
   if (wanted <= concurrency) return undefined;
-  return refusal("too_many_requests", placeRetryMs, [
-    `${called} may have ${concurrency} answers in progress at once; with the ${answers} of this request there would be ${wanted}.`,
-    "Try again when one has ended.",
-  ]);
+  const why = `${called} may have ${concurrency} answers in progress at once; with the ${answers} of this request there would be ${wanted}. ${whenEnded}`;
+  return refusal("too_many_requests", placeRetryMs, why);
 }
+
+const whenEnded = "Try again when one has ended.";
 
 const tryAgain = (ms: number): string => `Try again in ${Math.ceil(ms / 1000)} s.`;
 
-const refusal = (
-  kind: "too_many_requests" | "too_many_tokens",
-  retryAfterMs: number,
-  sentences: readonly string[],
-): NodeError => new NodeError(kind, `Rate limit reached. ${sentences.join(" ")}`, { retryAfterMs });
+const refusal = (kind: ErrorKind, retryAfterMs: number, why: string): NodeError =>
+  new NodeError(kind, `Rate limit reached. ${why}`, { retryAfterMs });
 
 export interface RateLimit {
   limit: number;

@@ -1,4 +1,5 @@
 /** Retrieval: embeds a question and finds the passages that match it. */
+import { untilAborted } from "../abort.ts";
 import type { DocumentCaller } from "../documents/document-caller.ts";
 import type { StoreSearchService } from "../documents/store-search.ts";
 import { checkInputs } from "../embedding/embedding-service.ts";
@@ -117,11 +118,10 @@ export class RetrievalService {
   async passagesStored(signal: AbortSignal): Promise<void> {
     const waitMs = Math.min(mostWaitMs, this.#waitUntil - performance.now());
     if (this.#coming === undefined || waitMs <= 0) return;
-    signal.throwIfAborted();
-    const late = Promise.withResolvers<void>();
-    const timer = setTimeout(late.resolve, waitMs);
-    signal.addEventListener("abort", () => late.reject(signal.reason), { once: true });
-    await Promise.race([this.#stored.promise, late.promise]).finally(() => clearTimeout(timer));
+    const { promise: late, resolve } = Promise.withResolvers<void>();
+    const timer = setTimeout(resolve, waitMs);
+    const stored = untilAborted(Promise.race([this.#stored.promise, late]), signal);
+    await stored.finally(() => clearTimeout(timer));
   }
 
   get coming(): string | undefined {

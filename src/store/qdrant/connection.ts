@@ -98,44 +98,34 @@ export class QdrantConnection {
   }
 
   #toNodeError(error: unknown, timeoutMs: number): NodeError {
-    const unavailable = (words: string): NodeError =>
-      new NodeError("unavailable", `Qdrant at ${this.url} ${words}`, { cause: error });
     if (error instanceof NodeError) return error;
-    if (error instanceof QdrantClientTimeoutError) {
-      return unavailable(
-        `did not answer within ${timeoutMs / 1000} s. Check that it is well and not overloaded.`,
-      );
+    const { status = 0, reason } = refusalOf(error) ?? {};
+    const isOurs = status > 0 && !isPassing(status) && ![401, 403, 404].includes(status);
+    const why = `Qdrant at ${this.url} ${this.#explain(error, { status, reason }, timeoutMs)}`;
+    return new NodeError(isOurs ? "internal" : "unavailable", why, { cause: error });
+  }
+
+  #explain(error: unknown, { status, reason }: Refusal, timeoutMs: number): string {
+    if (isTimeout(error)) {
+      return `did not answer within ${timeoutMs / 1000} s. Check that it is well and not overloaded.`;
     }
     if (connectionCodeOf(error) !== undefined) {
-      return unavailable(
-        `cannot be reached (${reasonOf(error)}). Check that it is running and that the address is right.`,
-      );
+      return `cannot be reached (${reasonOf(error)}). Check that it is running and that the address is right.`;
     }
-    const refusal = refusalOf(error);
-    if (refusal === undefined) {
-      return unavailable(
-        `gave an answer that cannot be read (${reasonOf(error)}). Check that the address is a Qdrant server's.`,
-      );
+    if (status === 0) {
+      return `gave an answer that cannot be read (${reasonOf(error)}). Check that the address is a Qdrant server's.`;
     }
-    const { status, reason } = refusal;
-    const because = `${status}${reason === undefined ? "" : `: ${reason}`}`;
     if (status === 401 || status === 403) {
-      return unavailable(
-        this.#hasKey
-          ? `refuses the API key (${status}). Give the node the key that the server was started with.`
-          : `asks for an API key (${status}). Give the node the key that the server was started with.`,
-      );
+      const does = this.#hasKey ? "refuses the API key" : "asks for an API key";
+      return `${does} (${status}). Give the node the key that the server was started with.`;
     }
     if (status === 404 && reason === undefined) {
-      return unavailable("knows no such path (404). Check that the address is a Qdrant server's.");
+      return "knows no such path (404). Check that the address is a Qdrant server's.";
     }
-    if (status === 404) return unavailable(`does not have what was asked for (${because}).`);
-    if (isPassing(status)) {
-      return unavailable(`cannot answer now (${because}). Try again later.`);
-    }
-    return new NodeError("internal", `Qdrant at ${this.url} refused a request (${because}).`, {
-      cause: error,
-    });
+    const because = `${status}${reason === undefined ? "" : `: ${reason}`}`;
+    if (status === 404) return `does not have what was asked for (${because}).`;
+    if (isPassing(status)) return `cannot answer now (${because}). Try again later.`;
+    return `refused a request (${because}).`;
   }
 }
 
@@ -238,8 +228,7 @@ function refusalOf(error: unknown): Refusal | undefined {
 
 /** `{ status: { error: "…" } }` */
 function reasonIn(body: unknown): string | undefined {
-  const status = field(body, "status");
-  const reason = field(status, "error");
+  const reason = field(field(body, "status"), "error");
   return typeof reason === "string" ? reason : undefined;
 }
 

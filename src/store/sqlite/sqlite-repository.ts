@@ -10,7 +10,7 @@ import type {
   StoredDocument,
 } from "../../core/ports/passage-repository.ts";
 import { checkVector } from "../../core/retrieval/collection.ts";
-import { change, rowOf, rowsOf } from "../database.ts";
+import { change, insert, rowOf, rowsOf, update } from "../database.ts";
 import {
   countPassages,
   descriptionOf,
@@ -161,21 +161,13 @@ export class SqliteRepository implements PassageRepository {
       "select key, source, vector from passages where id = ?",
       id,
     );
-    const fields = [document, heading, position, hash, documentHash, parts];
+    const fields = { document, heading, position, hash, document_hash: documentHash, parts };
     if (before?.source === source && Buffer.compare(before.vector, bytes) === 0) {
-      const sql = `update passages set document = ?, heading = ?, position = ?, hash = ?,
-        document_hash = ?, parts = ? where key = ?`;
-      change(database, sql, ...fields, before.key);
+      update(database, "passages", fields, "key = ?", before.key);
       return;
     }
     if (before !== undefined) change(database, "delete from passages where key = ?", before.key);
-    change(
-      database,
-      `insert into passages
-         (document, heading, position, hash, document_hash, parts, id, vector, source, terms)
-       values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-      ...[...fields, id, bytes, source, termsOf(source)],
-    );
+    insert(database, "passages", { ...fields, id, vector: bytes, source, terms: termsOf(source) });
   }
 
   #rows(where: string, ...values: SQLQueryBindings[]): Row[] {

@@ -1,8 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { Registry } from "prom-client";
 import type { ReplicaStatus } from "../../../src/core/ports/telemetry.ts";
-import { replicaMetrics } from "../../../src/telemetry/replica-metrics.ts";
-import { seriesIn } from "../../../src/telemetry/series.ts";
+import { replicaMetrics, seriesIn } from "../../../src/telemetry/series.ts";
 import { parsePrometheus, sampleValue } from "../../support/prometheus-text.ts";
 
 const url = "http://gpu-1:8000/v1";
