@@ -5,7 +5,7 @@
  */
 
 import { parseArgs } from "node:util";
-import { leansOnBefore } from "../../src/core/chat/find-passages.ts";
+import { leansOnBefore } from "../../src/core/chat/grounding.ts";
 import { theNode } from "../../src/core/documents/document-caller.ts";
 import questions from "../made/two-turn-questions.json";
 import { handbookCollection } from "./handbook-collection.ts";

@@ -1,7 +1,6 @@
 /** Documents for MCP: reads their passages in order, and lists them in pages as resources. */
 import type { Documents } from "../core/documents/documents.ts";
 import type { StoreFile } from "../core/documents/records.ts";
-import type { FileText } from "../core/documents/store-file-service.ts";
 import { NodeError } from "../core/errors.ts";
 import { given } from "../core/given.ts";
 import { quoted } from "../core/quoted.ts";
@@ -9,30 +8,12 @@ import type { RetrievalService } from "../core/retrieval/retrieval-service.ts";
 import { redactPaths } from "../server/middleware/errors.ts";
 import type { Work } from "./tools.ts";
 
-interface DocumentPlace {
-  /** The collection's id or name. */
-  collection: string;
-  document: string;
-  field: string;
-}
-
-interface DocumentText {
-  name: string;
-  id: string;
-  collection: string;
-  total: number;
-  passages: FileText[];
-  /** Whether passages were left out or cut because of their length. */
-  isCut: boolean;
-  /** Whether the document continues after these passages. */
-  hasMore: boolean;
-}
-
+/** `collection`: its id or name; `field`: the request's. `isCut`: passages were left out or cut for their length. */
 export async function documentText(
-  { collection, document, field }: DocumentPlace,
+  { collection, document, field }: { collection: string; document: string; field: string },
   range: { from: number; limit: number },
   { caller, documents, signal }: Pick<Work, "caller" | "documents" | "signal">,
-): Promise<DocumentText> {
+) {
   const { storeAccess, storeFiles } = documents;
   const store = await storeAccess.find(caller, collection, field);
   const file = await storeFiles.get(caller, store.id, document);
@@ -45,10 +26,8 @@ export async function documentText(
     throw new NodeError("invalid_request", why);
   }
   const { items: passages, isCut } = withinBudget(texts);
-  return {
-    ...{ name, id: file.file, collection: store.id, total, passages, isCut },
-    hasMore: hasMore || isCut,
-  };
+  const found = { name, id: file.file, collection: store.id, total, passages, isCut };
+  return { ...found, hasMore: hasMore || isCut };
 }
 
 function checkReadable({ file, status, failure }: StoreFile): void {

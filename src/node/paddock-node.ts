@@ -243,7 +243,7 @@ export class PaddockNode implements AsyncDisposable {
 /** MCP over HTTP; its libraries are loaded with the first request. */
 export const mcpEndpoint = (version: string, documents: McpDocuments): McpEndpoint => ({
   async answer(request, session) {
-    const { answerOverHttp } = await import("../mcp/http.ts");
+    const { answerOverHttp } = await import("../mcp/server.ts");
     return await answerOverHttp(request, { version, session, documents: async () => documents });
   },
 });

@@ -2,7 +2,7 @@
 import { Counter, Gauge, Histogram, type Registry } from "prom-client";
 import type { ReplicaEvent, ReplicaStatus, ReplicaTelemetry } from "../core/ports/telemetry.ts";
 
-export type Series = ReturnType<typeof seriesIn>;
+type Series = ReturnType<typeof seriesIn>;
 
 export function seriesIn(registry: Registry) {
   const named = (name: string, help: string) => ({
@@ -63,13 +63,8 @@ export class Watched<Value> extends Map<string, Value> {
   }
 }
 
-/** Prometheus metrics of upstream models: load and health of each replica. */
-
-export interface ReplicaMetrics extends ReplicaTelemetry {
-  read(): void;
-}
-
-export function replicaMetrics(series: Series): ReplicaMetrics {
+/** Upstream models: load and health of each replica; `read` updates the gauges before a scrape. */
+export function replicaMetrics(series: Series): ReplicaTelemetry & { read(): void } {
   const labelNames = ["model", "replica"] as const;
   const asked = series.counter(
     "upstream_requests_total",

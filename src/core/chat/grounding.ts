@@ -4,11 +4,10 @@ import { NodeError, reasonOf } from "../errors.ts";
 import { given } from "../given.ts";
 import type { Log } from "../log.ts";
 import type { CallOptions, ChatEngine, ChatMessage } from "../ports/chat-engine.ts";
-import type { EmbedOptions } from "../ports/embedding-engine.ts";
+import type { EmbeddingEngine, EmbedOptions } from "../ports/embedding-engine.ts";
 import { narrow, type RetrievalService } from "../retrieval/retrieval-service.ts";
 import type { FoundPassage, PassagePlace, SearchScope } from "../retrieval/search.ts";
-import { type Conversation, fitToContext, type Turn } from "./context-room.ts";
-import { findPassages } from "./find-passages.ts";
+import { type Conversation, fitToContext, leastThatFits, type Turn } from "./context-room.ts";
 import {
   groundedSystemMessage,
   groundedUserMessages,
@@ -109,26 +108,56 @@ export class GroundingService {
     return wanted.policy ?? (policy === "off" ? "last-user-message" : policy);
   }
 
+  /** If retrieval fails, the chat is still answered, without passages; the result has the error. */
   async #find(
     messages: readonly ChatMessage[],
     wanted: RagRequest | undefined,
     scope: SearchScope,
     options: EmbedOptions,
   ): Promise<FoundPassages> {
-    const { bounds, autoThreshold, contextWindow, followUps } = this.#settings;
     const isAuto = wanted?.auto === true;
-    const allowed = isAuto ? narrow(bounds, { scoreThreshold: autoThreshold }) : bounds;
-    const search = {
-      messages,
-      followUps,
-      scope,
-      contextWindow: wanted?.contextWindow ?? contextWindow,
-      bounds: narrow(allowed, wanted?.bounds ?? {}),
-    };
     // If the node decides, a handbook that is only partly stored would give the wrong page.
     if (isAuto && wanted.stores === undefined) await this.#retrieval.passagesStored(options.signal);
-    const found = await findPassages(this.#retrieval, search, options, this.#log);
-    return isAuto ? { ...found, points: nearBest(found.points) } : found;
+    try {
+      const found = await this.#search(messages, wanted, scope, options);
+      return isAuto ? { ...found, points: nearBest(found.points) } : found;
+    } catch (cause) {
+      options.signal.throwIfAborted();
+      const reason = reasonOf(cause);
+      this.#log.warn("retrieval failed; the chat is answered without passages", { reason });
+      return { points: [], error: cause instanceof NodeError ? reason : "Retrieval failed." };
+    }
+  }
+
+  async #search(
+    messages: readonly ChatMessage[],
+    {
+      auto = false,
+      contextWindow = this.#settings.contextWindow,
+      bounds = {},
+    }: Partial<RagRequest> = {},
+    scope: SearchScope,
+    options: EmbedOptions,
+  ): Promise<FoundPassages> {
+    const { signal } = options;
+    const { bounds: widest, autoThreshold, followUps } = this.#settings;
+    const allowed = auto ? narrow(widest, { scoreThreshold: autoThreshold }) : widest;
+    const { engine } = this.#retrieval.model();
+    const prefix = this.#retrieval.queryPrefix;
+    // A wider window includes the message before anyway.
+    const isFollowUp = followUps && contextWindow === 1 && isFollowUpIn(messages);
+    const window = isFollowUp ? 2 : contextWindow;
+    const question = await questionOf(messages, window, engine, { prefix, signal });
+    const { text, shortened } = question;
+    const [tokens] = await engine.countTokens([text], { signal });
+    if (tokens === 0) return { points: [] };
+    const { points } = await this.#retrieval.find(text, narrow(allowed, bounds), options, scope);
+    const isWithBefore = isFollowUp && question.messages === 2;
+    const notices = [
+      shortened ? shortenedNotice(engine.maxTokens) : isWithBefore ? followUpNotice : undefined,
+      this.#retrieval.coming,
+    ].filter((sentence) => sentence !== undefined);
+    return { points, ...(notices.length === 0 ? {} : { notice: notices.join(" ") }) };
   }
 
   async #recall(keys: TurnKeys, caller: DocumentCaller): Promise<Turn[]> {
@@ -208,3 +237,73 @@ function turnKeys(caller: string, messages: readonly ChatMessage[]): Map<number,
   }
   return keys;
 }
+
+const shortenedNotice = (most: number): string =>
+  `The last user message has more tokens than the embedding model takes (${most}); its end was matched.`;
+
+const followUpNotice =
+  "The last user message leans on what was before it, so it was matched together with the user message before.";
+
+function isFollowUpIn(messages: readonly ChatMessage[]): boolean {
+  const [before, last] = messages.filter(({ role }) => role === "user").slice(-2);
+  return before !== undefined && last !== undefined && leansOnBefore(last.content);
+}
+
+/** More than any text has on average: a text that is longer cannot fit, and is not tokenized to find out. */
+const charactersPerToken = 64;
+
+/** The last `window` user messages; to fit, older ones are left out, then the beginning of the last. */
+export async function questionOf(
+  messages: readonly ChatMessage[],
+  window: number,
+  engine: EmbeddingEngine,
+  { prefix, signal }: { prefix: string; signal: AbortSignal },
+) {
+  const longest = engine.maxTokens * charactersPerToken;
+  const fits = async (parts: readonly string[], separator: string): Promise<boolean> => {
+    if (parts.reduce((sum, { length }) => sum + length, 0) > longest) return false;
+    const [tokens = 0] = await engine.countTokens([prefix + parts.join(separator)], { signal });
+    return tokens <= engine.maxTokens;
+  };
+  const said = messages.filter(({ role }) => role === "user").map(({ content }) => content);
+  const asked = said.slice(-window);
+  const from = await leastThatFits([0, asked.length], (at) => fits(asked.slice(at), "\n"));
+  if (from < asked.length) {
+    const taken = asked.slice(from);
+    return { text: taken.join("\n"), shortened: false, messages: taken.length };
+  }
+  // The question is usually at the end of a long message.
+  const words = (said.at(-1) ?? "").slice(-longest).split(/(?<=\s)/);
+  const start = await leastThatFits([0, words.length], (at) => fits(words.slice(at), ""));
+  return { text: words.slice(start).join(""), shortened: true, messages: 1 };
+}
+
+/** Words that refer to an earlier message. */
+const pointing = new Set(
+  "it its itself they them their theirs this that these those he him his she her hers there then else instead too also same such both either neither one ones latter former another".split(
+    " ",
+  ),
+);
+
+/** Openings that continue an earlier message. */
+const goingOn = /^(and|or|but|so|what about|how about|what if|why not|for which|for what)\b/;
+
+/** A question with so few words, or letters in a script without spaces, rarely names its topic. */
+const fewWords = 3;
+const fewLetters = 8;
+/** A question with more words names its topic, even if it refers to an earlier message. */
+const manyWords = 14;
+
+export function leansOnBefore(text: string): boolean {
+  const plain = text.trim().toLowerCase();
+  const words = plain.match(/[\p{L}\p{N}\p{M}'’]+/gu) ?? [];
+  if (words.length > manyWords) return false;
+  const letters = words.join("").length;
+  if (hasNoSpaces.test(plain)) return letters <= fewLetters;
+  return (
+    words.length <= fewWords || goingOn.test(plain) || words.some((word) => pointing.has(word))
+  );
+}
+
+const hasNoSpaces =
+  /[\p{scx=Han}\p{scx=Hiragana}\p{scx=Katakana}\p{sc=Thai}\p{sc=Lao}\p{sc=Khmer}\p{sc=Myanmar}]/u;

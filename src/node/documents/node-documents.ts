@@ -4,7 +4,7 @@ import type { Config } from "../../config/schema.ts";
 import { untilAborted } from "../../core/abort.ts";
 import type { DocumentQuota } from "../../core/documents/document-caller.ts";
 import { createDocuments, type Documents } from "../../core/documents/documents.ts";
-import type { IngestFile } from "../../core/documents/ingest-file.ts";
+import type { IngestFile } from "../../core/documents/ingest-queue.ts";
 import { recoverOrphans } from "../../core/documents/orphans.ts";
 import { asNodeError, NodeError } from "../../core/errors.ts";
 import { ModelRegistry } from "../../core/models/model-registry.ts";

@@ -137,18 +137,13 @@ function checkedKey(apiKey: string): string {
   throw new NodeError("invalid_request", why);
 }
 
-/** A Qdrant server's address: for the client, and to show to people. */
-export interface QdrantAddress {
-  /** Without a credential. */
-  shown: string;
-  /** Arguments of the client's constructor, which drops a path in `url` and defaults to port 6333. */
-  client: { url: string; port: number; prefix: string };
-}
-
 const defaultPorts: Readonly<Record<string, number>> = { "http:": 6333, "https:": 443 };
 
-/** `https://host` is a server behind a proxy, on 443; `http://host` is Qdrant itself, on 6333. */
-export function qdrantAddress(url: string): QdrantAddress {
+/**
+ * `https://host` is a server behind a proxy, on 443; `http://host` is Qdrant itself, on 6333. `client`: for
+ * its constructor, which drops a path in `url`; `shown`: for people, without a credential.
+ */
+export function qdrantAddress(url: string) {
   const parsed = URL.parse(url);
   const defaultPort = defaultPorts[parsed?.protocol ?? ""];
   if (parsed === null || defaultPort === undefined) {

@@ -68,13 +68,7 @@ export function shapeOf(
   };
 }
 
-interface DenseVector {
-  name: string;
-  size: number;
-  distance: string;
-}
-
-function denseVectors(vectors: Schemas["VectorsConfig"] = {}): DenseVector[] {
+function denseVectors(vectors: Schemas["VectorsConfig"] = {}) {
   if (isOne(vectors)) return [{ name: "", size: vectors.size, distance: vectors.distance }];
   return Object.entries(vectors).flatMap(([name, vector]) =>
     // A multivector cannot be compared with one vector of the node.

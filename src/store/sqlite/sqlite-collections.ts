@@ -5,7 +5,6 @@ import { join } from "node:path";
 import { NodeError, reasonOf } from "../../core/errors.ts";
 import { type Log, noLog } from "../../core/log.ts";
 import type {
-  CollectionDescription,
   CollectionSpec,
   CollectionStore,
   PassageRepository,
@@ -132,14 +131,8 @@ export const dryRunStore = (store: CollectionStore): CollectionStore => ({
   drop: async () => {},
 });
 
-export interface InspectedCollection {
-  description: CollectionDescription;
-  passages: number;
-  faults: readonly string[];
-}
-
 /** Inspects a collection's file and checks its integrity, without changing it; undefined if it holds no collection. */
-export function inspectCollection(name: string, path: string): InspectedCollection | undefined {
+export function inspectCollection(name: string, path: string) {
   using database = openReadOnly(path);
   const faults = rowsOf<{ quick_check: string }>(database, "pragma quick_check(3)")
     .map(({ quick_check: said }) => said)

@@ -23,7 +23,7 @@ test("a node and a command line load nothing of MCP until somebody asks", async 
 });
 
 test("MCP brings no second HTTP server", async () => {
-  const packages = await packagesOf("mcp/http.ts", "mcp/stdio.ts");
+  const packages = await packagesOf("mcp/server.ts", "mcp/stdio.ts");
   expect(packages.has(sdk)).toBe(true);
   for (const name of ["express", "hono", "@hono/node-server", "jose", "cors"]) {
     expect([name, packages.has(name)]).toEqual([name, false]);

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { leansOnBefore, questionOf } from "../../../../src/core/chat/find-passages.ts";
+import { leansOnBefore, questionOf } from "../../../../src/core/chat/grounding.ts";
 import type { ChatMessage } from "../../../../src/core/ports/chat-engine.ts";
 import type { EmbeddingInput } from "../../../../src/core/ports/embedding-engine.ts";
 import { ScriptedEmbeddingEngine } from "../../../support/scripted-engines.ts";
