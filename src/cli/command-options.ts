@@ -67,11 +67,8 @@ export function configFrom({ env }: Shell, command: Command, file: ConfigFile | 
 
 export function settingFlags(command: Command): Record<string, string | undefined> {
   const options: Record<string, string | undefined> = command.opts();
-  const flags: Record<string, string | undefined> = {};
-  for (const { flag } of settings) {
-    if (flag !== undefined) flags[flag] = options[camelCase(flag)];
-  }
-  return flags;
+  const flags = settings.flatMap(({ flag }) => flag ?? []);
+  return Object.fromEntries(flags.map((flag) => [flag, options[camelCase(flag)]]));
 }
 
 /** The configuration file; undefined if none is named and the default does not exist. */
@@ -90,19 +87,10 @@ export async function readConfigFile(
   }
 }
 
-export interface OpenSecrets {
-  path: string;
-  /** Names of the secrets in it. */
-  keys: string[];
-  /** In octal: `644`. */
-  rights: string;
-}
+export type OpenSecrets = ReturnType<typeof openSecretsIn>;
 
-/** The secrets of a configuration file that everyone on the machine can read, if any. */
-export function openSecretsIn(
-  { cwd }: Shell,
-  file: ConfigFile | undefined,
-): OpenSecrets | undefined {
+/** The names of the secrets in a configuration file that everyone on the machine can read, if any. */
+export function openSecretsIn({ cwd }: Shell, file: ConfigFile | undefined) {
   if (file === undefined) return undefined;
   const path = resolve(cwd, file.path);
   const keys = secretsIn(file);
@@ -120,10 +108,8 @@ const examples = new WeakMap<Command, readonly string[]>();
 export function addExamples(command: Command, ...lines: readonly string[]): Command {
   examples.set(command, lines);
   const heading = lines.length === 1 ? "Example" : "Examples";
-  return command.addHelpText(
-    "after",
-    `\n${heading}:\n${lines.map((line) => `  ${line}`).join("\n")}`,
-  );
+  const indented = lines.map((line) => `\n  ${line}`).join("");
+  return command.addHelpText("after", `\n${heading}:${indented}`);
 }
 
 export const examplesOf = (command: Command): readonly string[] => examples.get(command) ?? [];

@@ -94,12 +94,10 @@ async function ingestOnce(
   const startedAt = performance.now();
   const { repository, prefixes, embedding, reading } = target;
   const found = await findDocuments(shell, paths, flags, config.ingest);
-  for (const path of found.missing)
-    shell.say(`${printableName(path)}: there is no such file or folder.\n`);
+  const tell = (path: string, what: string): void => shell.say(`${printableName(path)}: ${what}\n`);
+  for (const path of found.missing) tell(path, "there is no such file or folder.");
   for (const { path, reason } of found.unlisted) {
-    shell.say(
-      `${printableName(path || ".")}: cannot be looked into (${reason}); what was stored of it stays.\n`,
-    );
+    tell(path || ".", `cannot be looked into (${reason}); what was stored of it stays.`);
   }
   const summary = await ingest(found.documents, {
     engine: embedding.engine,
@@ -110,20 +108,19 @@ async function ingestOnce(
     cut: reading.cut,
     progress: createProgress(shell),
     signal: shell.stopped,
-    onProblem: (document, reason) =>
-      shell.say(`${printableName(document)}: ${printableName(reason)}\n`),
+    onProblem: (document, reason) => tell(document, printableName(reason)),
   });
   const removed = await removeGone(target, found, summary, flags);
+  const { skipped, leftOut } = found;
   const outcome = {
-    removed,
-    skipped: found.skipped,
-    leftOut: found.leftOut,
+    ...summary,
+    ...{ removed, skipped, leftOut },
     seconds: (performance.now() - startedAt) / 1000,
     collection: config.vectorstore.collection_name,
     total: await repository.count(),
     dryRun: flags.dryRun === true,
   };
-  shell.print(flags.json === true ? summaryJson(summary, outcome) : summaryLines(summary, outcome));
+  shell.print(flags.json === true ? summaryJson(outcome) : summaryLines(outcome));
   // With --prune, missing paths may be those whose documents were removed.
   const missing = flags.prune === true && removed.length > 0 ? 0 : found.missing.length;
   return summary.failed.length + found.unlisted.length + missing === 0;
@@ -135,11 +132,8 @@ async function findDocuments(
   { name = "stdin.md" }: IngestFlags,
   limits: ReadLimits,
 ): Promise<FoundFiles> {
-  const found = await findFiles(
-    paths.filter((path) => path !== "-"),
-    shell.cwd,
-    limits,
-  );
+  const named = paths.filter((path) => path !== "-");
+  const found = await findFiles(named, shell.cwd, limits);
   if (!paths.includes("-")) return found;
   const read = () => boundedBytes(shell.input.stream(), limits);
   const input: SourceDocument = { name, origin: "stdin", bytes: 0, read };
@@ -187,23 +181,17 @@ async function follow(
   });
   // The first run starts once the watcher is ready, so that no change is missed.
   await new Promise<void>((resolve) => watcher.once("ready", resolve));
-  let changed = true;
-  let wake = (): void => {};
+  let change = Promise.withResolvers<void>();
+  const wake = (): void => change.resolve();
   watcher.on("error", (error) => shell.say(`A change may be missed: ${reasonOf(error)}\n`));
-  watcher.on("all", () => {
-    changed = true;
-    wake();
-  });
-  shell.stopped.addEventListener("abort", () => wake(), { once: true });
+  watcher.on("all", wake);
+  shell.stopped.addEventListener("abort", wake, { once: true });
+  wake();
   try {
-    while (!shell.stopped.aborted) {
-      if (!changed) {
-        await new Promise<void>((resolve) => {
-          wake = resolve;
-        });
-        continue;
-      }
-      changed = false;
+    for (;;) {
+      await change.promise;
+      if (shell.stopped.aborted) return;
+      change = Promise.withResolvers();
       await run().catch((error: unknown) => {
         if (!shell.stopped.aborted) shell.say(`${reasonOf(error)}\n`);
       });
@@ -214,7 +202,7 @@ async function follow(
   }
 }
 
-interface IngestOutcome extends Pick<FoundFiles, "skipped" | "leftOut"> {
+interface IngestOutcome extends IngestSummary, Pick<FoundFiles, "skipped" | "leftOut"> {
   removed: readonly string[];
   seconds: number;
   collection: string;
@@ -225,8 +213,8 @@ interface IngestOutcome extends Pick<FoundFiles, "skipped" | "leftOut"> {
 /** Most left-out files to print: more would hide the result. */
 const mostNamed = 20;
 
-function summaryLines(summary: IngestSummary, outcome: IngestOutcome): string {
-  const { added, changed, unchanged, empty, failed, embedded, reused, unreadable } = summary;
+function summaryLines(outcome: IngestOutcome): string {
+  const { added, changed, unchanged, empty, failed, embedded, reused, unreadable } = outcome;
   const { removed, skipped, leftOut, seconds, collection, total, dryRun } = outcome;
   const count = added.length + changed.length + unchanged.length + empty.length + failed.length;
   const parts = [
@@ -266,17 +254,17 @@ function summaryLines(summary: IngestSummary, outcome: IngestOutcome): string {
   return `${lines.join("\n")}\n`;
 }
 
-function summaryJson(summary: IngestSummary, outcome: IngestOutcome): string {
-  const { added, changed, unchanged, empty, failed, embedded, reused, unreadable } = summary;
-  const { removed, skipped, leftOut, seconds, collection, total, dryRun } = outcome;
+function summaryJson(outcome: IngestOutcome): string {
+  const { added, changed, unchanged, empty, failed, removed, total } = outcome;
+  const { embedded: stored, reused: kept, unreadable: left_out } = outcome;
   const fields = {
-    dry_run: dryRun,
-    collection,
-    passages: { stored: embedded, kept: reused, left_out: unreadable, total },
+    dry_run: outcome.dryRun,
+    collection: outcome.collection,
+    passages: { stored, kept, left_out, total },
     documents: { new: added, changed, unchanged, empty, failed, removed },
-    left_alone: Object.fromEntries(skipped),
-    left_out: leftOut,
-    seconds,
+    left_alone: Object.fromEntries(outcome.skipped),
+    left_out: outcome.leftOut,
+    seconds: outcome.seconds,
   };
   return `${printableJson(fields)}\n`;
 }

@@ -4,6 +4,7 @@ import { availableParallelism, totalmem } from "node:os";
 import { basename, resolve } from "node:path";
 import { Command } from "commander";
 import { loadConfig } from "../config/load.ts";
+import type { ModelConfig } from "../config/model-schema.ts";
 import type { Config } from "../config/schema.ts";
 import { configTemplate, nodeKeys, valueAt } from "../config/settings.ts";
 import { hasCode, reasonOf } from "../core/errors.ts";
@@ -12,13 +13,6 @@ import { readFacts } from "../engine/machine/model-memory.ts";
 import { executable } from "../packaging/executable-contents.ts";
 import { addExamples, addSettingOptions, defaultFile, settingFlags } from "./command-options.ts";
 import { CommandError, type Shell } from "./shell.ts";
-
-interface InitFlags {
-  config?: string;
-  model?: string;
-  force?: boolean;
-  stdout?: boolean;
-}
 
 /** The keys that users look for first. */
 const alwaysSet = ["host", "port", "data_dir"];
@@ -39,14 +33,14 @@ export function initCommand(shell: Shell): Command {
     "paddock init --stdout > /etc/paddock/paddock.toml",
   );
   return command.action(async () => {
-    const flags: InitFlags = command.opts();
-    const text = await fittedTemplate(shell, flags, settingFlags(command));
-    if (flags.stdout === true) {
+    const options = command.opts<{ config: string; model?: string; force?: true; stdout?: true }>();
+    const { config: name, model, force = false, stdout } = options;
+    const text = await fittedTemplate(shell, model, settingFlags(command));
+    if (stdout === true) {
       shell.print(text);
       return;
     }
-    const name = flags.config ?? defaultFile;
-    await write(resolve(shell.cwd, name), name, text, flags.force === true);
+    await write(resolve(shell.cwd, name), name, text, force);
     shell.print(
       `Wrote ${name}. 'paddock doctor' checks what it says, 'paddock serve' starts the node.\n`,
     );
@@ -69,7 +63,7 @@ async function write(path: string, name: string, text: string, force: boolean): 
 
 async function fittedTemplate(
   shell: Shell,
-  { model }: InitFlags,
+  model: string | undefined,
   flags: Readonly<Record<string, string | undefined>>,
 ): Promise<string> {
   // Without the environment, which overrides the file anyway and may contain keys.
@@ -95,30 +89,22 @@ async function fittedTemplate(
   });
 }
 
-interface GivenModel {
-  name: string;
-  type: "chat" | "embedding" | "reranker";
-  source: string;
-}
+type GivenModel = Pick<ModelConfig, "name" | "type" | "source">;
 
 async function readModel(cwd: string, source: string): Promise<GivenModel> {
   const { kind } = await readFacts(resolve(cwd, source));
   return { name: basename(source).replace(/\.gguf$/i, ""), type: kind, source };
 }
 
-const isStarter = (source: string): boolean => source.startsWith("starter:");
-
 /** The starter models and a configured reranker; the given model replaces the one of its type. */
-function modelsFor(
-  { models }: Config,
-  given: GivenModel | undefined,
-): { name: string; type: string; source: string }[] {
+function modelsFor({ models }: Config, given: GivenModel | undefined): GivenModel[] {
   const hasStarters = executable === undefined || executable.starter !== undefined;
   const others = models
-    .filter(({ type, source }) => type !== given?.type && (hasStarters || !isStarter(source)))
+    .filter(({ type }) => type !== given?.type)
+    .filter(({ source }) => hasStarters || !source.startsWith("starter:"))
     .map(({ name, type, source }) => ({ name, type, source }));
-  const own = given === undefined ? [] : [given];
-  if (own.length + others.length > 0) return [...own, ...others];
+  const all = given === undefined ? others : [given, ...others];
+  if (all.length > 0) return all;
   throw new CommandError(
     "This executable carries no starter models. Name a GGUF file to serve: --model ./my-model.gguf.",
   );

@@ -22,14 +22,7 @@ export const printableJson = (value: unknown, indent?: number): string =>
 export const escapedJson = (json: string): string =>
   json.replace(/[\u007f-\u009f]/g, (character) => `\\u00${character.charCodeAt(0).toString(16)}`);
 
-/** Colours for a terminal that supports them. The text is made printable. */
-export interface Style {
-  good(text: string): string;
-  bad(text: string): string;
-  doubtful(text: string): string;
-  faint(text: string): string;
-  strong(text: string): string;
-}
+export type Style = ReturnType<typeof createStyle>;
 
 /**
  * NO_COLOR, set to anything, wins over all; FORCE_COLOR, set to anything but 0, gives colour where
@@ -46,7 +39,8 @@ export function wantsColour(
 
 const isSet = (value: string | undefined): value is string => value !== undefined && value !== "";
 
-export function createStyle(hasColour: boolean): Style {
+/** Colours for a terminal that supports them. The text is made printable. */
+export function createStyle(hasColour: boolean) {
   const styled =
     (format: Parameters<typeof styleText>[0]) =>
     (text: string): string =>
@@ -71,17 +65,11 @@ export function toTable(rows: readonly Readonly<Record<string, string | number>>
   const widths = names.map((_, column) =>
     Math.max(...cells.map((row) => row[column]?.length ?? 0)),
   );
-  const isNumber = names.map((name) => typeof first[name] === "number");
-  const lines = cells.map((row) =>
-    row
-      .map((cell, column) => {
-        const width = widths[column] ?? 0;
-        return isNumber[column] === true ? cell.padStart(width) : cell.padEnd(width);
-      })
-      .join("  ")
-      .trimEnd(),
-  );
-  return `${lines.join("\n")}\n`;
+  const padded = (cell: string, column: number): string => {
+    const isNumber = typeof first[names[column] ?? ""] === "number";
+    return isNumber ? cell.padStart(widths[column] ?? 0) : cell.padEnd(widths[column] ?? 0);
+  };
+  return cells.map((row) => `${row.map(padded).join("  ").trimEnd()}\n`).join("");
 }
 
 /** Whether --json is given; then prints the result so. */

@@ -1,5 +1,9 @@
-/** The server of `--url`, for chat and MCP: its base URL, and its errors as messages. */
-import type { ApiError } from "../client/api-error.ts";
+/** The server of `--url`: its base URL and its errors as messages, and the client of a chat's server. */
+
+import { ApiClient, type ChatRequest } from "../client/api-client.ts";
+import { ApiError } from "../client/api-error.ts";
+import { readChunks } from "../client/event-stream.ts";
+import { isObject, listAt, numberAt, objectAt, textAt } from "../client/json-fields.ts";
 import { NodeError, reasonOf } from "../core/errors.ts";
 
 /** The API's base URL. Without a path, `/v1` is added. */
@@ -53,3 +57,181 @@ export function toNodeError(
   }
   return new NodeError("unavailable", `The server refused (${status}).${said}`);
 }
+
+export interface FoundPassage {
+  source: string;
+  score: number;
+  /** Document and heading, if the server reports them. */
+  place: string;
+}
+
+/** A Paddock node, or any other server of the OpenAI API. */
+export class ChatServer {
+  readonly #baseUrl: string;
+  readonly #hasKey: boolean;
+  readonly #client: ApiClient;
+
+  constructor({ url, key }: { url: string; key?: string | undefined }) {
+    this.#baseUrl = baseUrlOf(url);
+    this.#hasKey = key !== undefined;
+    this.#client = new ApiClient({
+      baseUrl: this.#baseUrl,
+      key: () => key,
+      // A key is sent to the named server only.
+      redirect: "manual",
+    });
+  }
+
+  /** The chat models of a node; all models of another server, which does not report types. */
+  async chatModels(signal: AbortSignal): Promise<string[]> {
+    const data = await this.#list(this.#client.models({ signal }), "data", "/models");
+    const types = await this.#modelTypes(signal);
+    const names = data.flatMap((model) => textAt(model, "id") ?? []);
+    return types === undefined
+      ? names
+      : names.filter((name) => (types.get(name) ?? "chat") === "chat");
+  }
+
+  async *answer(request: ChatRequest, signal: AbortSignal): AsyncGenerator<AnswerPiece> {
+    const response = await this.#asked(this.#client.requestChatStream(request, { signal }));
+    const type = response.headers.get("content-type") ?? "";
+    if (type.includes("json")) yield* wholeAnswer(await response.json());
+    else yield* answerPieces(response.body, signal);
+  }
+
+  async retrieve(question: string, signal: AbortSignal): Promise<FoundPassage[]> {
+    const models = [...((await this.#modelTypes(signal)) ?? [])].filter(
+      ([, type]) => type === "embedding",
+    );
+    let refusal = new NodeError(
+      "unavailable",
+      `The server at ${this.#baseUrl} does not retrieve: it is no node of Paddock, or has no embedding model.`,
+    );
+    // The node does not report which model embedded its collection.
+    for (const [model] of models) {
+      try {
+        return await this.#retrieveWith(model, question, signal);
+      } catch (error) {
+        if (!(error instanceof NodeError)) throw error;
+        refusal = error;
+      }
+    }
+    throw refusal;
+  }
+
+  async #retrieveWith(
+    model: string,
+    question: string,
+    signal: AbortSignal,
+  ): Promise<FoundPassage[]> {
+    const request = {
+      model,
+      messages: [{ role: "user" as const, content: question }],
+      include_metadata: true,
+    };
+    const result = this.#client.retrieve(request, { signal });
+    return (await this.#list(result, "points", "/retrieve")).map((point) => {
+      const metadata = objectAt(point, "metadata");
+      const place = [textAt(metadata, "document"), textAt(metadata, "heading")];
+      return {
+        source: textAt(point, "source") ?? "",
+        score: numberAt(point, "score") ?? 0,
+        place: place.filter(Boolean).join(": "),
+      };
+    });
+  }
+
+  /** Model types by name; undefined if the server is not a Paddock node. */
+  async #modelTypes(signal: AbortSignal): Promise<Map<string, string> | undefined> {
+    try {
+      const limited = AbortSignal.any([signal, AbortSignal.timeout(infoTimeoutMs)]);
+      const { models } = await this.#client.info({ signal: limited });
+      return new Map(models.map(({ name, type }) => [name, type]));
+    } catch {
+      signal.throwIfAborted();
+      return undefined;
+    }
+  }
+
+  async #list(asked: Promise<unknown>, field: string, path: string): Promise<readonly unknown[]> {
+    const answer = await this.#asked(asked.catch(withoutJson));
+    if (isObject(answer) && Array.isArray(answer[field])) return answer[field];
+    throw new NodeError(
+      "unavailable",
+      `What ${this.#baseUrl}${path} answers is not of the OpenAI API. Check the address; most end in /v1.`,
+    );
+  }
+
+  async #asked<Answer>(asked: Promise<Answer>): Promise<Answer> {
+    try {
+      return await asked;
+    } catch (error) {
+      if (!(error instanceof ApiError)) throw error;
+      throw toNodeError(error, { baseUrl: this.#baseUrl, hasKey: this.#hasKey });
+    }
+  }
+}
+
+/** Only a node has `/v1/info`; another server may leave the request open. */
+const infoTimeoutMs = 5000;
+
+function withoutJson(error: unknown): undefined {
+  if (error instanceof ApiError && error.kind === "not_json") return undefined;
+  throw error;
+}
+
+export interface AnswerPiece {
+  /** `thought`: what a reasoning model writes before it answers. */
+  type: "text" | "thought";
+  text: string;
+}
+
+/** The pieces of a streamed answer; throws if it ends before it is finished. */
+export async function* answerPieces(
+  body: ReadableStream<Uint8Array> | null,
+  signal: AbortSignal,
+): AsyncGenerator<AnswerPiece> {
+  let isFinished = false;
+  try {
+    for await (const sent of readChunks(body, signal)) {
+      // Some servers also send chunks of their own.
+      for (const choice of listAt(sent, "choices")) {
+        yield* piecesOf(objectAt(choice, "delta"));
+        isFinished ||= textAt(choice, "finish_reason") !== undefined;
+      }
+    }
+  } catch (error) {
+    if (!(error instanceof ApiError)) throw error;
+    // Some servers send no [DONE].
+    if (error.kind === "stream_interrupted" && isFinished) return;
+    throw failed(streamFailure(error));
+  }
+}
+
+function* wholeAnswer(body: unknown): Generator<AnswerPiece> {
+  const messages = listAt(body, "choices").map((choice) => objectAt(choice, "message"));
+  const isText = (content: unknown): boolean => typeof (content ?? "") === "string";
+  if (messages.length === 0 || messages.some((message) => !(message && isText(message.content)))) {
+    throw failed("the server sent something else");
+  }
+  for (const message of messages) yield* piecesOf(message);
+}
+
+function* piecesOf(delta: unknown): Generator<AnswerPiece> {
+  // Some servers send `reasoning` instead of `reasoning_content`.
+  const thought = textAt(delta, "reasoning_content") ?? textAt(delta, "reasoning");
+  const content = textAt(delta, "content");
+  if (thought) yield { type: "thought", text: thought };
+  if (content) yield { type: "text", text: content };
+}
+
+/** Follows a colon, so that only the server's own words begin with a capital letter. */
+function streamFailure({ kind, message }: ApiError): string {
+  if (kind === "stream_interrupted") return "it ended before it was finished";
+  return kind === "stream_error"
+    ? message
+    : `${message.charAt(0).toLowerCase()}${message.slice(1)}`;
+}
+
+const failed = (reason: string): NodeError =>
+  new NodeError("unavailable", `The answer failed: ${reason.replace(/\.$/, "")}.`);

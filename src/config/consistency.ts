@@ -21,9 +21,8 @@ interface Problem {
 export function checkConsistency(config: Config, written: WrittenKeys): Problem | undefined {
   return (
     checkNames(config) ??
-    checkSources(config) ??
+    checkModels(config, written) ??
     checkReranker(config) ??
-    checkUpstreams(config, written) ??
     checkCollection(config) ??
     checkUnloading(config) ??
     checkRedis(config) ??
@@ -56,33 +55,34 @@ const starters = {
   reranker: [],
 } as const;
 
-function checkSources({ models }: Config): Problem | undefined {
-  for (const [index, { source, type, sha256 }] of models.entries()) {
-    if (sha256 !== undefined && /^(auto$|starter:)/.test(source)) {
-      return {
-        path: ["models", index, "sha256"],
-        message: `is of a file that 'source' names; with '${source}' leave it out.`,
-      };
-    }
-    if (type === "reranker" && /^(auto$|starter:)/.test(source)) {
-      return {
-        path: ["models", index, "source"],
-        message: `must name a reranking model's file or server: there is no starter model of type 'reranker'; found '${source}'.`,
-      };
-    }
-    const known: readonly string[] = starters[type];
-    if (source.startsWith("starter:") && !known.includes(source)) {
-      return {
-        path: ["models", index, "source"],
-        message: `must be ${known.map((name) => `'${name}'`).join(" or ")} for a starter model of type '${type}'; found '${source}'.`,
-      };
-    }
-    if (source.startsWith("http://") && !isLoopback(URL.parse(source)?.hostname ?? "")) {
-      return {
-        path: ["models", index, "source"],
-        message: "must be an https:// address; plain http is for this machine only.",
-      };
-    }
+function checkModels({ models }: Config, written: WrittenKeys): Problem | undefined {
+  for (const [index, model] of models.entries()) {
+    const found = checkSource(model) ?? checkUpstream(model, written[index] ?? new Set());
+    if (found === undefined) continue;
+    const [key, message] = found;
+    return { path: ["models", index, key], message };
+  }
+  return undefined;
+}
+
+type ModelProblem = [key: string, message: string];
+
+function checkSource({ source, type, sha256 }: ModelConfig): ModelProblem | undefined {
+  const isChosen = /^(auto$|starter:)/.test(source);
+  if (sha256 !== undefined && isChosen) {
+    return ["sha256", `is of a file that 'source' names; with '${source}' leave it out.`];
+  }
+  if (type === "reranker" && isChosen) {
+    const why = "there is no starter model of type 'reranker'";
+    return ["source", `must name a reranking model's file or server: ${why}; found '${source}'.`];
+  }
+  const known: readonly string[] = starters[type];
+  if (source.startsWith("starter:") && !known.includes(source)) {
+    const names = known.map((name) => `'${name}'`).join(" or ");
+    return ["source", `must be ${names} for a starter model of type '${type}'; found '${source}'.`];
+  }
+  if (source.startsWith("http://") && !isLoopback(URL.parse(source)?.hostname ?? "")) {
+    return ["source", "must be an https:// address; plain http is for this machine only."];
   }
   return undefined;
 }
@@ -157,23 +157,14 @@ export function keyVariables(tree: unknown): string[] {
   );
 }
 
-function checkUpstreams({ models }: Config, written: WrittenKeys): Problem | undefined {
-  for (const [index, model] of models.entries()) {
-    const found = checkModel(model, written[index] ?? new Set());
-    if (found === undefined) continue;
-    const [key, message] = found;
-    return { path: ["models", index, key], message };
-  }
-  return undefined;
-}
-
-function checkModel(
-  model: ModelConfig,
-  written: ReadonlySet<string>,
-): [key: string, message: string] | undefined {
+/** Some settings are only for upstream models, and some only for local ones. */
+function checkUpstream(model: ModelConfig, written: ReadonlySet<string>): ModelProblem | undefined {
   if (!isUpstream(model.source)) {
-    const key = setOf(model)[0];
-    return key === undefined ? undefined : [key, onlyUpstream];
+    const key = upstreamKeyNames.find(
+      (name) => !Value.Equal(model[name], upstreamKeys[name].default),
+    );
+    const why = "is for an upstream model, whose source begins with 'openai:'; leave it out.";
+    return key === undefined ? undefined : [key, why];
   }
   if (!isAddress(model.source)) return ["source", wrongAddress];
   if (!model.replicas.every((url) => URL.canParse(url))) {
@@ -185,11 +176,6 @@ function checkModel(
   if (model.ctx_size !== "auto") return undefined;
   return ["ctx_size", `cannot be 'auto': ${why}; 0 asks it, a number is less.`];
 }
-
-const onlyUpstream = "is for an upstream model, whose source begins with 'openai:'; leave it out.";
-
-const setOf = (settings: ModelConfig): string[] =>
-  upstreamKeyNames.filter((key) => !Value.Equal(settings[key], upstreamKeys[key].default));
 
 const isAddress = (source: string): boolean =>
   new RegExp(upstreamAddress).test(addressOf(source)) && URL.canParse(addressOf(source));

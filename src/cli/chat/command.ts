@@ -2,16 +2,9 @@
 import { Command } from "commander";
 import type { Config } from "../../config/schema.ts";
 import { addConfigOptions, addExamples, readConfig } from "../command-options.ts";
-import type { LocalNode } from "../serve/serve-node.ts";
+import { ChatServer } from "../remote-server.ts";
 import { CommandError, type Shell } from "../shell.ts";
-import { ChatServer } from "./chat-server.ts";
 import { Conversation, talk } from "./talk.ts";
-
-interface ChatFlags {
-  url?: string;
-  model?: string;
-  system?: string;
-}
 
 export function chatCommand(shell: Shell): Command {
   const command = addConfigOptions(
@@ -31,7 +24,8 @@ export function chatCommand(shell: Shell): Command {
     'echo "Say hello in French." | paddock chat',
   );
   return command.action(async () => {
-    const { url, model, system }: ChatFlags = command.opts();
+    const flags = command.opts<{ url?: string; model?: string; system?: string }>();
+    const { url, model, system } = flags;
     const question = shell.input.isTerminal ? undefined : await readQuestion(shell);
     await using resources = new AsyncDisposableStack();
     const server =
@@ -85,7 +79,7 @@ async function answerOnce(
 }
 
 /** Imported on demand: a chat with another server does not need these libraries. */
-async function localNode(shell: Shell, config: Config): Promise<LocalNode> {
+async function localNode(shell: Shell, config: Config) {
   const { startLocalNode } = await import("../serve/serve-node.ts");
   return await startLocalNode(shell, config);
 }

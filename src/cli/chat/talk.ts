@@ -6,8 +6,8 @@ import { createInterface } from "node:readline";
 import { closest, distance } from "fastest-levenshtein";
 import { hasCode, NodeError, reasonOf } from "../../core/errors.ts";
 import { createStyle, printable, printableName, type Style } from "../printing.ts";
+import type { ChatServer } from "../remote-server.ts";
 import { CommandError, type Shell } from "../shell.ts";
-import type { ChatServer } from "./chat-server.ts";
 
 const prompt = "> ";
 
@@ -79,35 +79,29 @@ const sentence = (error: unknown): string =>
 function typedLines({ input, stopped }: Shell) {
   const editor = createInterface({ ...input.terminal(), terminal: true, historySize: 1000 });
   const typed: string[] = [];
-  let waiting: ((line: string | undefined) => void) | undefined;
   let isOver = false;
-  const deliver = (): void => {
-    if (waiting === undefined || (typed.length === 0 && !isOver)) return;
-    const take = waiting;
-    waiting = undefined;
-    take(typed.shift());
-  };
+  let wake = (): void => {};
   const end = (): void => {
     isOver = true;
-    deliver();
+    wake();
   };
   editor.on("line", (line) => {
     typed.push(line);
-    deliver();
+    wake();
   });
   editor.on("close", end);
   stopped.addEventListener("abort", end, { once: true });
   return {
     /** The next line; undefined when there will be none. */
-    next(prompt: string): Promise<string | undefined> {
-      const { promise, resolve } = Promise.withResolvers<string | undefined>();
-      waiting = resolve;
+    async next(prompt: string): Promise<string | undefined> {
       if (typed.length === 0 && !isOver) {
+        const { promise, resolve } = Promise.withResolvers<void>();
+        wake = resolve;
         editor.setPrompt(prompt);
         editor.prompt();
+        await promise;
       }
-      deliver();
-      return promise;
+      return typed.shift();
     },
     onInterrupt: (heard: () => void): void => void editor.on("SIGINT", heard),
     /** Shows the prompt again, and clears what was typed. */
@@ -176,38 +170,22 @@ interface ChatContext {
 }
 
 interface SlashCommand {
-  usage: string;
+  /** What follows its name. */
+  takes?: string;
   help: string;
   run(rest: string, context: ChatContext): Promise<void> | void;
 }
 
 const commands: Readonly<Record<string, SlashCommand>> = {
-  retrieve: {
-    usage: "/retrieve QUESTION",
-    help: "show the passages that fit a question",
-    run: retrieve,
-  },
-  model: {
-    usage: "/model [NAME]",
-    help: "list the models, or go on with another",
-    run: switchModel,
-  },
-  system: {
-    usage: "/system [TEXT]",
-    help: "show or set what the model is told first",
-    run: setSystem,
-  },
-  save: { usage: "/save FILE", help: "write the conversation as .md or .json", run: save },
-  clear: {
-    usage: "/clear",
-    help: "forget what was said",
-    run: (_, { conversation, shell }) => {
-      conversation.clear();
-      shell.print("Forgotten.\n");
-    },
-  },
-  help: { usage: "/help", help: "this list", run: help },
+  retrieve: { takes: "QUESTION", help: "show the passages that fit a question", run: retrieve },
+  model: { takes: "[NAME]", help: "list the models, or go on with another", run: switchModel },
+  system: { takes: "[TEXT]", help: "show or set what the model is told first", run: setSystem },
+  save: { takes: "FILE", help: "write the conversation as .md or .json", run: save },
+  clear: { help: "forget what was said", run: clear },
+  help: { help: "this list", run: help },
 };
+
+const usageOf = (name: string): string => `/${name} ${commands[name]?.takes ?? ""}`.trimEnd();
 
 const exits = ["/exit", "/quit"];
 
@@ -261,6 +239,11 @@ function setSystem(text: string, { conversation, shell }: ChatContext): void {
   }
 }
 
+function clear(_: string, { conversation, shell }: ChatContext): void {
+  conversation.clear();
+  shell.print("Forgotten.\n");
+}
+
 async function save(file: string, { conversation, shell }: ChatContext): Promise<void> {
   if (file === "") throw missing("save");
   const { model } = conversation;
@@ -284,12 +267,13 @@ async function save(file: string, { conversation, shell }: ChatContext): Promise
 }
 
 function help(_: string, { shell }: ChatContext): void {
-  const width = Math.max(...Object.values(commands).map(({ usage }) => usage.length));
-  for (const { usage, help: text } of Object.values(commands)) {
-    shell.print(`${usage.padEnd(width)}  ${text}\n`);
+  const names = Object.keys(commands);
+  const width = Math.max(...names.map((name) => usageOf(name).length));
+  for (const name of names) {
+    shell.print(`${usageOf(name).padEnd(width)}  ${commands[name]?.help}\n`);
   }
   shell.print(`${"/exit".padEnd(width)}  leave; Ctrl-D does too. Ctrl-C stops an answer\n`);
 }
 
 const missing = (name: string): NodeError =>
-  new CommandError(`Something is missing: ${commands[name]?.usage}.`);
+  new CommandError(`Something is missing: ${usageOf(name)}.`);

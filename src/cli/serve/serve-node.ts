@@ -1,4 +1,5 @@
 /** Runs the node: prepares the models and answers requests until it is asked to stop. */
+import { once } from "node:events";
 import { ConfigError } from "../../config/consistency.ts";
 import { planReload, serviceVariables } from "../../config/load.ts";
 import type { Config } from "../../config/schema.ts";
@@ -14,9 +15,9 @@ import { docsPath } from "../../server/docs.ts";
 import { type Connections, listen } from "../../server/listen.ts";
 import { keyAccess } from "../../server/middleware/authentication.ts";
 import { pagePath } from "../../server/page.ts";
-import { ChatServer } from "../chat/chat-server.ts";
 import { nodeOptions, type OpenSecrets } from "../command-options.ts";
 import { createLog } from "../log.ts";
+import { ChatServer } from "../remote-server.ts";
 import { CommandError, type Shell } from "../shell.ts";
 
 export interface ServedConfig {
@@ -24,7 +25,7 @@ export interface ServedConfig {
   /** Path of the file; undefined: there is none. */
   file: string | undefined;
   /** Set if everyone can read secrets in it. */
-  openSecrets: OpenSecrets | undefined;
+  openSecrets: OpenSecrets;
   read: () => Promise<Config>;
 }
 
@@ -37,9 +38,11 @@ export async function serve(shell: Shell, served: ServedConfig): Promise<void> {
   }
   if (openSecrets !== undefined) {
     const { path, keys, rights } = openSecrets;
-    log.warn("everyone on this machine can read the configuration file, which holds secrets", {
-      ...{ secrets: keys, rights, remedy: `chmod 600 ${path}` },
-    });
+    const facts = { secrets: keys, rights, remedy: `chmod 600 ${path}` };
+    log.warn(
+      "everyone on this machine can read the configuration file, which holds secrets",
+      facts,
+    );
   }
   await using node = await openNode(shell, nodeOptions(shell, config, log));
   await node.open();
@@ -75,7 +78,7 @@ export async function serve(shell: Shell, served: ServedConfig): Promise<void> {
       shell.print(greeting(shell, config, server.url.origin));
       if (advice !== undefined) shell.print(`Note: ${advice}\n`);
     });
-    await stopOf(shell.stopped);
+    if (!shell.stopped.aborted) await once(shell.stopped, "abort");
     shell.say("Stopping ...\n");
     node.drain();
     void server.stop();
@@ -135,14 +138,7 @@ function greeting(shell: Shell, config: Config, origin: string): string {
   return `Paddock ${shell.version} listening on ${origin}\nPage: ${origin}${pagePath}\nDocs: ${origin}${docsPath}\nTry:  ${first}\n`;
 }
 
-async function stopOf(signal: AbortSignal): Promise<void> {
-  if (signal.aborted) return;
-  await new Promise((resolve) => signal.addEventListener("abort", resolve, { once: true }));
-}
-
-interface RunningConfigOptions {
-  config: Config;
-  read: () => Promise<Config>;
+interface RunningConfigOptions extends Pick<ServedConfig, "config" | "read"> {
   apply: (config: Config) => void;
   log: Log;
 }
@@ -171,12 +167,11 @@ export function runningConfig({ config, read, apply, log }: RunningConfigOptions
   return { current: () => current, reload };
 }
 
-export interface LocalNode extends AsyncDisposable {
-  server: ChatServer;
-}
-
 /** A private node in this process for `paddock chat`, on a random port with a random key. */
-export async function startLocalNode(shell: Shell, configured: Config): Promise<LocalNode> {
+export async function startLocalNode(
+  shell: Shell,
+  configured: Config,
+): Promise<AsyncDisposable & { server: ChatServer }> {
   await using resources = new AsyncDisposableStack();
   const key = crypto.randomUUID();
   // The shared limits of other nodes do not apply to this chat.

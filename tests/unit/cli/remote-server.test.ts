@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { type AnswerPiece, answerPieces } from "../../../../src/cli/chat/chat-server.ts";
-import { frame, streamOf } from "../../../support/openai-server.ts";
-import { rejectionOf } from "../../../support/rejection.ts";
+import { type AnswerPiece, answerPieces } from "../../../src/cli/remote-server.ts";
+import { frame, streamOf } from "../../support/openai-server.ts";
+import { rejectionOf } from "../../support/rejection.ts";
 
 const piecesIn = (...cut: (string | Uint8Array)[]): Promise<AnswerPiece[]> =>
   Array.fromAsync(answerPieces(streamOf(cut).body, new AbortController().signal));
