@@ -10,22 +10,12 @@ import { toJsonList } from "../middleware/answer.ts";
 import { specifiedErrors } from "../middleware/errors.ts";
 import { specifiedModelErrors } from "../openapi.ts";
 import { defineOperation, described, namedSchema } from "../operation.ts";
-import {
-  acceptedAs,
-  count,
-  inputsOf,
-  integer,
-  isOneInput,
-  modelName,
-  nullable,
-  openObject,
-  optional,
-} from "../wire/fields.ts";
+import * as f from "../wire/fields.ts";
 
-const Tokens = T.Array(count(), { minItems: 1 });
+const Tokens = T.Array(f.count(), { minItems: 1 });
 
-export const EmbeddingRequest = openObject({
-  model: modelName("an embedding model"),
+export const EmbeddingRequest = f.openObject({
+  model: f.modelName("an embedding model"),
   input: T.Union(
     [T.String(), T.Array(T.String(), { minItems: 1 }), Tokens, T.Array(Tokens, { minItems: 1 })],
     {
@@ -34,16 +24,16 @@ export const EmbeddingRequest = openObject({
         "One text or several, or the token ids of one or several. None may be empty or longer than the model's context. At most `limits.max_inputs`, by default 2048.",
     },
   ),
-  encoding_format: optional(
+  encoding_format: f.optional(
     T.Union([T.Literal("float"), T.Literal("base64"), T.Null()]),
     "`base64`: the vector's little-endian 32-bit floats.",
     "float",
   ),
-  dimensions: nullable(
-    integer(1),
+  dimensions: f.nullable(
+    f.integer(1),
     "Shorter vectors, scaled to unit length again. At most the model's own.",
   ),
-  user: nullable(acceptedAs(T.String(), "The answer does not depend on the caller.")),
+  user: f.nullable(f.acceptedAs(T.String(), "The answer does not depend on the caller.")),
 });
 
 export type EmbeddingRequest = Static<typeof EmbeddingRequest>;
@@ -52,7 +42,7 @@ export const EmbeddingList = T.Object({
   object: T.Literal("list"),
   data: T.Array(
     T.Object({
-      index: count(),
+      index: f.count(),
       object: T.Literal("embedding"),
       embedding: T.Union([T.Array(T.Number()), T.String()], {
         description: "Of unit length; a string with `base64`.",
@@ -61,9 +51,9 @@ export const EmbeddingList = T.Object({
   ),
   model: T.String(),
   usage: T.Object({
-    prompt_tokens: count(),
+    prompt_tokens: f.count(),
     completion_tokens: T.Literal(0),
-    total_tokens: count(),
+    total_tokens: f.count(),
   }),
 });
 
@@ -108,8 +98,8 @@ export const embeddings = defineOperation({
 
 const toEmbeddingRequest = ({ model, input, dimensions }: EmbeddingRequest): DomainRequest => ({
   model,
-  inputs: inputsOf(input),
-  ...(isOneInput(input) ? { fieldOf: () => "input" } : {}),
+  inputs: f.inputsOf(input),
+  ...(f.isOneInput(input) ? { fieldOf: () => "input" } : {}),
   ...(typeof dimensions === "number" ? { dimensions } : {}),
 });
 

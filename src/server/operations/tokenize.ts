@@ -6,82 +6,72 @@ import { type ModelRegistry, tokenizerOf } from "../../core/models/model-registr
 import type { PieceForm, TokenizedText, TokenizerInput } from "../../core/ports/tokenizer.ts";
 import { modelErrors } from "../openapi.ts";
 import { defineOperation, described, namedSchema } from "../operation.ts";
-import {
-  count,
-  flag,
-  ignored,
-  modelName,
-  nullable,
-  openObject,
-  orNull,
-  refuse,
-  rejected,
-} from "../wire/fields.ts";
+import * as f from "../wire/fields.ts";
 import { FunctionTool, Message } from "../wire/message-schema.ts";
 import { toChatMessages, toTool } from "../wire/messages.ts";
 
-const model = modelName("a chat or embedding model");
+const model = f.modelName("a chat or embedding model");
 
 /** For fields that are rejected unless false, since they would change the tokens. */
 const unlessFalse = { unless: (value: unknown) => value === false, except: "`false`" };
-const ownTemplate = rejected(
+const ownTemplate = f.rejected(
   "cannot be honoured: a model's template is part of its configuration",
   unlessFalse,
 );
 
-export const TokenizeRequest = openObject({
+export const TokenizeRequest = f.openObject({
   model,
-  prompt: nullable(T.String(), "The text."),
-  content: nullable(T.String(), "llama-server's name for `prompt`."),
-  messages: nullable(
+  prompt: f.nullable(T.String(), "The text."),
+  content: f.nullable(T.String(), "llama-server's name for `prompt`."),
+  messages: f.nullable(
     T.Array(Message, { minItems: 1 }),
     "A conversation instead of a text, tokenized with the chat model's template.",
   ),
-  tools: nullable(T.Array(FunctionTool, { maxItems: 128 }), "Functions of the conversation."),
-  add_special_tokens: flag(
+  tools: f.nullable(T.Array(FunctionTool, { maxItems: 128 }), "Functions of the conversation."),
+  add_special_tokens: f.flag(
     "Whether to add the model's special tokens around a text. Default: true with `prompt`, false with `content`. A conversation's template has its own.",
   ),
-  add_special: flag("llama-server's name for `add_special_tokens`."),
-  parse_special: flag("Whether special tokens in the text count as such.", true),
-  return_token_strs: flag(
+  add_special: f.flag("llama-server's name for `add_special_tokens`."),
+  parse_special: f.flag("Whether special tokens in the text count as such.", true),
+  return_token_strs: f.flag(
     "Whether to return `token_strs`, each token as in the vocabulary.",
     false,
   ),
-  with_pieces: flag(
+  with_pieces: f.flag(
     "As in llama-server: `tokens` are objects `{id, piece}`. A piece is text, or bytes if it is not a whole character.",
     false,
   ),
-  add_generation_prompt: flag("A conversation always ends where the answer begins.", true),
-  continue_final_message: rejected(
+  add_generation_prompt: f.flag("A conversation always ends where the answer begins.", true),
+  continue_final_message: f.rejected(
     "cannot be honoured: a conversation ends where the answer begins",
     unlessFalse,
   ),
   chat_template: ownTemplate,
   chat_template_kwargs: ownTemplate,
-  documents: rejected("cannot be honoured: write them into 'messages'", unlessFalse),
-  mm_processor_kwargs: ignored("The models read text only."),
+  documents: f.rejected("cannot be honoured: write them into 'messages'", unlessFalse),
+  mm_processor_kwargs: f.ignored("The models read text only."),
 });
 
 export type TokenizeRequest = Static<typeof TokenizeRequest>;
 
-const id = count();
+const id = f.count();
 
 export const TokenizeResult = T.Object({
-  count: count(),
-  max_model_len: count("Tokens of the model's context."),
+  count: f.count(),
+  max_model_len: f.count("Tokens of the model's context."),
   tokens: T.Union([
     T.Array(id),
     T.Array(T.Object({ id, piece: T.Union([T.String(), T.Array(id)]) })),
   ]),
-  token_strs: orNull(T.Array(T.String())),
+  token_strs: f.orNull(T.Array(T.String())),
 });
 
 export type TokenizeResult = Static<typeof TokenizeResult>;
 
-export const DetokenizeRequest = openObject({
+export const DetokenizeRequest = f.openObject({
   model,
   tokens: T.Array(id, { description: "Token ids of the model." }),
-  skip_special_tokens: ignored("Special tokens are written out."),
+  skip_special_tokens: f.ignored("Special tokens are written out."),
 });
 
 export type DetokenizeRequest = Static<typeof DetokenizeRequest>;
@@ -175,14 +165,14 @@ const sources = ["prompt", "content", "messages"] as const;
 export function toTokenizerInput(body: TokenizeRequest): ReadInput {
   const sent = sources.filter((name) => body[name] !== null && body[name] !== undefined);
   const [field, second] = sent;
-  if (field === undefined) throw refuse("prompt", "is required; or 'messages', or 'content'");
+  if (field === undefined) throw f.refuse("prompt", "is required; or 'messages', or 'content'");
   if (second !== undefined)
-    throw refuse(second, `cannot stand beside '${field}'; send one of them`);
+    throw f.refuse(second, `cannot stand beside '${field}'; send one of them`);
   return { field, input: field === "messages" ? toChat(body) : toText(body, field) };
 }
 
 function toText(body: TokenizeRequest, field: "prompt" | "content"): TokenizerInput {
-  if (body.tools) throw refuse("tools", "needs 'messages'");
+  if (body.tools) throw f.refuse("tools", "needs 'messages'");
   return {
     text: body[field] ?? "",
     // The defaults of vLLM (`prompt`) and llama-server (`content`).
@@ -194,17 +184,17 @@ function toText(body: TokenizeRequest, field: "prompt" | "content"): TokenizerIn
 
 function toChat(body: TokenizeRequest): TokenizerInput {
   if (body.add_generation_prompt === false) {
-    throw refuse(
+    throw f.refuse(
       "add_generation_prompt",
       "cannot be false: a template ends where the answer begins",
     );
   }
   if (saidOfSpecial(body) === true) {
     const param = body.add_special_tokens ? "add_special_tokens" : "add_special";
-    throw refuse(param, "cannot be true with 'messages': their template has the special tokens");
+    throw f.refuse(param, "cannot be true with 'messages': their template has the special tokens");
   }
   if (body.parse_special === false)
-    throw refuse("parse_special", "cannot be false with 'messages'");
+    throw f.refuse("parse_special", "cannot be false with 'messages'");
   const tools = body.tools?.map(toTool);
   return {
     messages: toChatMessages(body.messages ?? []),
@@ -215,14 +205,14 @@ function toChat(body: TokenizeRequest): TokenizerInput {
 function saidOfSpecial(body: TokenizeRequest): boolean | undefined {
   const { add_special_tokens: one, add_special: other } = body;
   if (typeof one === "boolean" && typeof other === "boolean" && one !== other) {
-    throw refuse("add_special", "says another thing than 'add_special_tokens'; send one of them");
+    throw f.refuse("add_special", "says another thing than 'add_special_tokens'; send one of them");
   }
   return one ?? other ?? undefined;
 }
 
 function toPieces({ return_token_strs: strings, with_pieces: pieces }: TokenizeRequest) {
   if (strings && pieces) {
-    throw refuse("with_pieces", "cannot stand beside 'return_token_strs'; send one of them");
+    throw f.refuse("with_pieces", "cannot stand beside 'return_token_strs'; send one of them");
   }
   const form: PieceForm | undefined = strings ? "vocabulary" : pieces ? "text" : undefined;
   return form;

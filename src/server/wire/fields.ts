@@ -1,4 +1,4 @@
-/** Schema helpers for request fields: accepted, ignored or rejected. */
+/** Schema helpers for request fields, imported as `f`: accepted, ignored or rejected. */
 import {
   type ObjectOptions,
   type SchemaOptions,

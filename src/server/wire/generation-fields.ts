@@ -7,17 +7,7 @@ import {
   type TSchema,
 } from "@sinclair/typebox";
 import type { GenerationSettings, Sampling } from "../../core/ports/chat-engine.ts";
-import {
-  accepted,
-  count,
-  flag,
-  integer,
-  nonEmpty,
-  nullable,
-  number,
-  optional,
-  withoutNulls,
-} from "./fields.ts";
+import * as f from "./fields.ts";
 
 type StaticOf<Fields extends TProperties> = Static<TObject<Fields>>;
 
@@ -25,33 +15,37 @@ const ofModel = "Default: the model's own";
 
 /** A number that defaults to the model's setting. */
 const tunable = (minimum: number, maximum: number, fallback: number, description: string) =>
-  nullable(number(minimum, maximum), `${description} ${ofModel}, usually ${fallback}.`, fallback);
+  f.nullable(
+    f.number(minimum, maximum),
+    `${description} ${ofModel}, usually ${fallback}.`,
+    fallback,
+  );
 
 /** `tunable` for a field that the API's specification lacks. */
 const extension = <Schema extends TSchema>(schema: Schema, description: string) =>
-  nullable(schema, `${description} ${ofModel}. An extension.`);
+  f.nullable(schema, `${description} ${ofModel}. An extension.`);
 
 export const samplingFields = {
   temperature: tunable(0, 2, 1, "Higher is more random; 0 always takes the likeliest token."),
   top_p: tunable(0, 1, 1, "Samples from the likeliest tokens that make up this probability."),
-  top_k: nullable(count(), "Samples from this many likeliest tokens; 0: all. An extension.", 0),
+  top_k: f.nullable(f.count(), "Samples from this many likeliest tokens; 0: all. An extension.", 0),
   min_p: extension(
-    number(0, 1),
+    f.number(0, 1),
     "Samples from tokens at least this likely, relative to the likeliest; 0: all.",
   ),
   presence_penalty: tunable(-2, 2, 0, "Positive: tokens that appeared are less likely."),
   frequency_penalty: tunable(-2, 2, 0, "Positive: the more a token appeared, the less likely."),
   repeat_penalty: tunable(0.1, 10, 1, "Divides the logits of repeats; 1: off. An extension."),
   repeat_last_n: extension(
-    integer(-1),
+    f.integer(-1),
     "How many of the answer's last tokens penalties and DRY look at; -1: all; 0: none.",
   ),
   dry_multiplier: extension(
-    number(0, 5),
+    f.number(0, 5),
     "DRY: the penalty of a token that continues a repetition; 0: off. Not under a grammar.",
   ),
-  dry_base: extension(number(1, 4), "DRY: how the penalty grows with each repeated token."),
-  dry_allowed_length: extension(count(), "DRY: how many tokens may repeat without a penalty."),
+  dry_base: extension(f.number(1, 4), "DRY: how the penalty grows with each repeated token."),
+  dry_allowed_length: extension(f.count(), "DRY: how many tokens may repeat without a penalty."),
 };
 
 type SamplingBody = StaticOf<typeof samplingFields>;
@@ -82,11 +76,11 @@ export function toSampling(body: SamplingBody): Partial<Sampling> {
 
 /** OpenAI's generation fields except sampling. `note`: appended to each description. */
 const fieldsWith = (note: string) => ({
-  stop: nullable(
-    T.Union([nonEmpty, T.Array(nonEmpty, { minItems: 1, maxItems: 4 })]),
+  stop: f.nullable(
+    T.Union([f.nonEmpty, T.Array(f.nonEmpty, { minItems: 1, maxItems: 4 })]),
     `One to four texts that end the answer and are not part of it.${note}`,
   ),
-  seed: nullable(
+  seed: f.nullable(
     T.Integer({
       minimum: Number.MIN_SAFE_INTEGER,
       maximum: Number.MAX_SAFE_INTEGER,
@@ -94,8 +88,8 @@ const fieldsWith = (note: string) => ({
     }),
     `The same request with the same seed and \`system_fingerprint\` gets the same answer, if nothing else runs.${note}`,
   ),
-  logit_bias: nullable(
-    T.Record(T.String({ pattern: "^[0-9]+$" }), number(-100, 100), {
+  logit_bias: f.nullable(
+    T.Record(T.String({ pattern: "^[0-9]+$" }), f.number(-100, 100), {
       additionalProperties: false,
       "x-expected": "an object of token ids, each with a number from -100 to 100",
     }),
@@ -115,7 +109,7 @@ export function toGenerationSettings({
   stop,
   logit_bias: biases,
 }: GenerationBody): Pick<GenerationSettings, "seed" | "stop" | "logitBias"> {
-  return withoutNulls({
+  return f.withoutNulls({
     seed,
     stop: typeof stop === "string" ? [stop] : stop,
     logitBias: biases && new Map(Object.entries(biases).map(([id, bias]) => [Number(id), bias])),
@@ -126,20 +120,20 @@ const cachesItself = "The node caches prompts by itself.";
 
 /** Fields of OpenAI's API that do not change the answer. */
 export const acceptedFields = {
-  user: accepted("The answer does not depend on the caller."),
-  safety_identifier: accepted("The answer does not depend on the caller."),
-  service_tier: accepted("There is one tier."),
-  prompt_cache_key: accepted(cachesItself),
-  prompt_cache_options: accepted(cachesItself),
-  prompt_cache_retention: accepted(cachesItself),
+  user: f.accepted("The answer does not depend on the caller."),
+  safety_identifier: f.accepted("The answer does not depend on the caller."),
+  service_tier: f.accepted("There is one tier."),
+  prompt_cache_key: f.accepted(cachesItself),
+  prompt_cache_options: f.accepted(cachesItself),
+  prompt_cache_retention: f.accepted(cachesItself),
 };
 
 export const noEffort = "A model decides by itself how long it thinks.";
 export const parallelCalls =
   "Whether one answer may call several tools, if the model's template can.";
 export const formatFields = {
-  name: optional(T.String(), "The format's name."),
-  description: nullable(T.String(), "What the format is for."),
+  name: f.optional(T.String(), "The format's name."),
+  description: f.nullable(T.String(), "What the format is for."),
   schema: T.Unknown({ description: "JSON Schema of the answer." }),
-  strict: flag("The answer always follows the schema."),
+  strict: f.flag("The answer always follows the schema."),
 };

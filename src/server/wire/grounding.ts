@@ -4,40 +4,30 @@ import { type RagRequest, ragPolicies } from "../../core/chat/rag.ts";
 import type { Scope } from "../../core/limits/api-key.ts";
 import type { FoundPassage } from "../../core/retrieval/search.ts";
 import { Filter, StoreReferences, toFilter } from "./attributes.ts";
-import {
-  count,
-  integer,
-  nullable,
-  number,
-  oneOf,
-  openObject,
-  optional,
-  orNull,
-  withoutNulls,
-} from "./fields.ts";
+import * as f from "./fields.ts";
 
-export const ragField = nullable(
+export const ragField = f.nullable(
   T.Union(
     [
       T.Boolean(),
       T.Literal("auto"),
-      openObject({
-        auto: optional(T.Boolean(), 'As `rag: "auto"`.'),
-        policy: optional(oneOf(ragPolicies), "Where passages go. Default: the node's."),
-        limit: optional(integer(1), "Most passages, within the node's `rag.limit`."),
-        score_threshold: optional(
-          number(-1, 1),
+      f.openObject({
+        auto: f.optional(T.Boolean(), 'As `rag: "auto"`.'),
+        policy: f.optional(f.oneOf(ragPolicies), "Where passages go. Default: the node's."),
+        limit: f.optional(f.integer(1), "Most passages, within the node's `rag.limit`."),
+        score_threshold: f.optional(
+          f.number(-1, 1),
           "Least score of a passage, at least the node's `rag.score_threshold`.",
         ),
-        context_window: optional(
-          integer(1, 100),
+        context_window: f.optional(
+          f.integer(1, 100),
           "How many of the last user messages make the question; more than the node's is rejected.",
         ),
-        vector_store_ids: nullable(
+        vector_store_ids: f.nullable(
           StoreReferences,
           "Ids or names of vector stores to search as one, instead of the node's collection.",
         ),
-        filters: nullable(Filter),
+        filters: f.nullable(Filter),
       }),
     ],
     {
@@ -60,25 +50,25 @@ export function toRag(rag: RagField): RagRequest | undefined {
   if (rag === false) return { policy: "off", bounds: {} };
   if (rag === "auto") return { auto: true, bounds: {} };
   return {
-    ...withoutNulls({
+    ...f.withoutNulls({
       policy: rag.policy,
       auto: rag.auto,
       contextWindow: rag.context_window,
       stores: rag.vector_store_ids,
       filter: rag.filters && toFilter(rag.filters, "rag.filters"),
     }),
-    bounds: withoutNulls({ limit: rag.limit, scoreThreshold: rag.score_threshold }),
+    bounds: f.withoutNulls({ limit: rag.limit, scoreThreshold: rag.score_threshold }),
   };
 }
 
 export const PointMetadata = T.Object({
   id: T.String(),
-  document: orNull(T.String(), { description: "Its document; null if unknown." }),
-  heading: orNull(T.String(), { description: "The headings above it." }),
-  position: count("Its index in the document, from 0."),
+  document: f.orNull(T.String(), { description: "Its document; null if unknown." }),
+  heading: f.orNull(T.String(), { description: "The headings above it." }),
+  position: f.count("Its index in the document, from 0."),
   // Missing in conversations that the page stored before this field existed.
-  file_id: nullable(T.String(), "The document as a file of its vector store."),
-  vector_store_id: nullable(T.String(), "The vector store it is in, which is the collection."),
+  file_id: f.nullable(T.String(), "The document as a file of its vector store."),
+  vector_store_id: f.nullable(T.String(), "The vector store it is in, which is the collection."),
 });
 
 export const RetrievalReport = T.Object(
@@ -94,10 +84,12 @@ export const RetrievalReport = T.Object(
           "The passages in the prompt, in the order of their markers [1], [2], …: those of earlier turns, then this turn's, best first.",
       },
     ),
-    dropped: count("Matching passages that another one contains, or that do not fit the context."),
-    carried: optional(integer(1), "How many, from the first, are of earlier turns."),
-    error: optional(T.String(), "Why retrieval failed, if it did."),
-    notice: optional(
+    dropped: f.count(
+      "Matching passages that another one contains, or that do not fit the context.",
+    ),
+    carried: f.optional(f.integer(1), "How many, from the first, are of earlier turns."),
+    error: f.optional(T.String(), "Why retrieval failed, if it did."),
+    notice: f.optional(
       T.String(),
       "How the question was changed (only the end of a long one is matched; a short one is joined with the user message before it), or that passages are still being stored.",
     ),

@@ -1,21 +1,7 @@
 /** Schemas of chat completions. */
 import { type Static, Type as T } from "@sinclair/typebox";
 import { headFields, Logprobs, streamFields, Usage } from "../../wire/completion.ts";
-import {
-  accepted,
-  count,
-  flag,
-  ignored,
-  integer,
-  JsonSchema,
-  modelName,
-  nullable,
-  oneOf,
-  openObject,
-  optional,
-  orNull,
-  rejected,
-} from "../../wire/fields.ts";
+import * as f from "../../wire/fields.ts";
 import {
   acceptedFields,
   formatFields,
@@ -32,9 +18,9 @@ const ToolChoice = T.Union(
     T.Literal("none"),
     T.Literal("auto"),
     T.Literal("required"),
-    openObject({
+    f.openObject({
       type: T.Literal("function"),
-      function: openObject(
+      function: f.openObject(
         { name: T.String({ description: "The answer is a call of this function." }) },
         { description: "The function that is called." },
       ),
@@ -45,14 +31,17 @@ const ToolChoice = T.Union(
 
 const ResponseFormat = T.Union(
   [
-    openObject({ type: T.Literal("text") }),
-    openObject({
+    f.openObject({ type: T.Literal("text") }),
+    f.openObject({
       type: T.Literal("json_object"),
-      schema: nullable(JsonSchema, "JSON Schema of the answer, as in llama-server. An extension."),
+      schema: f.nullable(
+        f.JsonSchema,
+        "JSON Schema of the answer, as in llama-server. An extension.",
+      ),
     }),
-    openObject({
+    f.openObject({
       type: T.Literal("json_schema"),
-      json_schema: openObject(formatFields, { description: "The answer follows its `schema`." }),
+      json_schema: f.openObject(formatFields, { description: "The answer follows its `schema`." }),
     }),
   ],
   { "x-expected": "{type: 'text'}, {type: 'json_object'} or {type: 'json_schema', json_schema}" },
@@ -62,70 +51,70 @@ const FunctionChoice = T.Union(
   [
     T.Literal("none"),
     T.Literal("auto"),
-    openObject({ name: T.String({ description: "The function." }) }),
+    f.openObject({ name: T.String({ description: "The function." }) }),
   ],
   { "x-expected": "'none', 'auto' or {name}" },
 );
 
 const textOnly = "cannot be honoured: this node's models write text only";
 
-export const ChatCompletionRequest = openObject({
+export const ChatCompletionRequest = f.openObject({
   messages: Messages,
-  model: modelName("a chat model"),
+  model: f.modelName("a chat model"),
   ...samplingFields,
-  max_tokens: nullable(integer(1), "Older name of `max_completion_tokens`, which replaces it."),
-  max_completion_tokens: nullable(
-    integer(1),
+  max_tokens: f.nullable(f.integer(1), "Older name of `max_completion_tokens`, which replaces it."),
+  max_completion_tokens: f.nullable(
+    f.integer(1),
     "Most tokens of the answer; it then ends with the reason `length`.",
   ),
   ...generationFields,
-  n: nullable(integer(1, 8), "How many answers to generate, each with the next seed.", 1),
-  logprobs: flag("Report the log probability of each token of the answer's text.", false),
-  top_logprobs: nullable(
-    integer(0, 20),
+  n: f.nullable(f.integer(1, 8), "How many answers to generate, each with the next seed.", 1),
+  logprobs: f.flag("Report the log probability of each token of the answer's text.", false),
+  top_logprobs: f.nullable(
+    f.integer(0, 20),
     "How many of the likeliest tokens to report for each token; needs `logprobs`.",
   ),
-  response_format: nullable(
+  response_format: f.nullable(
     ResponseFormat,
     "The answer's format, enforced by a grammar: the answer is valid, unless it ends with `length`.",
     { type: "text" },
   ),
-  tools: nullable(
+  tools: f.nullable(
     T.Array(FunctionTool, { maxItems: 128 }),
     "Functions that the model may call. The arguments always follow `parameters`.",
   ),
-  tool_choice: nullable(
+  tool_choice: f.nullable(
     ToolChoice,
     "Whether tools are called. Default: `auto` with tools, `none` without. Instead of `allowed_tools`, send only those as `tools`.",
   ),
-  parallel_tool_calls: flag(parallelCalls, true),
-  functions: nullable(
+  parallel_tool_calls: f.flag(parallelCalls, true),
+  functions: f.nullable(
     T.Array(FunctionTool.properties.function, { minItems: 1, maxItems: 128 }),
     "Older form of `tools`; the answer uses the older form too.",
   ),
-  function_call: nullable(FunctionChoice, "Older form of `tool_choice`."),
+  function_call: f.nullable(FunctionChoice, "Older form of `tool_choice`."),
   rag: ragField,
   ...streamFields,
   ...acceptedFields,
-  metadata: accepted("The node does not store chat completions."),
-  store: accepted("The node does not store chat completions."),
-  prediction: accepted("It changes the speed, never the answer."),
-  reasoning_effort: ignored(noEffort),
-  verbosity: ignored("Ask for a short answer in the messages."),
-  modalities: rejected(textOnly, {
+  metadata: f.accepted("The node does not store chat completions."),
+  store: f.accepted("The node does not store chat completions."),
+  prediction: f.accepted("It changes the speed, never the answer."),
+  reasoning_effort: f.ignored(noEffort),
+  verbosity: f.ignored("Ask for a short answer in the messages."),
+  modalities: f.rejected(textOnly, {
     unless: (value) => Array.isArray(value) && value.every((modality) => modality === "text"),
     except: '`["text"]`',
   }),
-  audio: rejected(textOnly),
-  web_search_options: rejected("cannot be honoured: this node does not search the web"),
-  moderation: rejected("cannot be honoured: this node has no moderation"),
+  audio: f.rejected(textOnly),
+  web_search_options: f.rejected("cannot be honoured: this node does not search the web"),
+  moderation: f.rejected("cannot be honoured: this node has no moderation"),
 });
 
 export type ChatCompletionRequest = Static<typeof ChatCompletionRequest>;
 
-const ChoiceLogprobs = orNull(T.Object({ content: Logprobs, refusal: T.Null() }));
+const ChoiceLogprobs = f.orNull(T.Object({ content: Logprobs, refusal: T.Null() }));
 
-const FinishReason = oneOf(["stop", "length", "tool_calls", "function_call", "content_filter"], {
+const FinishReason = f.oneOf(["stop", "length", "tool_calls", "function_call", "content_filter"], {
   description: "`function_call`: with `functions`. `content_filter`: from an upstream server.",
 });
 
@@ -142,12 +131,12 @@ export const ChatCompletion = T.Object({
   object: T.Literal("chat.completion"),
   choices: T.Array(
     T.Object({
-      index: count(),
+      index: f.count(),
       message: T.Object({
         role: T.Literal("assistant"),
-        content: orNull(T.String()),
+        content: f.orNull(T.String()),
         refusal: T.Null(),
-        reasoning_content: optional(T.String(), "The thoughts of a reasoning model."),
+        reasoning_content: f.optional(T.String(), "The thoughts of a reasoning model."),
         tool_calls: T.Optional(T.Array(ToolCall)),
         function_call: T.Optional(ToolCall.properties.function),
       }),
@@ -168,7 +157,7 @@ export const ChatCompletionChunk = T.Object({
   object: T.Literal("chat.completion.chunk"),
   choices: T.Array(
     T.Object({
-      index: count(),
+      index: f.count(),
       delta: T.Object({
         role: T.Optional(T.Literal("assistant")),
         content: T.Optional(T.String()),
@@ -176,7 +165,7 @@ export const ChatCompletionChunk = T.Object({
         tool_calls: T.Optional(
           T.Array(
             T.Object({
-              index: count(),
+              index: f.count(),
               id: T.Optional(T.String()),
               type: T.Optional(T.Literal("function")),
               function: CallDelta,
@@ -186,10 +175,10 @@ export const ChatCompletionChunk = T.Object({
         function_call: T.Optional(CallDelta),
       }),
       logprobs: ChoiceLogprobs,
-      finish_reason: orNull(FinishReason),
+      finish_reason: f.orNull(FinishReason),
     }),
   ),
-  usage: nullable(Usage),
+  usage: f.nullable(Usage),
   retrieval: T.Optional(RetrievalReport),
 });
 

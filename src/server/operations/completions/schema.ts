@@ -1,29 +1,17 @@
 /** Schemas of text completions, the OpenAI API before chat. */
 import { type Static, Type as T } from "@sinclair/typebox";
 import { headFields, streamFields, Usage } from "../../wire/completion.ts";
-import {
-  acceptedAs,
-  count,
-  flag,
-  ignored,
-  integer,
-  modelName,
-  nullable,
-  oneOf,
-  openObject,
-  orNull,
-  rejected,
-} from "../../wire/fields.ts";
+import * as f from "../../wire/fields.ts";
 import { generationFields, samplingFields } from "../../wire/generation-fields.ts";
 
-const Tokens = T.Array(count(), { minItems: 1 });
+const Tokens = T.Array(f.count(), { minItems: 1 });
 
 export const defaultMaxTokens = 16;
 
 const useChat = "cannot be honoured: a prompt is continued as it is; use /v1/chat/completions";
 
-export const CompletionRequest = openObject({
-  model: modelName("a chat model"),
+export const CompletionRequest = f.openObject({
+  model: f.modelName("a chat model"),
   prompt: T.Union(
     [
       T.String(),
@@ -39,55 +27,57 @@ export const CompletionRequest = openObject({
     },
   ),
   ...samplingFields,
-  max_tokens: nullable(
-    count(),
+  max_tokens: f.nullable(
+    f.count(),
     "Most tokens of each answer; it then ends with the reason `length`. 0: none, for `echo`.",
     defaultMaxTokens,
   ),
-  n: nullable(
-    integer(1, 20),
+  n: f.nullable(
+    f.integer(1, 20),
     "How many answers each prompt gets, each with the next seed. A request has at most 128 answers in all; 8 are generated at a time.",
     1,
   ),
-  best_of: nullable(
-    integer(1, 20),
+  best_of: f.nullable(
+    f.integer(1, 20),
     "Generates this many answers for each prompt and sends the `n` with the highest log probability per token, best first. All count in `usage`. Not with `stream`.",
   ),
-  echo: flag(
+  echo: f.flag(
     "Whether each answer begins with its prompt. With `logprobs`, the prompt's tokens have theirs too, the first one `null`; the whole prompt is evaluated for that, once for all its answers. A stream sends a long prompt in several chunks.",
     false,
   ),
-  suffix: nullable(
+  suffix: f.nullable(
     T.String(),
     "The text after the answer: the model fills in the middle. Rejected if its vocabulary has no tokens for that.",
   ),
-  logprobs: nullable(
-    integer(0, 5),
+  logprobs: f.nullable(
+    f.integer(0, 5),
     "Report the log probability of each token and of this many alternatives; with `echo`, of the prompt too. All prompts may then have 262,144 tokens in total, unless the answer is streamed.",
   ),
   ...generationFields,
   ...streamFields,
-  user: nullable(acceptedAs(T.String(), "The answer does not depend on the caller.")),
-  messages: rejected("is for /v1/chat/completions; send 'prompt'"),
-  max_completion_tokens: rejected("is for /v1/chat/completions; send 'max_tokens'"),
-  tools: rejected(useChat),
-  response_format: rejected(useChat),
-  grammar: rejected("cannot be honoured; send a JSON schema to /v1/chat/completions"),
-  json_schema: rejected("cannot be honoured; send 'response_format' to /v1/chat/completions"),
-  rag: rejected(useChat),
-  cache_prompt: ignored("The node caches prompts by itself."),
+  user: f.nullable(f.acceptedAs(T.String(), "The answer does not depend on the caller.")),
+  messages: f.rejected("is for /v1/chat/completions; send 'prompt'"),
+  max_completion_tokens: f.rejected("is for /v1/chat/completions; send 'max_tokens'"),
+  tools: f.rejected(useChat),
+  response_format: f.rejected(useChat),
+  grammar: f.rejected("cannot be honoured; send a JSON schema to /v1/chat/completions"),
+  json_schema: f.rejected("cannot be honoured; send 'response_format' to /v1/chat/completions"),
+  rag: f.rejected(useChat),
+  cache_prompt: f.ignored("The node caches prompts by itself."),
 });
 
 export type CompletionRequest = Static<typeof CompletionRequest>;
 
 const Logprobs = T.Object({
   tokens: T.Array(T.String({ description: "`bytes:\\xf0` if it is not a whole character." })),
-  token_logprobs: T.Array(orNull(T.Number()), { description: "Null for a prompt's first token." }),
-  top_logprobs: T.Array(orNull(T.Record(T.String(), T.Number()))),
-  text_offset: T.Array(count("Where the token begins in `text`, in Unicode code points.")),
+  token_logprobs: T.Array(f.orNull(T.Number()), {
+    description: "Null for a prompt's first token.",
+  }),
+  top_logprobs: T.Array(f.orNull(T.Record(T.String(), T.Number()))),
+  text_offset: T.Array(f.count("Where the token begins in `text`, in Unicode code points.")),
 });
 
-const FinishReason = oneOf(["stop", "length", "content_filter"], {
+const FinishReason = f.oneOf(["stop", "length", "content_filter"], {
   description: "`content_filter` comes from an upstream server.",
 });
 
@@ -98,9 +88,9 @@ const head = {
 };
 
 const choice = {
-  index: count("In the order of the prompts."),
+  index: f.count("In the order of the prompts."),
   text: T.String(),
-  logprobs: orNull(Logprobs),
+  logprobs: f.orNull(Logprobs),
 };
 
 export const Completion = T.Object({
@@ -113,8 +103,8 @@ export type Completion = Static<typeof Completion>;
 
 export const CompletionChunk = T.Object({
   ...head,
-  choices: T.Array(T.Object({ ...choice, finish_reason: orNull(FinishReason) })),
-  usage: nullable(Usage),
+  choices: T.Array(T.Object({ ...choice, finish_reason: f.orNull(FinishReason) })),
+  usage: f.nullable(Usage),
 });
 
 export type CompletionChunk = Static<typeof CompletionChunk>;

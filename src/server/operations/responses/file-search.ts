@@ -6,37 +6,29 @@ import type { FoundInFile } from "../../../core/documents/store-search.ts";
 import { NodeError } from "../../../core/errors.ts";
 import { invalid } from "../../middleware/read-request.ts";
 import { Filter, StoreReferences, toFilter } from "../../wire/attributes.ts";
-import {
-  integer,
-  nullable,
-  number,
-  oneOf,
-  openObject,
-  rejected,
-  withoutNulls,
-} from "../../wire/fields.ts";
+import * as f from "../../wire/fields.ts";
 import type { Annotation, FileSearchCall } from "./schema.ts";
 
-export const FileSearchTool = openObject({
+export const FileSearchTool = f.openObject({
   type: T.Literal("file_search"),
   vector_store_ids: {
     ...StoreReferences,
     description:
       "Ids or names of vector stores, searched as one with the user's last message, before the answer begins. A request may have one search.",
   },
-  filters: nullable(Filter, "Which of their files to search."),
-  max_num_results: nullable(integer(1, 50), "Most passages, within the node's `rag.limit`."),
-  ranking_options: nullable(
-    openObject({
-      ranker: nullable(
-        oneOf(["auto", "default-2024-11-15"]),
+  filters: f.nullable(Filter, "Which of their files to search."),
+  max_num_results: f.nullable(f.integer(1, 50), "Most passages, within the node's `rag.limit`."),
+  ranking_options: f.nullable(
+    f.openObject({
+      ranker: f.nullable(
+        f.oneOf(["auto", "default-2024-11-15"]),
         "Both mean the node's reranking model, if it has one.",
       ),
-      score_threshold: nullable(
-        number(0, 1),
+      score_threshold: f.nullable(
+        f.number(0, 1),
         "Least score of a passage, at least the node's `rag.score_threshold`.",
       ),
-      hybrid_search: rejected(
+      hybrid_search: f.rejected(
         "cannot be honoured: the node decides how vectors and words count together (retrieval.mode). Leave it out",
       ),
     }),
@@ -62,8 +54,8 @@ export function toRag(tool: FileSearchTool, at: string): RagRequest {
   return {
     stores,
     storesField: `${at}.vector_store_ids`,
-    ...withoutNulls({ filter: filters && toFilter(filters, `${at}.filters`) }),
-    bounds: withoutNulls({ limit, scoreThreshold: ranking_options?.score_threshold }),
+    ...f.withoutNulls({ filter: filters && toFilter(filters, `${at}.filters`) }),
+    bounds: f.withoutNulls({ limit, scoreThreshold: ranking_options?.score_threshold }),
   };
 }
 

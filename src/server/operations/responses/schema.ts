@@ -3,16 +3,7 @@ import { type ArrayOptions, type Static, Type as T, type TProperties } from "@si
 import { responseStatuses } from "../../../core/ports/response-store.ts";
 import { Attributes, Metadata } from "../../wire/attributes.ts";
 import { CachedTokens, Logprobs, ReasoningTokens } from "../../wire/completion.ts";
-import {
-  count,
-  ignoredAs,
-  integer,
-  oneOf,
-  openObject,
-  optional,
-  orNull,
-  UnixTime,
-} from "../../wire/fields.ts";
+import * as f from "../../wire/fields.ts";
 import { formatFields } from "../../wire/generation-fields.ts";
 import { RetrievalReport } from "../../wire/grounding.ts";
 import { ResponseTool, ToolChoice } from "./tools.ts";
@@ -29,12 +20,12 @@ const noTool = "The node does not have the tool.";
 const Includable = T.Union([
   T.Literal(served.searchResults, { description: "The passages that a search found." }),
   T.Literal(served.logprobs, { description: "The log probability of each token of the text." }),
-  ignoredAs(T.Literal("web_search_call.results"), noTool),
-  ignoredAs(T.Literal("web_search_call.action.sources"), noTool),
-  ignoredAs(T.Literal("message.input_image.image_url"), "The models read text only."),
-  ignoredAs(T.Literal("computer_call_output.output.image_url"), noTool),
-  ignoredAs(T.Literal("code_interpreter_call.outputs"), noTool),
-  ignoredAs(T.Literal("reasoning.encrypted_content"), "Thoughts are not encrypted."),
+  f.ignoredAs(T.Literal("web_search_call.results"), noTool),
+  f.ignoredAs(T.Literal("web_search_call.action.sources"), noTool),
+  f.ignoredAs(T.Literal("message.input_image.image_url"), "The models read text only."),
+  f.ignoredAs(T.Literal("computer_call_output.output.image_url"), noTool),
+  f.ignoredAs(T.Literal("code_interpreter_call.outputs"), noTool),
+  f.ignoredAs(T.Literal("reasoning.encrypted_content"), "Thoughts are not encrypted."),
 ]);
 
 export type Includable = Static<typeof Includable>;
@@ -44,9 +35,9 @@ export const includeList = (options: ArrayOptions = {}) =>
 
 export const TextFormat = T.Union(
   [
-    openObject({ type: T.Literal("text") }),
-    openObject({ type: T.Literal("json_object") }),
-    openObject({ type: T.Literal("json_schema"), ...formatFields }),
+    f.openObject({ type: T.Literal("text") }),
+    f.openObject({ type: T.Literal("json_object") }),
+    f.openObject({ type: T.Literal("json_schema"), ...formatFields }),
   ],
   {
     "x-expected": "{type: 'text'}, {type: 'json_object'} or {type: 'json_schema', name, schema}",
@@ -56,14 +47,14 @@ export const TextFormat = T.Union(
 );
 
 /** Being written, complete, or cut short. */
-const ItemStatus = oneOf(["in_progress", "completed", "incomplete"]);
+const ItemStatus = f.oneOf(["in_progress", "completed", "incomplete"]);
 
 export const Annotation = T.Object(
   {
     type: T.Literal("file_citation"),
     file_id: T.String(),
     filename: T.String(),
-    index: count("Where the marker is in the text."),
+    index: f.count("Where the marker is in the text."),
   },
   { description: "A passage that the text names by its marker." },
 );
@@ -95,7 +86,7 @@ const FunctionCall = T.Object({
   status: ItemStatus,
   call_id: T.String({ description: "Its `function_call_output` names it." }),
   name: T.String(),
-  namespace: optional(T.String(), "The function's namespace, if any."),
+  namespace: f.optional(T.String(), "The function's namespace, if any."),
   arguments: T.String({ description: "JSON." }),
 });
 
@@ -110,9 +101,9 @@ const Reasoning = T.Object({
 export const FileSearchCall = T.Object({
   type: T.Literal("file_search_call"),
   id: T.String(),
-  status: oneOf(["in_progress", "searching", "completed", "incomplete", "failed"]),
+  status: f.oneOf(["in_progress", "searching", "completed", "incomplete", "failed"]),
   queries: T.Array(T.String()),
-  results: orNull(
+  results: f.orNull(
     T.Array(
       T.Object({
         file_id: T.String(),
@@ -133,59 +124,62 @@ export const OutputItem = T.Union([OutputMessage, FunctionCall, Reasoning, FileS
 export type OutputItem = Static<typeof OutputItem>;
 
 /** An item of a stored response's input, or of a conversation. */
-export const ListedItem = openObject(
+export const ListedItem = f.openObject(
   { id: T.String(), type: T.Optional(T.String()) },
   { description: "A message, a call, its output, thoughts or a search." },
 );
 
 const ResponseUsage = T.Object({
-  input_tokens: count(),
+  input_tokens: f.count(),
   input_tokens_details: CachedTokens,
-  output_tokens: count(),
+  output_tokens: f.count(),
   output_tokens_details: ReasoningTokens,
-  total_tokens: count(),
+  total_tokens: f.count(),
 });
 
 export const ResponseObject = T.Object({
   id: T.String({ pattern: "^resp_[0-9a-f]{32}$" }),
   object: T.Literal("response"),
-  created_at: UnixTime,
-  completed_at: orNull(UnixTime),
-  status: oneOf(responseStatuses, {
+  created_at: f.UnixTime,
+  completed_at: f.orNull(f.UnixTime),
+  status: f.oneOf(responseStatuses, {
     description: "`queued` and `cancelled` are for responses in the background.",
   }),
-  error: orNull(T.Object({ code: T.String(), message: T.String() }), {
+  error: f.orNull(T.Object({ code: T.String(), message: T.String() }), {
     description: "Why the status is `failed`.",
   }),
-  incomplete_details: orNull(T.Object({ reason: oneOf(["max_output_tokens", "content_filter"]) }), {
-    description: "Why the status is `incomplete`.",
-  }),
+  incomplete_details: f.orNull(
+    T.Object({ reason: f.oneOf(["max_output_tokens", "content_filter"]) }),
+    {
+      description: "Why the status is `incomplete`.",
+    },
+  ),
   model: T.String(),
-  instructions: orNull(T.String()),
+  instructions: f.orNull(T.String()),
   output: T.Array(OutputItem),
-  usage: orNull(ResponseUsage),
-  previous_response_id: orNull(T.String()),
-  conversation: optional(T.Object({ id: T.String() }), "The conversation it belongs to, if any."),
+  usage: f.orNull(ResponseUsage),
+  previous_response_id: f.orNull(T.String()),
+  conversation: f.optional(T.Object({ id: T.String() }), "The conversation it belongs to, if any."),
   background: T.Boolean(),
   store: T.Boolean({ description: "Whether the response can be read later." }),
   metadata: Metadata,
-  max_output_tokens: orNull(T.Integer()),
-  max_tool_calls: orNull(T.Integer()),
-  temperature: orNull(T.Number({ description: "As requested; null: the model's own." })),
-  top_p: orNull(T.Number({ description: "As requested; null: the model's own." })),
+  max_output_tokens: f.orNull(T.Integer()),
+  max_tool_calls: f.orNull(T.Integer()),
+  temperature: f.orNull(T.Number({ description: "As requested; null: the model's own." })),
+  top_p: f.orNull(T.Number({ description: "As requested; null: the model's own." })),
   top_logprobs: T.Integer(),
   parallel_tool_calls: T.Boolean(),
   tool_choice: ToolChoice,
   tools: T.Array(ResponseTool),
   text: T.Object({ format: TextFormat }),
   reasoning: T.Object({ effort: T.Null(), summary: T.Null() }),
-  truncation: oneOf(["auto", "disabled"]),
-  truncated_messages: optional(
-    integer(1),
+  truncation: f.oneOf(["auto", "disabled"]),
+  truncated_messages: f.optional(
+    f.integer(1),
     "How many of the oldest messages `truncation: auto` left out. An extension.",
   ),
   service_tier: T.Literal("default"),
-  system_fingerprint: optional(
+  system_fingerprint: f.optional(
     T.String(),
     "Changes only when the weights, the engine's build or the model's settings do. An extension.",
   ),
@@ -194,13 +188,13 @@ export const ResponseObject = T.Object({
 
 export type ResponseObject = Static<typeof ResponseObject>;
 
-const at = count();
+const at = f.count();
 
 /** The schema of event types with the same fields. */
 const events = <Name extends string, Fields extends TProperties>(
   types: readonly Name[],
   fields: Fields,
-) => T.Object({ type: oneOf(types), sequence_number: at, ...fields });
+) => T.Object({ type: f.oneOf(types), sequence_number: at, ...fields });
 
 const inItem = { item_id: T.String(), output_index: at };
 const inPart = { ...inItem, content_index: at };
@@ -245,9 +239,9 @@ export const ResponseStreamEvent = T.Union([
     inItem,
   ),
   events(["error"], {
-    code: orNull(T.String()),
+    code: f.orNull(T.String()),
     message: T.String(),
-    param: orNull(T.String()),
+    param: f.orNull(T.String()),
   }),
 ]);
 

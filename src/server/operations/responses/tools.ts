@@ -6,18 +6,7 @@ import { given } from "../../../core/given.ts";
 import type { Tool, ToolUse } from "../../../core/ports/chat-engine.ts";
 import { quoted } from "../../../core/quoted.ts";
 import { chatNames, type FieldNames, inList, withNames } from "../../wire/field-names.ts";
-import {
-  flag,
-  ignored,
-  oneOf,
-  openObject,
-  optional,
-  readAs,
-  refuse,
-  required,
-  toolName,
-  withoutNulls,
-} from "../../wire/fields.ts";
+import * as f from "../../wire/fields.ts";
 import { FunctionTool } from "../../wire/message-schema.ts";
 import { checkedFileSearch, FileSearchTool } from "./file-search.ts";
 import type { ResponseRequest } from "./request-schema.ts";
@@ -25,27 +14,27 @@ import type { ResponseRequest } from "./request-schema.ts";
 const fields = FunctionTool.properties.function.properties;
 
 const functionFields = {
-  name: T.Optional(toolName(64, "Of a function or a namespace.")),
+  name: T.Optional(f.toolName(64, "Of a function or a namespace.")),
   description: fields.description,
   parameters: fields.parameters,
-  strict: flag(
+  strict: f.flag(
     "Arguments follow the schema. `false`: parts that a grammar cannot enforce are dropped; otherwise they are rejected.",
   ),
 };
 
-const OfferedFunctionTool = openObject({
+const OfferedFunctionTool = f.openObject({
   type: T.Literal("function"),
   ...functionFields,
-  output_schema: ignored("A function returns text."),
-  allowed_callers: ignored("Only the model calls functions."),
-  async: ignored("Calls are answered in the next turn."),
-  defer_loading: ignored("The model is told of it at once."),
+  output_schema: f.ignored("A function returns text."),
+  allowed_callers: f.ignored("Only the model calls functions."),
+  async: f.ignored("Calls are answered in the next turn."),
+  defer_loading: f.ignored("The model is told of it at once."),
 });
 
-const namespaceTools = optional(
+const namespaceTools = f.optional(
   T.Array(
-    readAs(
-      openObject({ type: T.String({ description: "`function`." }), ...functionFields }),
+    f.readAs(
+      f.openObject({ type: T.String({ description: "`function`." }), ...functionFields }),
       [OfferedFunctionTool],
       "ignored",
     ),
@@ -54,16 +43,16 @@ const namespaceTools = optional(
   "Of a namespace: its functions. Other tools in it are left out.",
 );
 
-const Namespace = openObject({
+const Namespace = f.openObject({
   type: T.Literal("namespace"),
-  name: optional(T.String(), "The names of its functions begin with it, for the model."),
+  name: f.optional(T.String(), "The names of its functions begin with it, for the model."),
   tools: namespaceTools,
-  description: ignored("The model reads the descriptions of the functions."),
+  description: f.ignored("The model reads the descriptions of the functions."),
 });
 
 /** A tool of any type: functions and searches are used, others are left out or rejected. */
-export const ResponseTool = readAs(
-  openObject({
+export const ResponseTool = f.readAs(
+  f.openObject({
     type: T.String({ description: "`function`, `namespace` or `file_search`." }),
     ...functionFields,
     tools: namespaceTools,
@@ -75,19 +64,22 @@ export const ResponseTool = readAs(
 export type ResponseTool = Static<typeof ResponseTool>;
 
 const functionName = {
-  name: optional(T.String(), "The function to call."),
-  namespace: optional(T.String(), "The function's namespace."),
+  name: f.optional(T.String(), "The function to call."),
+  namespace: f.optional(T.String(), "The function's namespace."),
 };
 
 const chosen = [
-  openObject({ type: T.Literal("function"), ...functionName }),
-  openObject({ type: T.Literal("file_search") }),
+  f.openObject({ type: T.Literal("function"), ...functionName }),
+  f.openObject({ type: T.Literal("file_search") }),
 ];
 
 const allowedFields = {
-  mode: optional(oneOf(["auto", "required"]), "Of `allowed_tools`: whether one must be called."),
-  tools: optional(
-    T.Array(readAs(openObject({ type: T.String(), ...functionName }), chosen), {
+  mode: f.optional(
+    f.oneOf(["auto", "required"]),
+    "Of `allowed_tools`: whether one must be called.",
+  ),
+  tools: f.optional(
+    T.Array(f.readAs(f.openObject({ type: T.String(), ...functionName }), chosen), {
       minItems: 1,
       maxItems: 128,
     }),
@@ -101,13 +93,13 @@ export const ToolChoice = T.Union(
     T.Literal("none"),
     T.Literal("auto"),
     T.Literal("required"),
-    readAs(
-      openObject({
+    f.readAs(
+      f.openObject({
         type: T.String({ description: "`function`, `file_search` or `allowed_tools`." }),
         ...functionName,
         ...allowedFields,
       }),
-      [...chosen, openObject({ type: T.Literal("allowed_tools"), ...allowedFields })],
+      [...chosen, f.openObject({ type: T.Literal("allowed_tools"), ...allowedFields })],
     ),
   ],
   {
@@ -152,7 +144,7 @@ export function toOfferedTools(body: RequestedTools): OfferedTools {
   if (unknown !== -1) throw refusedTool(offered[unknown]?.type ?? "", `tools[${unknown}]`);
   const found = offered.findIndex(({ type }) => type === search);
   const twice = offered.findLastIndex(({ type }) => type === search);
-  if (twice !== found) throw refuse(`tools[${twice}]`, "is a second search; one may be offered");
+  if (twice !== found) throw f.refuse(`tools[${twice}]`, "is a second search; one may be offered");
   const functions = offeredFunctions(offered);
   const names = new Set(functions.map(({ tool }) => tool.name));
   const available = { names, search: found !== -1 };
@@ -193,14 +185,14 @@ function toChoice(choice: ToolChoice, offered: Available): Choice {
   if (typeof choice === "string") return { choice: orSearch(choice, offered) };
   switch (choice.type) {
     case "function":
-      required(choice.name, "tool_choice.name", "the name of the function");
+      f.required(choice.name, "tool_choice.name", "the name of the function");
       return { choice: { name: modelName(choice) } };
     case search:
       checkOffered(choice, offered, "tool_choice");
       return { choice: "auto" };
     case "allowed_tools": {
-      const mode = required(choice.mode, "tool_choice.mode", "'auto' or 'required'");
-      const tools = required(choice.tools, "tool_choice.tools", "a list of tools");
+      const mode = f.required(choice.mode, "tool_choice.mode", "'auto' or 'required'");
+      const tools = f.required(choice.tools, "tool_choice.tools", "a list of tools");
       for (const [at, tool] of tools.entries()) {
         checkOffered(tool, offered, `tool_choice.tools[${at}]`);
       }
@@ -235,7 +227,7 @@ function checkOffered(
   const isFunction = wanted.type === "function";
   if (isFunction ? offered.names.has(modelName(wanted)) : offered.search) return;
   const called = isFunction ? `the function ${quoted(modelName(wanted))}` : `'${search}'`;
-  throw refuse(param, `names ${called}, which is not one of the tools`);
+  throw f.refuse(param, `names ${called}, which is not one of the tools`);
 }
 
 export interface WireName {
@@ -261,7 +253,7 @@ function offeredFunctions(tools: readonly ResponseTool[]): OfferedFunction[] {
     return tool.type === "namespace" ? inNamespace(tool, at) : [];
   });
   if (functions.length > mostFunctions) {
-    throw refuse("tools", `has more than ${mostFunctions} functions in all of its namespaces`);
+    throw f.refuse("tools", `has more than ${mostFunctions} functions in all of its namespaces`);
   }
   return functions;
 }
@@ -273,10 +265,12 @@ export function modelName({ namespace, name = "" }: PartialName): string {
 }
 
 function inNamespace({ name, tools }: ResponseTool, at: string): OfferedFunction[] {
-  const namespace = required(name, `${at}.name`, "the name of the namespace");
-  return required(tools, `${at}.tools`, "a list of functions").flatMap((tool, place) =>
-    tool.type === "function" ? [toFunction(tool, `${at}.tools[${place}]`, namespace)] : [],
-  );
+  const namespace = f.required(name, `${at}.name`, "the name of the namespace");
+  return f
+    .required(tools, `${at}.tools`, "a list of functions")
+    .flatMap((tool, place) =>
+      tool.type === "function" ? [toFunction(tool, `${at}.tools[${place}]`, namespace)] : [],
+    );
 }
 
 function toFunction(
@@ -284,11 +278,11 @@ function toFunction(
   at: string,
   namespace?: string,
 ): OfferedFunction {
-  const name = required(sent, `${at}.name`, "the name of the function");
+  const name = f.required(sent, `${at}.name`, "the name of the function");
   const wire = { name, ...given({ namespace }) };
   // With `strict: false`, parts of the schema that a grammar cannot enforce are dropped.
   const loose = strict === false ? { strict } : {};
-  const tool = { name: modelName(wire), ...withoutNulls({ description, parameters }), ...loose };
+  const tool = { name: modelName(wire), ...f.withoutNulls({ description, parameters }), ...loose };
   return { tool, at, wire };
 }
 
@@ -335,7 +329,7 @@ const refusedTool = (type: string, param: string): NodeError =>
   refused(type, param, reasonOf(type), "'function', 'namespace' and 'file_search'");
 
 const refused = (type: string, param: string, why: string | undefined, known: string): NodeError =>
-  refuse(
+  f.refuse(
     param,
     why === undefined
       ? `has the type ${quoted(type)}; known are ${known}`
