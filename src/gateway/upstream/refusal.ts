@@ -21,62 +21,57 @@ export interface Refused {
   field: "messages" | "input" | "documents" | "prompt";
 }
 
-/** Statuses that are passed on unchanged. */
-const kinds: Readonly<Record<number, ErrorKind>> = {
-  400: "invalid_request",
-  413: "payload_too_large",
-  422: "invalid_request",
-  429: "too_many_requests",
-  503: "unavailable",
-  504: "timeout",
-};
-
 export function toRefusal(answered: AnsweredStatus, { named, field }: Refused): NodeError {
-  const { status, body } = answered;
+  const { status, body, retryAfter } = answered;
   const sent = sentError(body);
-  const retryAfterMs = toMilliseconds(answered.retryAfter);
-  if (isUnknownModel(status, sent)) {
-    return refused(
-      `The server of ${named} does not know a model of the name that it is asked for.`,
-    );
+  const server = `The server of ${named}`;
+  const ours = isUnknownModel(status, sent) ? unknownModel : ownFault(status);
+  if (ours !== undefined) {
+    const remedy = "The node's operator can correct it; the log says more.";
+    return new NodeError("upstream_refused", `${server} ${ours}. ${remedy}`);
   }
-  const own = ownFault[status];
-  if (own !== undefined) return refused(`The server of ${named} ${own}.`);
-  if (status >= 300 && status < 400) {
-    return refused(`The server of ${named} answers with a redirect, which is not followed.`);
+  if (status === 400 || status === 413 || status === 422) {
+    const told = sent === undefined ? `${server} refuses the request.` : withoutFiles(sent.message);
+    if (isTooLong(sent)) {
+      const about = aboutField(sent?.param ?? field, field);
+      return new NodeError("context_length_exceeded", told, about);
+    }
+    if (status === 413) {
+      const tooLarge = `The request is too large for the server of ${named}.`;
+      return new NodeError("payload_too_large", tooLarge);
+    }
+    return new NodeError("invalid_request", told, aboutField(sent?.param, field));
   }
-  const kind = kinds[status];
+  const isCode = (code: string | undefined): boolean =>
+    code === undefined || sent?.words.includes(code) === true;
+  const [, kind, what] = later.find(([of, , , code]) => of === status && isCode(code)) ?? [];
   if (kind === undefined) {
-    return new NodeError("upstream_failed", `The server of ${named} failed (status ${status}).`);
+    return new NodeError("upstream_failed", `${server} failed (status ${status}).`);
   }
-  if (isTooLong(status, sent)) {
-    return new NodeError(
-      "context_length_exceeded",
-      told(sent, named),
-      aboutField(sent?.param ?? field, field),
-    );
-  }
-  if (kind === "invalid_request") {
-    return new NodeError(kind, told(sent, named), aboutField(sent?.param, field));
-  }
-  const busy = status === 503 ? busyKind(sent) : kind;
-  return new NodeError(busy, describe(busy, named), given({ retryAfterMs }));
+  const retryAfterMs = toMilliseconds(retryAfter);
+  return new NodeError(kind, `${server} ${what}.`, given({ retryAfterMs }));
 }
 
-/** Errors between this node and the server: never the caller's key or address. */
-const ownFault: Readonly<Record<number, string>> = {
-  401: "does not accept this node's key for it",
-  403: "does not let this node's key ask for it",
-  404: "does not have what the node asks it for",
-  405: "does not have what the node asks it for",
-  501: "is not set up for what the node asks it for",
-};
+/** Refusals that pass, the codes of a Paddock node first. */
+const later: readonly (readonly [status: number, ErrorKind, what: string, code?: string])[] = [
+  [429, "too_many_requests", "is asked for more than it allows. Try again later"],
+  [503, "overloaded", "is busy. Try again later", "queue_full"],
+  [503, "model_not_ready", "is not ready. Try again later", "model_not_ready"],
+  [503, "unavailable", "is not ready. Try again later"],
+  [504, "timeout", "took too long"],
+];
 
-const refused = (message: string): NodeError =>
-  new NodeError(
-    "upstream_refused",
-    `${message} The node's operator can correct it; the log says more.`,
-  );
+const unknownModel = "does not know a model of the name that it is asked for";
+
+/** An error between this node and the server: never the caller's key or address. */
+function ownFault(status: number): string | undefined {
+  if (status === 401) return "does not accept this node's key for it";
+  if (status === 403) return "does not let this node's key ask for it";
+  if (status === 404 || status === 405) return "does not have what the node asks it for";
+  if (status === 501) return "is not set up for what the node asks it for";
+  if (status >= 300 && status < 400) return "answers with a redirect, which is not followed";
+  return undefined;
+}
 
 /** Paddock nodes report it with status 500, others with 404. */
 const isUnknownModel = (status: number, sent: SentError | undefined): boolean =>
@@ -84,17 +79,12 @@ const isUnknownModel = (status: number, sent: SentError | undefined): boolean =>
   (sent.words.includes("model_not_found") ||
     (status === 404 && /model/i.test(sent.message) && /not (exist|found)/i.test(sent.message)));
 
-const isTooLong = (status: number, sent: SentError | undefined): boolean =>
+const isTooLong = (sent: SentError | undefined): boolean =>
   sent !== undefined &&
-  status !== 429 &&
-  status < 500 &&
   (sent.words.some((word) => /context_length|exceed_context/.test(word)) ||
     /context (length|size)|must have less than \d+ tokens|maximum (input|model) length|too many tokens/i.test(
       sent.message,
     ));
-
-const told = (sent: SentError | undefined, named: string): string =>
-  sent === undefined ? `The server of ${named} refuses the request.` : withoutFiles(sent.message);
 
 /** Paths on the server are hidden from callers. */
 const withoutFiles = (message: string): string =>
@@ -106,23 +96,6 @@ const files: readonly RegExp[] = [
   /(?:\b[A-Za-z]:\\|\\\\)[^\s"',;)]+/g,
   /(?<![\w./-])(?:[\w.-]+\/)+[\w.-]+\.(?:py|c|cc|cpp|cu|h|hpp|rs|go|js|ts|so|gguf|bin|safetensors)\b/g,
 ];
-
-/** By the error codes of a Paddock node. */
-function busyKind(sent: SentError | undefined): ErrorKind {
-  if (sent?.words.includes("queue_full") === true) return "overloaded";
-  return sent?.words.includes("model_not_ready") === true ? "model_not_ready" : "unavailable";
-}
-
-function describe(kind: ErrorKind, named: string): string {
-  if (kind === "payload_too_large") return `The request is too large for the server of ${named}.`;
-  return `The server of ${named} ${descriptions[kind] ?? "is not ready. Try again later"}.`;
-}
-
-const descriptions: Partial<Record<ErrorKind, string>> = {
-  timeout: "took too long",
-  too_many_requests: "is asked for more than it allows. Try again later",
-  overloaded: "is busy. Try again later",
-};
 
 /** Fields that have another name in this node. */
 const ourNames = new Map([["repetition_penalty", "repeat_penalty"]]);

@@ -146,18 +146,21 @@ export function focusComposer(): void {
 
 /** Adapts settings to the node's models, collections and documents. */
 export function keepToTheNode(): void {
-  keepToKnownModels();
-  keepToKnownCollections();
-  groundNewConversations();
-}
-
-/** Id of the current conversation while it is empty; other changes to it do not trigger effects. */
-const emptyId = computed(() => {
-  const { id, turns = [] } = current.value ?? {};
-  return turns.length === 0 ? (id ?? "none yet") : undefined;
-});
-
-function groundNewConversations(): void {
+  // Switches to the node's first model if it does not have the conversation's.
+  effect(() => {
+    const [first] = chatModels.value;
+    const model = current.value?.settings.model;
+    const known = chatModels.value.some(({ name }) => name === model);
+    if (!known && first !== undefined) changeSettings({ model: first.name });
+  });
+  // Removes deleted collections from the settings; the node would reject the request with them.
+  effect(() => {
+    const chosen = current.value?.settings.collections ?? [];
+    if (!areAllKnown.value || chosen.length === 0) return;
+    const there = chosen.filter((id) => collections.value.some((store) => store.id === id));
+    if (there.length === chosen.length) return;
+    untracked(() => changeSettings({ collections: there.length === 0 ? undefined : there }));
+  });
   effect(() => {
     if (!holdsPassages.value || emptyId.value === undefined) return;
     untracked(() => {
@@ -167,23 +170,8 @@ function groundNewConversations(): void {
   });
 }
 
-/** Removes deleted collections from the settings; the node would reject the request with them. */
-function keepToKnownCollections(): void {
-  effect(() => {
-    const chosen = current.value?.settings.collections ?? [];
-    if (!areAllKnown.value || chosen.length === 0) return;
-    const there = chosen.filter((id) => collections.value.some((store) => store.id === id));
-    if (there.length === chosen.length) return;
-    untracked(() => changeSettings({ collections: there.length === 0 ? undefined : there }));
-  });
-}
-
-/** Switches to the node's first model if it does not have the conversation's. */
-function keepToKnownModels(): void {
-  effect(() => {
-    const [first] = chatModels.value;
-    const model = current.value?.settings.model;
-    const known = chatModels.value.some(({ name }) => name === model);
-    if (!known && first !== undefined) changeSettings({ model: first.name });
-  });
-}
+/** Id of the current conversation while it is empty; other changes to it do not trigger effects. */
+const emptyId = computed(() => {
+  const { id, turns = [] } = current.value ?? {};
+  return turns.length === 0 ? (id ?? "none yet") : undefined;
+});

@@ -30,6 +30,8 @@ const all = (tokens: readonly Token[] | undefined, depth: number): ComponentChil
   tokens?.map((token) => (depth > deepest ? token.raw : one(token, depth + 1)));
 
 function one(token: Token, depth: number): ComponentChildren {
+  const Tag = tags.get(token.type);
+  if (Tag !== undefined && "tokens" in token) return <Tag>{all(token.tokens, depth)}</Tag>;
   switch (token.type) {
     case "space":
     case "def":
@@ -42,22 +44,13 @@ function one(token: Token, depth: number): ComponentChildren {
       return <CodeBlock text={token.text} language={token.lang ?? ""} />;
     case "codespan":
       return <code>{token.text}</code>;
-    case "heading":
-      return heading(token.depth, all(token.tokens, depth));
-    case "paragraph":
-      return <p>{all(token.tokens, depth)}</p>;
-    case "blockquote":
-      return <blockquote>{all(token.tokens, depth)}</blockquote>;
-    case "strong":
-      return <strong>{all(token.tokens, depth)}</strong>;
-    case "em":
-      return <em>{all(token.tokens, depth)}</em>;
-    case "del":
-      return <del>{all(token.tokens, depth)}</del>;
+    case "heading": {
+      // Starts at h3, below the page's own headings.
+      const Heading = headings[token.depth - 1] ?? "h5";
+      return <Heading>{all(token.tokens, depth)}</Heading>;
+    }
     case "list":
       return list(token.ordered, token.start, all(token.items, depth));
-    case "list_item":
-      return <li>{all(token.tokens, depth)}</li>;
     case "checkbox":
       return token.checked ? "☑ " : "☐ ";
     case "table":
@@ -80,12 +73,17 @@ function one(token: Token, depth: number): ComponentChildren {
   }
 }
 
-/** Starts at h3, below the page's own headings. */
-function heading(level: number, content: ComponentChildren): JSX.Element {
-  if (level === 1) return <h3>{content}</h3>;
-  if (level === 2) return <h4>{content}</h4>;
-  return <h5>{content}</h5>;
-}
+const headings = ["h3", "h4"] as const;
+
+/** For tokens that only wrap others. */
+const tags = new Map<string, "p" | "blockquote" | "strong" | "em" | "del" | "li">([
+  ["paragraph", "p"],
+  ["blockquote", "blockquote"],
+  ["strong", "strong"],
+  ["em", "em"],
+  ["del", "del"],
+  ["list_item", "li"],
+]);
 
 function list(ordered: boolean, start: unknown, content: ComponentChildren): JSX.Element {
   return ordered ? <ol start={Number(start) || 1}>{content}</ol> : <ul>{content}</ul>;
