@@ -40,7 +40,6 @@ interface PageOptions extends RequestOptions {
 }
 
 interface PassageOptions extends RequestOptions {
-  /** The position of the first passage. */
   from: number;
   limit: number;
 }
@@ -105,7 +104,6 @@ export class ApiClient {
     return await json(await this.#send(`${this.#root}/ready`, options));
   }
 
-  /** Metrics in Prometheus' text format. */
   async metrics(options?: RequestOptions): Promise<string> {
     const response = await this.#send(`${this.#root}/metrics`, options);
     if (!response.ok) throw await statusError(response);
@@ -182,7 +180,6 @@ export class ApiClient {
     throw await statusError(response);
   }
 
-  /** The response, whatever its status. */
   async #send(url: string, options: AnyRequestOptions = {}): Promise<Response> {
     const { method, body, signal } = options;
     const headers = new Headers(options.headers);

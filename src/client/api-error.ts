@@ -12,7 +12,6 @@ type ApiErrorKind =
   | "not_json";
 
 interface ApiErrorDetails {
-  /** The response, for its status and headers such as `retry-after`. */
   response?: Pick<Response, "status" | "headers">;
   sent?: SentError | undefined;
   cause?: unknown;
@@ -20,7 +19,6 @@ interface ApiErrorDetails {
 
 export class ApiError extends Error {
   override readonly name = "ApiError";
-  /** Undefined if the error did not come with a status. */
   readonly status: number | undefined;
   readonly headers: Headers | undefined;
   /** The machine-readable reason: `queue_full`. */

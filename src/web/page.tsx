@@ -79,7 +79,6 @@ function KeyDialog() {
   );
 }
 
-/** A fence. */
 function Logo() {
   return (
     <svg class="mark" viewBox="0 0 32 32" aria-hidden="true">

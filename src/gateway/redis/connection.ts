@@ -37,7 +37,6 @@ const stableMs = 10_000;
 const leastConnectMs = 1000;
 
 export class RedisConnection implements Disposable {
-  /** Without credentials. */
   readonly address: string;
   readonly #options: RedisOptions;
   readonly #watchers: RedisWatcher[] = [];
@@ -188,7 +187,6 @@ export function unlessAway(error: unknown): undefined {
 /** One more turn of the event loop: an answer may have arrived that was not read yet. */
 const lateTurnMs = 5;
 
-/** Rejects if `outcome` takes longer than `ms`. */
 async function within<Value>(ms: number, outcome: Promise<Value>): Promise<Value> {
   const late = Promise.withResolvers<never>();
   let timer = setTimeout(() => {

@@ -17,7 +17,6 @@ import type { Log } from "../../core/log.ts";
 import { type KeyRecord, matchKey, newKeyRecord, toKey } from "../../store/keys/key-record.ts";
 import { type RedisConnection, unlessAway } from "./connection.ts";
 
-/** Summary of the stored keys, to detect changes. */
 interface KeysState {
   /** Differs after every change; null if nothing was ever written, or all of it was lost. */
   version: string | null;
@@ -129,8 +128,6 @@ export class RedisKeyStore implements KeyStore {
   }
 }
 
-// Changes, each atomic.
-
 const addition = `
 local keys, names, revoked, version = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local restored = ARGV[1] == 'restored'
@@ -194,7 +191,6 @@ function toStored({ revoked_at: _, salt, digest, ...rest }: KeyRecord): string {
   } satisfies StoredKey);
 }
 
-/** Undefined if it is not a valid key. */
 function fromStored(text: string, revokedAt: number | null): KeyRecord | undefined {
   const stored = parseJson(text);
   if (!Value.Check(StoredKey, stored)) return undefined;
@@ -224,7 +220,6 @@ export class KeyMirror implements KeyRing, Disposable {
   readonly #options: KeyMirrorOptions;
   readonly #store: RedisKeyStore;
   readonly #timer: ReturnType<typeof setInterval>;
-  /** Undefined until the first read. */
   #records: Map<string, KeyRecord> | undefined;
   #revoked = 0;
   #version: string | null = null;
@@ -239,7 +234,6 @@ export class KeyMirror implements KeyRing, Disposable {
     this.#timer = setInterval(() => void this.#check(), checkMs).unref();
   }
 
-  /** Whether the keys were read since the node started. */
   get isKnown(): boolean {
     return this.#records !== undefined;
   }

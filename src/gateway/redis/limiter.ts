@@ -153,12 +153,10 @@ class HeldPlaces implements Disposable {
     connection.watch({ up: () => this.#renew() });
   }
 
-  /** New, unused names for places. */
   names(many: number): string[] {
     return Array.from({ length: many }, () => `${this.#node}:${(this.#made++).toString(36)}`);
   }
 
-  /** Until the returned disposable is disposed. */
   hold(caller: LimitedCaller, places: readonly string[]): Disposable {
     const release = { [Symbol.dispose]: () => this.#release(caller, places) };
     if (caller.limits.concurrency === 0 || places.length === 0) return release;

@@ -47,7 +47,6 @@ function withRoom(members: readonly Member[]): readonly Member[] {
   return roomy.length === 0 ? members : roomy;
 }
 
-/** Of several, the one least recently used. */
 const leastBusy = (members: readonly Member[]): Member | undefined =>
   members.toSorted((a, b) => a.inFlight - b.inFlight || a.lastLease - b.lastLease)[0];
 

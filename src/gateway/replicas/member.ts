@@ -17,14 +17,12 @@ const mostFaults = 3;
 const rememberedFaults = 16;
 /** How long an overloaded replica is spared if it names no time. */
 const defaultSpareMs = 1000;
-/** Upper bound for the time that it names. */
 const longestSpareMs = 30_000;
 
 export class Member {
   readonly url: string;
   readonly circuit: Circuit;
   readonly #options: MemberOptions;
-  /** Requests in progress. */
   inFlight = 0;
   /** The number of its last lease; the lowest belongs to the least recently used member. */
   lastLease = 0;
@@ -50,7 +48,6 @@ export class Member {
     return state === "up" || (state === "trial" && !this.isOnTrial);
   }
 
-  /** Whether it recently reported being overloaded. */
   get isSpared(): boolean {
     return this.#options.now() < this.#sparedUntil;
   }
@@ -102,7 +99,6 @@ export class Member {
     };
   }
 
-  /** Whether this request is not among those in a row that got an error. */
   #rememberFault(request: unknown): boolean {
     const isNew = !this.#faults.has(request);
     this.#faults.add(request);
@@ -113,7 +109,6 @@ export class Member {
 }
 
 export interface Backoff {
-  /** The pause after a first failure. */
   firstPauseMs: number;
   /** The pause doubles up to this. */
   longestPauseMs: number;
@@ -128,7 +123,6 @@ const shutAfter = 3;
 
 interface CircuitOptions {
   now: () => number;
-  /** From 0 to 1, for the jitter. */
   random: () => number;
   backoff: Backoff;
   /** The initial state: `trial` for a replica that is added while others are up. */
@@ -142,7 +136,6 @@ interface CircuitOptions {
  */
 export class Circuit {
   state: ReplicaState;
-  /** Failures in a row. */
   failures = 0;
   /** Number of outages; distinguishes requests sent before one from those sent after it. */
   outages = 0;
@@ -161,7 +154,6 @@ export class Circuit {
     return this.state === "out" && this.failures >= shutAfter;
   }
 
-  /** What is left of the pause. */
   get remainingMs(): number {
     return this.state === "out" ? Math.max(0, this.#dueAt - this.#options.now()) : 0;
   }
@@ -191,7 +183,6 @@ export class Circuit {
     return jittered;
   }
 
-  /** The pause is over, and the probe succeeded. */
   tryAgain(): void {
     if (this.state === "out") this.state = "trial";
   }

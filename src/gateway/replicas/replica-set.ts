@@ -14,9 +14,7 @@ import {
 } from "./replica.ts";
 
 export interface ReplicaSetOptions {
-  /** The model's name. */
   model: string;
-  /** Unique; at least one. */
   urls: readonly string[];
   /** Checks a replica that is out. Default: none, a request tries it. */
   probe?: Probe;
@@ -27,7 +25,6 @@ export interface ReplicaSetOptions {
   random?: () => number;
 }
 
-/** How many times a request is retried with another replica. */
 const mostRetries = 2;
 const shortestRetryAfterMs = 1000;
 

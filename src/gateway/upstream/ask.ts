@@ -34,7 +34,6 @@ export interface Question {
 /** Longest body: many vectors, or a long prompt's tokens. It is parsed on the event loop. */
 const mostBytes = 16 * 1024 * 1024;
 const mostErrorBytes = 64 * 1024;
-/** The common overhead of an answer. */
 const leastBytes = 64 * 1024;
 /** Allows a token per byte sent, each as an object with its text and position. */
 const bytesPerByte = 128;
@@ -136,7 +135,6 @@ export async function openResponse(
   throw status === 502 ? new BadAnswer(`status ${status}`, { cause: error }) : error;
 }
 
-/** The caller's error. */
 export function toNodeError(
   { named }: Upstream,
   failure: ConnectionFailure | BadAnswer,
@@ -192,7 +190,6 @@ export interface Upstream {
   closed?: AbortSignal;
 }
 
-/** Aborted by the caller, or when the model is unloaded. */
 const untilClosed = ({ closed }: Upstream, signal: AbortSignal): AbortSignal =>
   closed === undefined ? signal : AbortSignal.any([signal, closed]);
 

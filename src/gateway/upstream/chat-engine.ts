@@ -29,7 +29,6 @@ const mostOfEstimate = 4;
 interface Asked {
   question: Question & { field: AskedAnswer["field"] };
   prefix: string;
-  /** Estimated. */
   promptTokens: number;
   /** The prompt, if it is to be repeated before the answer. */
   echoed?: string;
@@ -149,7 +148,6 @@ export function promptPrefix(
 /** Short, so that a prompt that grows still has the same prefix. */
 const mostOfPrompt = 256;
 
-/** The same for a prompt without a template. */
 const rawPrefix = (prompt: RawPrompt, model: string, scope = ""): string =>
   digestOf([JSON.stringify([scope, model, prompt.slice(0, mostOfPrompt)])]);
 

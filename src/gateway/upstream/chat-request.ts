@@ -60,7 +60,6 @@ function toMaxTokens(
   return fillsContext && isAll ? undefined : maxTokens;
 }
 
-/** The fields and the conversation. */
 export const withMessages = (fields: object, messages: readonly ChatMessage[]): Body => {
   const rest = JSON.stringify(fields).slice(1, -1);
   return [`{${rest === "" ? "" : `${rest},`}"messages":`, written(messages), "}"];

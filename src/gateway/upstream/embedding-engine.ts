@@ -17,7 +17,6 @@ export interface UpstreamEmbeddingOptions
   count?: TextCounter | undefined;
 }
 
-/** Concurrent requests for the texts of one call. */
 const atOnce = 4;
 
 export function upstreamEmbeddingEngine(
@@ -71,7 +70,6 @@ const mostDimension = 65_536;
 /** A number as a server may write it: `-0.012345678901234567,`, indented on its own line. */
 const bytesPerNumber = 64;
 
-/** `dimension`: of every vector, if known. */
 export async function embedBatch(
   upstream: Upstream,
   inputs: readonly EmbeddingInput[],
@@ -134,7 +132,6 @@ function readVector(entry: unknown): Float32Array | undefined {
   return isSound ? vector : undefined;
 }
 
-/** 32-bit floats, little-endian. */
 function fromBase64(text: string): Float32Array | undefined {
   const bytes = Buffer.from(text, "base64");
   if (bytes.length % 4 !== 0) return undefined;

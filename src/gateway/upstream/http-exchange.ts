@@ -14,7 +14,6 @@ export interface ExchangeRequest {
   url: string;
   /** Sent by POST. Absent: a GET. */
   body?: Body | undefined;
-  /** Sent as a bearer token. */
   key?: string | undefined;
   signal: AbortSignal;
   /** How long the server may be silent while it is waited for; 0: no limit. */
@@ -167,7 +166,6 @@ const mostJoined = 64 * 1024;
 export const lengthOf = (parts: Body): number =>
   parts.reduce((sum, part) => sum + Buffer.byteLength(part), 0);
 
-/** Time limit for discarding the rest of a response. */
 const releaseMs = 1000;
 
 /** Why an upstream server could not be reached or broke off. The message contains no address. */

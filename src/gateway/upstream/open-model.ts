@@ -2,7 +2,6 @@
 import { type EmbeddingPrefixes, knownPrefixes } from "../../core/embedding/embedding-prefixes.ts";
 import { NodeError } from "../../core/errors.ts";
 import type { LoadedModel, ModelSettings, ModelType } from "../../core/models/model.ts";
-import type { Tokenizer } from "../../core/ports/tokenizer.ts";
 import { attempt, BadAnswer, toNodeError, type Upstream } from "./ask.ts";
 import { checkChat, upstreamChatEngine } from "./chat-engine.ts";
 import { embedBatch, upstreamEmbeddingEngine } from "./embedding-engine.ts";
@@ -14,7 +13,6 @@ import {
   kindNames,
   type ListedModel,
   type ServerFacts,
-  type ServerKind,
 } from "./server-facts.ts";
 import { chatCounter, textCounter, upstreamTokenizer } from "./tokenizer.ts";
 
@@ -42,7 +40,8 @@ export async function openUpstreamModel(
   const facts = await serverFacts(upstream, signal);
   const asked = withModelThere(spec, upstream, facts);
   const listed = checkListed(spec, asked, facts);
-  const settings = { ...spec.settings, ctxSize: contextOf(spec, asked, facts, listed) };
+  const contextSize = contextOf(spec, asked, facts, listed);
+  const settings = { ...spec.settings, ctxSize: contextSize };
   const { kind, version, weights } = facts;
   const { upstreamModel: model, replicas } = asked;
   const common = (isCounted: boolean): Common => ({
@@ -65,7 +64,8 @@ export async function openUpstreamModel(
     [Symbol.asyncDispose]: async () =>
       closing.abort(new NodeError("unavailable", "The model is being unloaded.")),
   });
-  return await openers[spec.type]({ ...spec, settings }, asked, { facts, listed, signal, common });
+  const opening = { spec, upstream: asked, facts, listed, contextSize, signal, common };
+  return await openers[spec.type](opening);
 }
 
 /** If no upstream name is configured, takes the server's model of this type, or its first. */
@@ -95,54 +95,51 @@ async function serverFacts(upstream: Upstream, signal: AbortSignal): Promise<Ser
 type Common = Pick<LoadedModel, "card" | "fingerprint" | "problem" | typeof Symbol.asyncDispose>;
 
 interface Opening {
+  spec: UpstreamSpec;
+  upstream: Upstream;
   facts: ServerFacts;
   listed: ListedModel | undefined;
+  contextSize: number;
   signal: AbortSignal;
   common: (isCounted: boolean) => Common;
 }
 
-async function openChat(
-  spec: UpstreamSpec,
-  upstream: Upstream,
-  { facts: { kind }, signal, common }: Opening,
-): Promise<LoadedModel> {
+const openers = { chat: openChat, embedding: openEmbedding, reranker: openReranker } as const;
+
+async function openChat(opening: Opening): Promise<LoadedModel> {
+  const { upstream, facts, contextSize, signal, common } = opening;
+  const { kind } = facts;
   await checkChat(upstream, signal);
   const count = await orEstimated(upstream, chatCounter(upstream, kind), (counter) =>
     counter([{ role: "user", content: "Hello" }], [], signal),
   );
-  const { ctxSize: contextSize } = spec.settings;
   const isCounted = count !== undefined;
-  const tokenizer = tokenizerOf(upstream, { kind, contextSize, isCounted });
+  const tokenizer = tokenizerOf(opening, isCounted);
   const engine = upstreamChatEngine(upstream, { kind, contextSize, count, tokenizer });
   return { type: "chat", engine, ignores: ignoredSampling(kind), ...common(isCounted) };
 }
 
-async function openEmbedding(
-  spec: UpstreamSpec,
-  upstream: Upstream,
-  { facts, listed, signal, common }: Opening,
-): Promise<LoadedModel> {
+async function openEmbedding(opening: Opening): Promise<LoadedModel> {
+  const { spec, upstream, facts, listed, contextSize, signal, common } = opening;
   const [probe] = await embedBatch(upstream, ["dimension"], { signal });
   const count = await orEstimated(upstream, textCounter(upstream, facts.kind), (counter) =>
     counter(["Hello"], signal),
   );
-  const { kind } = facts;
-  const { ctxSize: contextSize } = spec.settings;
-  const tokenizer = tokenizerOf(upstream, { kind, contextSize, isCounted: count !== undefined });
+  const isCounted = count !== undefined;
   const engine = upstreamEmbeddingEngine(upstream, {
     dimension: probe?.vector.length ?? 0,
     maxTokens: contextSize,
     vocabularySize: listed?.vocabularySize ?? Number.MAX_SAFE_INTEGER,
     maxBatch: Math.min(facts.maxBatch ?? assumedBatch, assumedBatch),
     count,
-    tokenizer,
+    tokenizer: tokenizerOf(opening, isCounted),
   });
   const { upstreamModel } = upstream;
   const known = knownPrefixes([spec.name, upstreamModel]);
   return {
     type: "embedding",
     engine,
-    ...common(count !== undefined),
+    ...common(isCounted),
     identity: {
       model: spec.name,
       // The weights cannot be inspected; a server that identifies them is trusted.
@@ -153,26 +150,16 @@ async function openEmbedding(
   };
 }
 
-async function openReranker(
-  spec: UpstreamSpec,
-  upstream: Upstream,
-  { facts, signal, common }: Opening,
-): Promise<LoadedModel> {
-  const engine = upstreamReranker(upstream, facts, spec.settings.ctxSize);
+async function openReranker(opening: Opening): Promise<LoadedModel> {
+  const { upstream, facts, contextSize, signal, common } = opening;
+  const engine = upstreamReranker(upstream, facts, contextSize);
   await engine.rank("Does it rank?", ["It ranks."], { signal, cutsQuestion: true });
   return { type: "reranker", engine, ...common(engine.countsTokens()) };
 }
 
-const openers = { chat: openChat, embedding: openEmbedding, reranker: openReranker } as const;
-
 /** A server that refuses to count does not tokenize either. Paddock nodes are never asked. */
-function tokenizerOf(
-  upstream: Upstream,
-  { kind, contextSize, isCounted }: { kind: ServerKind; contextSize: number; isCounted: boolean },
-): Tokenizer | undefined {
-  if (!isCounted && kind !== "paddock") return undefined;
-  return upstreamTokenizer(upstream, kind, contextSize);
-}
+const tokenizerOf = ({ upstream, facts: { kind }, contextSize }: Opening, isCounted: boolean) =>
+  isCounted || kind === "paddock" ? upstreamTokenizer(upstream, kind, contextSize) : undefined;
 
 /** The counter if it works: a server may not have one, or a proxy may not forward it. */
 async function orEstimated<Counter>(
@@ -206,13 +193,10 @@ function checkListed(
   if (kind === "llama-server" || kind === "tei") return listed ?? models?.[0];
   if (models === undefined) return undefined;
   if (listed === undefined) {
-    const names = models
-      .slice(0, mostNamed)
-      .map(({ id }) => `'${id}'`)
-      .join(", ");
+    const names = models.slice(0, mostNamed).map(({ id }) => `'${id}'`);
     throw new NodeError(
       "upstream_refused",
-      `The server of ${named} does not know a model '${upstreamModel}'; it has ${names || "none"}. Correct 'upstream_model'.`,
+      `The server of ${named} does not know a model '${upstreamModel}'; it has ${names.join(", ") || "none"}. Correct 'upstream_model'.`,
     );
   }
   if (listed.type !== undefined && listed.type !== type) {
@@ -235,19 +219,14 @@ function contextOf(
 ): number {
   const theirs = listed?.contextSize ?? facts.contextSize;
   if (theirs !== undefined && ctxSize > theirs) {
-    log.warn("ctx_size is more than an upstream model's context", {
-      of: named,
-      ctx_size: ctxSize,
-      theirs,
-    });
+    const fields = { of: named, ctx_size: ctxSize, theirs };
+    log.warn("ctx_size is more than an upstream model's context", fields);
   }
   if (theirs !== undefined) return ctxSize === 0 ? theirs : Math.min(ctxSize, theirs);
   if (ctxSize > 0) return ctxSize;
   const assumed = assumedContext[type];
-  log.warn("the context size of an upstream model is not known; set 'ctx_size'", {
-    of: named,
-    assumed,
-  });
+  const fields = { of: named, assumed };
+  log.warn("the context size of an upstream model is not known; set 'ctx_size'", fields);
   return assumed;
 }
 

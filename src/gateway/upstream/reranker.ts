@@ -10,7 +10,6 @@ import { type TextCounter, TokenEstimate, textCounter } from "./tokenizer.ts";
 /** Passages per request if the server reports no limit. */
 const defaultBatch = 64;
 const atOnce = 4;
-/** Special tokens around a question and a passage. */
 const markers = 4;
 
 interface UpstreamReranker extends Reranker {

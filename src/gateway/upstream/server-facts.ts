@@ -1,6 +1,5 @@
 /** Identifies an upstream server: its kind, its models, its limits and its sampling options. */
 import { countAt, listAt, objectAt, parseJson, textAt } from "../../client/json-fields.ts";
-import { given } from "../../core/given.ts";
 import type { Sampling } from "../../core/ports/chat-engine.ts";
 import type { Probe } from "../replicas/replica-set.ts";
 import { rootOf } from "./ask.ts";
@@ -9,26 +8,26 @@ import { toRefusal } from "./refusal.ts";
 
 export interface ServerFacts {
   kind: ServerKind;
-  version?: string;
+  version?: string | undefined;
   /** Absent if it lists none. */
-  models?: readonly ListedModel[];
+  models?: readonly ListedModel[] | undefined;
   /** Of any model it serves. */
-  contextSize?: number;
+  contextSize?: number | undefined;
   /** Most texts per request. */
-  maxBatch?: number;
+  maxBatch?: number | undefined;
   /** Identifies the weights, if the server reports it. */
-  weights?: string;
+  weights?: string | undefined;
 }
 
 export interface ListedModel {
   id: string;
-  contextSize?: number;
-  vocabularySize?: number;
+  contextSize?: number | undefined;
+  vocabularySize?: number | undefined;
   /** Unix time in seconds. */
-  created?: number;
-  ownedBy?: string;
+  created?: number | undefined;
+  ownedBy?: string | undefined;
   /** `chat`, `embedding` or `reranker`, if the server reports it. */
-  type?: string;
+  type?: string | undefined;
 }
 
 export interface ServerQuestion {
@@ -51,8 +50,8 @@ export async function askServer(question: ServerQuestion): Promise<ServerFacts> 
   if (isRefused) throw toRefusal({ status, body }, { named, field: "input" });
   if (status === 200 && body === undefined) throw new ConnectionFailure("it answers no JSON");
   const list = status === 200 ? listAt(body, "data") : [];
-  const listed = list.length === 0 ? {} : { models: list.flatMap(toListed) };
-  return { ...listed, ...(await identify(question, list)) };
+  const models = list.length === 0 ? undefined : list.flatMap(toListed);
+  return { models, ...(await identify(question, list)) };
 }
 
 /** Recognizes a server by endpoints and fields that only its kind has. */
@@ -83,7 +82,7 @@ async function identify(question: ServerQuestion, list: readonly unknown[]): Pro
   const version = textAt(release, "version");
   const hasLength = list.some((model) => countAt(model, "max_model_len") !== undefined);
   if (isOwnedBy("vllm") || (hasLength && version !== undefined)) {
-    return { kind: "vllm", ...given({ version }) };
+    return { kind: "vllm", version };
   }
   return { kind: "plain" };
 }
@@ -104,41 +103,40 @@ function contextAt(value: unknown, key: string): number | undefined {
 
 function toListed(model: unknown): ListedModel[] {
   const id = textAt(model, "id");
+  if (id === undefined) return [];
   const meta = objectAt(model, "meta");
-  const known = given({
+  const listed = {
+    id,
     contextSize: contextAt(model, "max_model_len") ?? contextAt(meta, "n_ctx"),
     vocabularySize: countAt(meta, "n_vocab"),
     created: countAt(model, "created"),
     ownedBy: textAt(model, "owned_by"),
-  });
-  return id === undefined ? [] : [{ id, ...known }];
-}
-
-function llamaServer(props: unknown, settings: object): ServerFacts {
-  const contextSize = contextAt(settings, "n_ctx");
-  return { kind: "llama-server", ...given({ contextSize, version: textAt(props, "build_info") }) };
-}
-
-function textEmbeddings(info: unknown): ServerFacts {
-  return {
-    kind: "tei",
-    ...given({
-      version: textAt(info, "version"),
-      contextSize: contextAt(info, "max_input_length"),
-      maxBatch: countAt(info, "max_client_batch_size") || undefined,
-      weights: textAt(info, "model_sha"),
-    }),
   };
+  return [listed];
 }
+
+const llamaServer = (props: unknown, settings: object): ServerFacts => ({
+  kind: "llama-server",
+  contextSize: contextAt(settings, "n_ctx"),
+  version: textAt(props, "build_info"),
+});
+
+const textEmbeddings = (info: unknown): ServerFacts => ({
+  kind: "tei",
+  version: textAt(info, "version"),
+  contextSize: contextAt(info, "max_input_length"),
+  maxBatch: countAt(info, "max_client_batch_size") || undefined,
+  weights: textAt(info, "model_sha"),
+});
 
 /** A Paddock node reports more about its models here than in their list. */
 function paddockNode(info: unknown): ServerFacts {
   const models = listAt(info, "models").flatMap((model): ListedModel[] => {
     const id = textAt(model, "name");
-    const known = given({ contextSize: contextAt(model, "ctx_size"), type: textAt(model, "type") });
-    return id === undefined ? [] : [{ id, ...known }];
+    const [contextSize, type] = [contextAt(model, "ctx_size"), textAt(model, "type")];
+    return id === undefined ? [] : [{ id, contextSize, type }];
   });
-  return { kind: "paddock", models, ...given({ version: textAt(info, "version") }) };
+  return { kind: "paddock", models, version: textAt(info, "version") };
 }
 
 /** `plain`: any other server. */
@@ -205,18 +203,15 @@ export function toSampling(sampling: Sampling, kind: ServerKind, contextSize: nu
 
 /** Sent only if used: llama-server rejects -1, and has a short window by default. */
 function toRepetition(sampling: Sampling, contextSize: number): object {
-  const { repeatLastN, dryMultiplier } = sampling;
-  const window = repeatLastN < 0 ? contextSize : repeatLastN;
+  const { repeatLastN, dryMultiplier, dryBase, dryAllowedLength } = sampling;
+  const window = repeatLastN < 0 ? {} : { repeat_last_n: repeatLastN };
+  if (dryMultiplier === 0) return window;
   return {
-    ...(repeatLastN < 0 ? {} : { repeat_last_n: window }),
-    ...(dryMultiplier === 0
-      ? {}
-      : {
-          dry_multiplier: dryMultiplier,
-          dry_base: sampling.dryBase,
-          dry_allowed_length: sampling.dryAllowedLength,
-          dry_penalty_last_n: window,
-        }),
+    ...window,
+    dry_multiplier: dryMultiplier,
+    dry_base: dryBase,
+    dry_allowed_length: dryAllowedLength,
+    dry_penalty_last_n: repeatLastN < 0 ? contextSize : repeatLastN,
   };
 }
 

@@ -20,7 +20,6 @@ export type TextCounter = (texts: readonly string[], signal: AbortSignal) => Pro
 
 type Ask = (path: string, fields: object, messages?: readonly ChatMessage[]) => Promise<unknown>;
 
-/** The tokenizer endpoints of one kind of server. */
 interface Dialect {
   tokenize(ask: Ask, model: string, input: TokenizerInput): Promise<unknown>;
   /** The tokens in an answer; undefined if there are none. */
@@ -108,7 +107,6 @@ function askerOf(
   };
 }
 
-/** An unsigned 32-bit integer. */
 const isToken = (value: unknown): value is number =>
   typeof value === "number" && Number.isInteger(value) && value >= 0 && value < 2 ** 32;
 
@@ -207,7 +205,6 @@ const aroundConversation = 16;
 /** In shorter prompts, the template is too large a part to learn from. */
 const leastBytes = 256;
 
-/** An estimate that errs on the high side. */
 export class TokenEstimate {
   #density = leastDensity;
 

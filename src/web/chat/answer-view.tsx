@@ -97,7 +97,6 @@ function factsOf(measures: Measures): Fact[] {
   ];
 }
 
-/** The passages beside an answer. */
 function Sources({ retrieval }: { retrieval: Retrieval }) {
   const { points, dropped, carried = 0, error, notice } = retrieval;
   const from = collectionsOf(points);

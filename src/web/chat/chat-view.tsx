@@ -49,7 +49,6 @@ function Notices() {
   );
 }
 
-/** The conversation's title, export and settings. */
 function Toolbar() {
   const conversation = current.value;
   return (

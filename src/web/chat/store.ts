@@ -19,7 +19,6 @@ const currentItem = "paddock.conversation";
 export const conversations = signal(readConversations());
 const currentId = signal(readItem("local", currentItem));
 
-/** The selected conversation; undefined before the first. */
 export const current = computed(
   () => conversations.value.find(({ id }) => id === currentId.value) ?? conversations.value[0],
 );

@@ -66,7 +66,6 @@ export function Menu({ class: name, summary, children }: MenuProps) {
   );
 }
 
-/** For an input or a text area whose text is a signal. */
 export const boundTo = (text: Signal<string>) => ({
   value: text.value,
   onInput: ({ currentTarget }: { currentTarget: { value: string } }) => {
@@ -74,7 +73,6 @@ export const boundTo = (text: Signal<string>) => ({
   },
 });
 
-/** For a button that opens and closes something. */
 export const toggles = (open: Signal<boolean>) => ({
   "aria-expanded": open.value,
   onClick: () => {
@@ -157,9 +155,7 @@ interface TextDialogProps {
   title: string;
   label: string;
   action: string;
-  /** Above the field. */
   reason?: string;
-  /** Below the field. */
   note?: string;
   field?: ComponentProps<"input">;
   /** Closes the dialog when it settles; a failure is shown. */

@@ -56,7 +56,6 @@ export function PassageItem({ point, marker, folded = false }: PassageItemProps)
   );
 }
 
-/** The score as a bar and a number. */
 function ScoreBar({ score }: { score: number }) {
   const percent = Math.max(0, Math.min(1, score)) * 100;
   return (

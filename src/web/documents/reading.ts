@@ -19,7 +19,6 @@ export interface Reading {
 }
 
 export interface PassagesShown {
-  /** The position of the first. */
   from: number;
   texts: readonly string[];
   hasMore: boolean;

@@ -10,7 +10,6 @@ import { failureOf } from "../failure.ts";
 
 interface RemovalDialogProps {
   title: string;
-  /** What is lost, in a sentence. */
   lost: ComponentChildren;
   action: string;
   /** What can be deleted with it, by choice; undefined if there is nothing. */

@@ -121,7 +121,6 @@ function link(href: string, content: ComponentChildren): ComponentChildren {
   );
 }
 
-/** A block of code with a button that copies it. */
 function CodeBlock({ text, language }: { text: string; language: string }) {
   const name = language.split(/\s/)[0] ?? "";
   return (
@@ -139,7 +138,6 @@ function CodeBlock({ text, language }: { text: string; language: string }) {
 
 /** The passages that an answer's markers open. */
 export interface MarkerTarget {
-  /** How many passages there are. */
   count: number;
   open: (marker: number) => void;
 }

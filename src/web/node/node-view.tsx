@@ -211,8 +211,6 @@ function Sparkline({ name, unit, values, digits }: SparklineProps) {
   );
 }
 
-/** The node's load over the last two minutes, sampled while the page shows it. */
-
 const everyMs = 2000;
 const mostSamples = 60;
 
@@ -225,7 +223,6 @@ interface Load {
 }
 
 const samples = signal<readonly (Load & { tokensPerSecond: number })[]>([]);
-/** Why the load is not known, as a sentence. */
 const loadFailure = signal<string | undefined>(undefined);
 
 let before: (Load & { at: number }) | undefined;

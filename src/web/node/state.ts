@@ -14,7 +14,6 @@ export const modelList = computed(() => node.value.value?.[1].data ?? []);
 export const readiness = computed(() =>
   node.failure.value === undefined ? node.value.value?.[2] : undefined,
 );
-/** Why the last request for the state failed. */
 export const nodeFailure = node.failure;
 
 const modelsOf = (type: ModelInfo["type"]) =>
