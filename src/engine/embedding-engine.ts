@@ -83,7 +83,6 @@ export class LlamaEmbeddingEngine implements EmbeddingEngine {
     return embeddings;
   }
 
-  /** Fails waiting jobs, and waits for running ones, which still read the weights. */
   async close(): Promise<void> {
     await this.#pool.close();
   }

@@ -130,7 +130,6 @@ interface Loading {
 
 type FittedSpec = ModelSpec & { settings: ModelSettings };
 
-/** An engine with its actual sizes. */
 type Made = (
   | { type: "chat"; engine: LlamaChatEngine }
   | { type: "embedding"; engine: LlamaEmbeddingEngine; identity: EmbeddingIdentity }

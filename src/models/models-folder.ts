@@ -7,7 +7,6 @@ import { filesBeside } from "./sources/origin.ts";
 
 export const modelsFolder = (dataDir: string): string => join(dataDir, "models");
 
-/** The complete models, and those whose download is not complete. */
 export async function listModels(
   folder: string,
 ): Promise<{ models: string[]; unfinished: string[] }> {

@@ -47,12 +47,10 @@ export class Heartbeat implements Disposable {
     return this.#missed * this.#intervalMs;
   }
 
-  /** How long a step has been in progress without any step ending. */
   get stuckMs(): number {
     return this.#stuck * this.#intervalMs;
   }
 
-  /** The limit for `stuckMs`, for the steps in progress. */
   get mostStuckMs(): number {
     const usualMs = this.#last?.steps?.usualMs ?? 0;
     const { stepTimeoutMs } = this.#options;

@@ -84,7 +84,6 @@ export interface SentError {
   retryAfterMs?: number;
 }
 
-/** The output of a call: a generation's events and its end, or one result. */
 export type CallItem =
   | { type: "start"; promptTokens?: number }
   | { type: "event"; event: GenerationEvent }

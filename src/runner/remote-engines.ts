@@ -114,7 +114,6 @@ async function ask<Type extends Asked>(
   }
 }
 
-/** A generation's events, with flow control that limits how far the runner is ahead. */
 async function* generate(
   runner: Runner,
   request: GenerationRequest | CompletionRequest,

@@ -200,7 +200,6 @@ export class RunnerHost implements ModelHost {
     return taken.values().reduce((sum, bytes) => sum + bytes, 0);
   }
 
-  /** Idle models before busy ones, then the least recently used. */
   #leastRecentlyUsed(but: string): { name: string; runner: Runner } | undefined {
     return [...this.#residents]
       .flatMap(([name, { runner, bytes }]) =>

@@ -39,10 +39,8 @@ export interface RunnerProcess {
   send(message: ToRunner): void;
   /** Resident bytes, as last reported; undefined before the first report. */
   residentBytes(): number | undefined;
-  /** Why it may be killed soon, as `Heartbeat.problem`. */
   problem(): string | undefined;
   ended: Promise<Ending>;
-  /** Ends it at once; a runner has no state to lose. */
   kill(): void;
   /** Kills it and waits for some seconds: a process that no signal ends must not block the node. */
   end(): Promise<void>;
@@ -51,7 +49,6 @@ export interface RunnerProcess {
 export interface Ending {
   /** `SIGSEGV`, `exit code 1`, `no heartbeat for 30 s` or `no step ended for 60 s`. */
   how: string;
-  /** Whether it was killed for a missing heartbeat, or a step that did not end. */
   hung: boolean;
   stderrTail: string;
 }

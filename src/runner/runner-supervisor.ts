@@ -185,7 +185,6 @@ export class Runner implements AsyncDisposable {
     }, keepAliveMs);
   }
 
-  /** Ends an idle process; calls that came meanwhile are served by the next one. */
   async #end(process: RunnerProcess): Promise<void> {
     this.#process = undefined;
     this.#isDraining = false;
@@ -231,7 +230,6 @@ export class Runner implements AsyncDisposable {
     void this.#start(this.#backoff.ended());
   }
 
-  /** Retries until a process is loaded, and gives it the waiting calls. */
   async #start(pauseMs: number): Promise<void> {
     const { name, log, reserveMemory } = this.#options;
     const { signal } = this.#stopping;

@@ -116,7 +116,6 @@ const toItem = (event: GenerationEvent): CallItem =>
 
 type Items = Extract<FromRunner, { type: "items" }>["items"];
 
-/** The calls in progress of a runner; each sends only as many events as it has credit for. */
 export class CallsInProgress {
   readonly #engine: LoadedModel;
   readonly #send: Send;

@@ -90,7 +90,6 @@ const isNeeded = (name: string): boolean =>
 /** Characters of a stream that are held: the last lines before a crash say why. */
 const tailLength = 4000;
 
-/** The end of a stream, once it is over; no more than that is ever held. */
 export async function tailOf(stream: ReadableStream<Uint8Array>): Promise<string> {
   const decoder = new TextDecoder();
   let text = "";
@@ -109,7 +108,6 @@ export function lastLine(text: string): string {
 /** As glibc prints one: `program(function+0x1c)[0x3bac17c]`. */
 const stackFrame = /\[0x[0-9a-f]+\]\s*$/;
 
-/** `SIGSEGV`, or `exit code 1`. */
 export const exitOf = ({ signalCode, exitCode }: Exited): string =>
   signalCode === null ? `exit code ${exitCode}` : String(signalCode);
 

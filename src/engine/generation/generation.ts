@@ -227,7 +227,6 @@ class PromptEcho {
     return this.#top !== undefined;
   }
 
-  /** Emits the prompt as it is scored, in parts. */
   scores(scorer: PromptScores["scorer"], emit: Emit): PromptScores {
     const top = this.#top ?? 0;
     return {

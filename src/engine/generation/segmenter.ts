@@ -31,7 +31,6 @@ export interface Piece extends TokenText {
 export type Segment =
   | { type: "text"; text: string; logprobs: readonly TokenLogprobs[] }
   | { type: "reasoning"; text: string; tokens: number }
-  /** A tool call begins; `start` is how many tokens came before it. */
   | { type: "call"; start: number }
   /** `stop`: the stop sequence of the caller, if one ended the turn. */
   | { type: "end"; stop?: string };

@@ -146,7 +146,6 @@ export class OpenParses {
     return kinds;
   }
 
-  /** Computes all numbers, up to one above the limit. */
   settle(): void {
     for (const { parses, options } of this.#choices) this.#compare(parses, options);
     const sums = this.#all.reduce((all, parses) => all + parses.sums.length, 0);

@@ -40,7 +40,6 @@ const escapable: readonly Range[] = [
   [0x5c, 0x5c],
 ];
 
-/** The characters of the ranges that a class may write into a JSON string. */
 export const writable = (ranges: readonly Range[]): Range[] =>
   intersection(ranges, [...plain, ...escapable]);
 
@@ -52,7 +51,6 @@ function intersection(ranges: readonly Range[], others: readonly Range[]): Range
   );
 }
 
-/** One of the characters, as GBNF for the inside of a JSON string. */
 export function characterClass(ranges: readonly Range[]): string {
   const direct = intersection(ranges, plain);
   const single = isOne(direct) ? literal(String.fromCodePoint(direct[0][0])) : gbnfClass(direct);

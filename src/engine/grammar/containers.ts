@@ -7,7 +7,6 @@ import { isObject, type SchemaObject } from "./schema-resolver.ts";
 
 export interface PartContext {
   rules: GrammarRules;
-  /** The error that refuses a keyword of this part. */
   refuse: (keyword: string, why: string) => NodeError;
   /** Compiles a schema inside this one; `steps` lead to it. */
   compile: (schema: unknown, ...steps: string[]) => Part;
@@ -19,7 +18,6 @@ export interface Container {
   members?: Part["members"];
 }
 
-/** Objects of JSON Schema as GBNF: with named properties, or with any. */
 export function objectGrammar(schema: SchemaObject, context: PartContext): Container {
   const { rules, refuse, compile } = context;
   const properties = schema.properties ?? {};
@@ -92,7 +90,6 @@ function membersGrammar(rules: GrammarRules, members: readonly MemberText[]): st
   return mayEnd ? `(${due})?` : due;
 }
 
-/** Arrays of JSON Schema as GBNF: some fixed items first, then any number of one kind. */
 export function arrayGrammar(schema: SchemaObject, context: PartContext): Container {
   const { rules, refuse, compile } = context;
   if (schema.uniqueItems === true) throw refuse("uniqueItems", "is not supported");
@@ -166,7 +163,6 @@ export function repeat(least: number, most: number | undefined): string {
   return `{${least},${most}}`;
 }
 
-/** A list of `item`s with commas between them, from `least` to `most`. */
 function listOf(
   rules: GrammarRules,
   item: string,

@@ -24,7 +24,6 @@ interface CallShape {
   withPrefix: boolean;
 }
 
-/** Starts a grammar that constrains an answer from its first token on. */
 export async function startGrammar(
   model: LlamaModel,
   shape: Shape,

@@ -28,7 +28,6 @@ export class JsonSchemaCompiler {
   readonly #subject: Subject;
   readonly #parses: OpenParses;
   readonly #parts = new Map<object, Part>();
-  /** Compiled merged schemas, by their JSON. */
   readonly #merged = new Map<string, Part>();
   readonly #references = new Map<unknown, Part>();
   readonly #choices: { path: readonly string[]; part: Part }[] = [];
@@ -164,7 +163,6 @@ export class JsonSchemaCompiler {
     return { ...this.#part(textsGrammar(this.#rules, values), kinds), values };
   }
 
-  /** One of several schemas, each merged with the keywords beside them. */
   #union(
     schema: SchemaObject,
     keyword: "anyOf" | "oneOf",
@@ -209,7 +207,6 @@ export class JsonSchemaCompiler {
     throw this.#refuse(path, why);
   }
 
-  /** The schema that asserts what all of them do. */
   #joined(
     beside: SchemaObject,
     parts: readonly unknown[],
@@ -282,7 +279,6 @@ const impliedTypes: Readonly<Record<string, readonly string[]>> = {
   number: ["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"],
 };
 
-/** The type that a schema implies by its keywords. */
 function impliedType(schema: SchemaObject): string | undefined {
   return Object.entries(impliedTypes).find(([, keywords]) =>
     keywords.some((keyword) => keyword in schema),

@@ -9,13 +9,10 @@ const terminal = -1;
 type Alternatives = number[][];
 
 export interface NativeCost {
-  /** Elements of all rules, those that groups and repetitions become included. */
   elements: number;
-  /** Elements read in search of left recursion: those of a rule that several begin with, once for each. */
   leftmostReads: number;
 }
 
-/** Throws where the grammar costs llama.cpp more than it may. */
 export function checkNativeCost(text: string): NativeCost {
   const expansion = new Expansion(text);
   expansion.run();

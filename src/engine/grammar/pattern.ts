@@ -70,7 +70,6 @@ function isRegExp(pattern: string): boolean {
   }
 }
 
-/** Whether an odd number of backslashes comes before this position. */
 function isEscaped(text: string, at: number): boolean {
   let first = at;
   while (text[first - 1] === "\\") first--;

@@ -9,7 +9,6 @@ const longestInline = 120;
 export class GrammarRules {
   readonly budget: Budget;
   readonly #rules = new Map<string, string>();
-  /** Names by wanted name and body. */
   readonly #known = new Map<string, string>();
   readonly #taken = new Map<string, number>();
   readonly #made = new Map<string, string>();

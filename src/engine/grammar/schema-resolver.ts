@@ -196,7 +196,6 @@ export class SchemaResolver {
   }
 }
 
-/** Property names are always strings; libraries say so for every record. */
 const larger = new Set(["minimum", "exclusiveMinimum", "minLength", "minItems", "minProperties"]);
 const smaller = new Set(["maximum", "exclusiveMaximum", "maxLength", "maxItems", "maxProperties"]);
 
@@ -207,6 +206,7 @@ const closesTo = (closed: SchemaObject, other: SchemaObject): boolean =>
     (key) => !isObject(closed.properties) || !Object.hasOwn(closed.properties, key),
   );
 
+/** Property names are always strings; libraries say so for every record. */
 function isAnyName(schema: unknown): boolean {
   if (schema === true) return true;
   return (
@@ -288,7 +288,6 @@ function areDisjoint(a: SchemaObject, b: SchemaObject, budget: Budget): boolean 
 const requiredOf = ({ required }: SchemaObject): Set<unknown> =>
   new Set(Array.isArray(required) ? required : []);
 
-/** Whether an object schema forbids a property that another requires. */
 function forbids(closed: SchemaObject, other: SchemaObject): boolean {
   if (closed.additionalProperties !== false || !Array.isArray(other.required)) return false;
   const properties = isObject(closed.properties) ? closed.properties : {};

@@ -22,7 +22,6 @@ export function withinLimit(machine: Machine, limit: number | undefined): Machin
   };
 }
 
-/** The machine's memory, or less if a control group limits it. */
 export async function readMachineMemory(places?: ControlGroupPlaces): Promise<Machine> {
   const total = totalmem();
   const free = parseMemAvailable((await readText("/proc/meminfo")) ?? "") ?? freemem();

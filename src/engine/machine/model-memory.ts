@@ -80,7 +80,6 @@ const shareOfAccelerator = 0.9;
 /** llama.cpp counts the output as a layer of its own. */
 export const offloadableLayers = ({ layers }: ModelFacts): number => layers + 1;
 
-/** `parallel`: answers at the same time, or contexts of an embedding model. */
 export function memoryUseOf(
   facts: ModelFacts,
   { ctxSize: contextSize, batchSize, nGpuLayers }: FittedSettings,
@@ -120,7 +119,6 @@ export interface AutoSettingsInput {
   machine: Machine;
   /** Numbers stay as they are; `auto` is chosen. */
   wanted: Pick<WantedSettings, keyof FittedSettings>;
-  /** Answers at the same time; contexts, for a model that reads texts. */
   parallel: number;
 }
 

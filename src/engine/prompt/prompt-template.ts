@@ -44,7 +44,6 @@ export interface Prompt {
 }
 
 export interface PromptBounds {
-  /** The most tokens that a prompt may have. */
   most: number;
   signal?: AbortSignal | undefined;
 }
@@ -237,7 +236,6 @@ export function toChatHistory(messages: readonly ChatMessage[]): ChatHistoryItem
   return history;
 }
 
-/** The results in the tool messages right after a message, by the id of the call. */
 function resultsAfter(messages: readonly ChatMessage[], index: number): Map<string, string> {
   const results = new Map<string, string>();
   for (const message of messages.slice(index + 1)) {

@@ -143,7 +143,6 @@ export async function* readAnswer(
   }
 }
 
-/** The generation as an answer of the scheduler, which resumes it with each token. */
 function writing(
   { slot, generation, sampler, scorer }: Omit<StartedAnswer, keyof SlotRequest>,
   events: EventQueue<GenerationEvent>,

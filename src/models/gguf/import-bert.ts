@@ -27,7 +27,6 @@ const BertTokenizer = T.Object({
   model: T.Object({ vocab: T.Record(T.String(), T.Integer()), unk_token: T.String() }),
 });
 
-/** Reads config.json and tokenizer.json now, and the tensors while the GGUF is written. */
 export async function importBert(name: string, folder: string, weights: Weights): Promise<Gguf> {
   const readJson = async (file: string): Promise<unknown> =>
     JSON.parse(await readFile(join(folder, file), "utf8"));

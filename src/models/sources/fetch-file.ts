@@ -39,7 +39,6 @@ export interface FetchOptions extends IdleOptions {
   reserveBytes?: number;
 }
 
-/** Attempts in a row that may fail without progress. */
 const mostTries = 4;
 /** New bytes in an attempt that count as progress. */
 const progressBytes = 1_000_000;
@@ -233,7 +232,6 @@ type Verdict =
   /** It does not fit the partial download: request the whole file. */
   | { type: "restart" };
 
-/** Decides from the response where its bytes go, and how many there must be. */
 export function judge({ status, headers }: Response, known: Known): Verdict {
   const range = readRange(headers.get("content-range"));
   if (status === 416) {

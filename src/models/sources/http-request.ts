@@ -211,7 +211,6 @@ export interface Subject {
   hub: Hub;
   /** `owner/repo`, for a model of the hub. */
   repository?: string;
-  /** What was looked for in it. */
   wanted?: string;
 }
 

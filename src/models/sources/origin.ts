@@ -64,7 +64,6 @@ export async function findOrigin(source: string, folder: string): Promise<Origin
   return undefined;
 }
 
-/** The pin of a file, whichever source it came from. */
 export const pinnedAt = async (path: string): Promise<Pin> => pinOf(await noteOf(path));
 
 /** The complete model of a source, found without asking the hub. */
@@ -73,7 +72,6 @@ export async function findFetched(source: string, folder: string): Promise<strin
   return origin !== undefined && (await isWhole(origin.path)) ? origin.path : undefined;
 }
 
-/** Whether all files of a model are there. */
 export const isWhole = async (path: string): Promise<boolean> =>
   (await missingOf(partsOf(basename(path)), dirname(path))).length === 0;
 
@@ -82,11 +80,9 @@ const sourcesOf = (note: Note | undefined): string[] =>
 
 const pinOf = (note: Note | undefined): Pin => given({ file: note?.file, commit: note?.commit });
 
-/** The record beside a model's file. */
 const noteOf = (path: string): Promise<Note | undefined> =>
   readJsonFile(Note, `${path}${originSuffix}`);
 
-/** The files that do not exist. */
 export async function missingOf(files: readonly string[], folder: string): Promise<string[]> {
   const sizes = await Promise.all(files.map((file) => sizeOf(join(folder, file))));
   return files.filter((_, at) => sizes[at] === undefined);

@@ -44,7 +44,6 @@ export class PartialFile {
     await writeFile(this.#notePath, JSON.stringify(note));
   }
 
-  /** Flushes the complete file and gives it its name. */
   async finish(): Promise<void> {
     {
       await using file = await open(this.path, "r+");
@@ -76,7 +75,6 @@ const magic = new TextEncoder().encode("GGUF");
 /** Bytes that are needed to tell whether a file is a GGUF. */
 export const headLength = magic.length;
 
-/** The error if the first bytes are not those of a GGUF. */
 export function headProblem(head: Uint8Array, host: string): NodeError | undefined {
   if (magic.every((byte, at) => head[at] === byte)) return undefined;
   const shown = JSON.stringify(new TextDecoder().decode(head.slice(0, 16)));

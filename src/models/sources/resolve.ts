@@ -32,7 +32,6 @@ export async function resolveSource(source: string, options: ResolveOptions): Pr
   return path;
 }
 
-/** File names of the starter models in the models folder. */
 const starterFiles: Readonly<Record<string, string>> = {
   "starter:chat": starterChat.file,
   "starter:embedding": starterEmbedding.file,

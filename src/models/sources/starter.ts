@@ -89,7 +89,6 @@ export async function prepareFetched(
 /** The error for a file with a wrong digest; `name`: a part of the model. */
 type Mismatch = (found: string, expected: string, name?: string) => NodeError;
 
-/** How to create a model's file. */
 interface Recipe {
   label: string;
   write: (file: ByteSink) => Promise<void>;
@@ -133,7 +132,6 @@ async function copyAll(parts: readonly string[], file: ByteSink): Promise<void> 
   }
 }
 
-/** Verifies parts before they are used. */
 async function checkParts(
   parts: Readonly<Record<string, string>>,
   folder: string,

@@ -19,7 +19,6 @@ const mostEntries = 200_000;
 /** Size limit of an entry that holds a long name. */
 const longestName = 1 << 16;
 
-/** The files of an archive, one after the other. */
 export async function* tarEntries(archive: AsyncIterable<Uint8Array>): AsyncGenerator<TarEntry> {
   await using input = new ByteInput(archive);
   let entries = 0;
@@ -45,7 +44,6 @@ export async function* tarEntries(archive: AsyncIterable<Uint8Array>): AsyncGene
   }
 }
 
-/** Bytes that come in chunks of any length. */
 class ByteInput implements AsyncDisposable {
   readonly #chunks: AsyncIterator<Uint8Array>;
   #chunk: Uint8Array = new Uint8Array(0);
