@@ -35,13 +35,8 @@ export interface Backend extends AsyncDisposable {
   log: Log;
 }
 
-export async function openBackend({
-  threads,
-  backend: name,
-  rejected = [],
-  gpuLibraries,
-  log,
-}: BackendOptions): Promise<Backend> {
+export async function openBackend(options: BackendOptions): Promise<Backend> {
+  const { threads, backend: name, rejected = [], gpuLibraries, log } = options;
   const budget = await threadBudget(threads);
   useGpuLibraries(gpuLibraries);
   registerGpuPackages();

@@ -43,14 +43,11 @@ const boundFiles = {
   2: { most: "memory.max", used: "memory.current" },
 } as const;
 
-interface Bound {
-  most: string | undefined;
-  used: string | undefined;
-  statistics: string | undefined;
-}
-
 /** The machine within the limit of a control group, from the text of the group's files. */
-export function withBound(machine: Machine, { most, used, statistics }: Bound): Machine {
+export function withBound(
+  machine: Machine,
+  { most, used, statistics }: Record<"most" | "used" | "statistics", string | undefined>,
+): Machine {
   // `max` is not a number, so no limit. Version 1 writes a huge number for it instead, above any machine's memory.
   const bound = Number(most?.trim() || Number.NaN);
   if (!Number.isFinite(bound)) return machine;

@@ -36,14 +36,6 @@ interface MemoryDemand {
   batchSize?: number;
 }
 
-interface MemoryEstimate {
-  weights: number;
-  cache: number;
-  /** Buffers that a step is computed in. */
-  working: number;
-  total: number;
-}
-
 /** The default context of a model: a longer one costs memory that few need. */
 export const defaultContext = (trained: number, kind: ModelFacts["kind"]): number =>
   Math.min(trained, usualContext[kind]);
@@ -58,7 +50,7 @@ const floatBytes = 4;
 export function estimateMemory(
   facts: ModelFacts,
   { contextSize, parallel, batchSize = 512 }: MemoryDemand,
-): MemoryEstimate {
+): Record<"weights" | "cache" | "working" | "total", number> {
   const { bytes, kind, cacheBytesPerToken, vocabularySize, embeddingLength } = facts;
   const cache = cacheBytesPerToken * contextSize * parallel;
   const row = kind === "chat" ? vocabularySize : 0;

@@ -2,6 +2,13 @@
 import { NodeError } from "../../core/errors.ts";
 import type { StepWatch } from "../machine/steps.ts";
 
+interface RunOptions {
+  signal: AbortSignal;
+  onStart?: () => void;
+  /** Whether they let others go first; default: false. */
+  background?: boolean;
+}
+
 interface Job<Input, Result> {
   input: Input;
   signal: AbortSignal;
@@ -18,7 +25,7 @@ interface ConcurrentJobs {
   inBackground: number;
 }
 
-export interface PoolOptions<Context, Input, Result> {
+interface PoolOptions<Context, Input, Result> {
   contexts: readonly Context[];
   steps: StepWatch;
   /** What tells long jobs from short ones. */
@@ -29,7 +36,8 @@ export interface PoolOptions<Context, Input, Result> {
 export class ContextPool<Context, Input, Result> {
   readonly #options: PoolOptions<Context, Input, Result>;
   readonly #idle: Context[];
-  readonly #jobs = new JobQueue<Job<Input, Result>>();
+  /** Served round robin: one job of each request in turn. Its smallest is first, so that the largest is popped. */
+  readonly #requests: Job<Input, Result>[][] = [];
   readonly #working = new Set<Promise<void>>();
   #isClosed = false;
   readonly #computing = { asked: 0, background: 0 };
@@ -51,32 +59,30 @@ export class ContextPool<Context, Input, Result> {
       if (waits) onStart?.();
       waits = false;
     };
-    const jobs: Job<Input, Result>[] = [];
-    const results = inputs.map((input) => {
-      const { promise, resolve, reject } = Promise.withResolvers<Result>();
-      jobs.push({ input, signal, background, start, resolve, reject });
-      return promise;
+    const jobs = inputs.map((input) => {
+      const waiting = { input, signal, background, start };
+      return { ...waiting, ...Promise.withResolvers<Result>() };
     });
-    this.#jobs.add(jobs, ({ input }) => sizeOf(input));
+    if (jobs.length > 0) {
+      this.#requests.push(jobs.toSorted((a, b) => sizeOf(a.input) - sizeOf(b.input)));
+    }
     for (const context of this.#idle.splice(0)) {
       const work = this.#work(context);
       this.#working.add(work);
       void work.then(() => this.#working.delete(work));
     }
-    return await Promise.all(results);
+    return await Promise.all(jobs.map(({ promise }) => promise));
   }
 
   /** Fails waiting jobs, and waits for running ones, which still read the weights. */
   async close(): Promise<void> {
     this.#isClosed = true;
-    for (let job = this.#jobs.next(); job !== undefined; job = this.#jobs.next()) {
-      job.reject(unloaded());
-    }
+    for (const job of this.#requests.splice(0).flat()) job.reject(unloaded());
     await Promise.all(this.#working);
   }
 
   async #work(context: Context): Promise<void> {
-    for (let job = this.#jobs.next(); job !== undefined; job = this.#jobs.next()) {
+    for (let job = this.#next(); job !== undefined; job = this.#next()) {
       try {
         job.signal.throwIfAborted();
         job.start();
@@ -88,9 +94,16 @@ export class ContextPool<Context, Input, Result> {
     this.#idle.push(context);
   }
 
+  #next(): Job<Input, Result> | undefined {
+    const jobs = this.#requests.shift();
+    const job = jobs?.pop();
+    if (jobs !== undefined && jobs.length > 0) this.#requests.push(jobs);
+    return job;
+  }
+
   async #compute(context: Context, { input, background }: Job<Input, Result>): Promise<Result> {
     const { asked, background: inBackground } = this.#computing;
-    const isAlone = !background && asked === 0 && this.#jobs.empty;
+    const isAlone = !background && asked === 0 && this.#requests.length === 0;
     const kind = background ? "background" : "asked";
     this.#computing[kind]++;
     try {
@@ -103,32 +116,4 @@ export class ContextPool<Context, Input, Result> {
   }
 }
 
-interface RunOptions {
-  signal: AbortSignal;
-  onStart?: () => void;
-  /** Whether they let others go first; default: false. */
-  background?: boolean;
-}
-
 const unloaded = (): NodeError => new NodeError("unavailable", "The model is being unloaded.");
-
-/** Jobs of several requests, served round robin: one of each request in turn, its largest first. */
-export class JobQueue<Job> {
-  /** Each request's jobs, smallest first, so that the largest is popped. */
-  readonly #requests: Job[][] = [];
-
-  add(jobs: readonly Job[], sizeOf: (job: Job) => number): void {
-    if (jobs.length > 0) this.#requests.push(jobs.toSorted((a, b) => sizeOf(a) - sizeOf(b)));
-  }
-
-  get empty(): boolean {
-    return this.#requests.length === 0;
-  }
-
-  next(): Job | undefined {
-    const jobs = this.#requests.shift();
-    const job = jobs?.pop();
-    if (jobs !== undefined && jobs.length > 0) this.#requests.push(jobs);
-    return job;
-  }
-}

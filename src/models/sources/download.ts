@@ -192,18 +192,12 @@ async function renew(
   return path;
 }
 
-interface ChangedPart {
-  file: string;
-  next: string;
-  url: string;
-}
-
 async function changedParts(
   files: readonly string[],
   { place, subject }: { place: Place; subject: Subject },
   options: DownloadOptions,
-): Promise<ChangedPart[]> {
-  const changed: ChangedPart[] = [];
+): Promise<{ file: string; next: string; url: string }[]> {
+  const changed = [];
   for (const [at, url] of partAddresses(place.url).entries()) {
     const file = files[at];
     if (file === undefined) continue;

@@ -4,7 +4,7 @@ import { basename, dirname } from "node:path";
 import { byteSize } from "../../core/byte-size.ts";
 import { NodeError, reasonOf } from "../../core/errors.ts";
 import { given } from "../../core/given.ts";
-import type { Progress, ProgressStep } from "../../core/progress.ts";
+import type { Progress } from "../../core/progress.ts";
 import { makePrivateFolder, sizeOf } from "../files.ts";
 import { hashOf, wrongDigest } from "./digest.ts";
 import {
@@ -107,7 +107,13 @@ async function attempt(url: string, partial: PartialFile, options: FetchOptions)
     const folder = dirname(partial.path);
     checkLength(answer, total, digest);
     await checkRoom(folder, (total ?? 0) - start, subject.source);
-    if (start === 0) await partial.begin(noteOf(answer, total, digest));
+    if (start === 0) {
+      const etag = answer.response.headers.get("etag") ?? undefined;
+      // A weak tag does not promise the same bytes.
+      await partial.begin(
+        given({ total, etag: etag?.startsWith("W/") ? undefined : etag, digest }),
+      );
+    }
     const name = basename(partial.path, ".part");
     const label = start === 0 ? `Downloading ${name}` : `Going on with ${name}`;
     const step = options.progress.step(label, total ?? 0, "bytes", start);
@@ -115,7 +121,11 @@ async function attempt(url: string, partial: PartialFile, options: FetchOptions)
     const most = total ?? Math.max(0, (await freeBytes(folder)) - reserveBytes) + start;
     const hash = start === 0 ? new Bun.CryptoHasher("sha256") : hashed;
     try {
-      const end = await receive(answer, partial, { start, total, most, hash, heard, step });
+      const end = await receive(answer, partial, { start, total, most }, (chunk, bytes) => {
+        heard();
+        hash.update(chunk);
+        step.update(bytes);
+      });
       const sha256 = await complete(partial, hash, digest, subject);
       step.finish(byteSize(end));
       return sha256;
@@ -126,26 +136,17 @@ async function attempt(url: string, partial: PartialFile, options: FetchOptions)
   });
 }
 
-interface Receiving {
-  start: number;
-  total: number | undefined;
-  most: number;
-  hash: Bun.CryptoHasher;
-  heard: () => void;
-  step: ProgressStep;
-}
-
 async function receive(
   { response, url }: SourceResponse,
   partial: PartialFile,
-  { start, total, most, hash, heard, step }: Receiving,
+  { start, total, most }: { start: number; total: number | undefined; most: number },
+  onChunk: (chunk: Uint8Array, end: number) => void,
 ): Promise<number> {
   const { host } = new URL(url);
   await using file = await open(partial.path, "a");
   let end = start;
   let head = new Uint8Array();
   for await (const chunk of chunksOf(response, host)) {
-    heard();
     if (end < headLength) {
       head = Buffer.concat([head, chunk]);
       if (head.length >= headLength) await partial.dropFor(headProblem(head, host));
@@ -153,8 +154,7 @@ async function receive(
     end += chunk.length;
     if (end > most) await partial.dropFor(tooLong(host, total));
     await write(file, chunk);
-    hash.update(chunk);
-    step.update(end);
+    onChunk(chunk, end);
   }
   if (total !== undefined && end < total) {
     throw new RetryableError(`${host} ended the file after ${end} of ${total} bytes`);
@@ -190,16 +190,6 @@ function rangeOf(bytes: number, { etag, digest }: PartNote): Record<string, stri
   const range = { range: `bytes=${bytes}-` };
   // With a digest, the version is checked at the end, so the ETag does not matter.
   return digest !== undefined || etag === undefined ? range : { ...range, "if-range": etag };
-}
-
-function noteOf(
-  { response }: SourceResponse,
-  total: number | undefined,
-  digest?: string,
-): PartNote {
-  const said = response.headers.get("etag") ?? undefined;
-  // A weak tag does not promise the same bytes.
-  return given({ total, etag: said?.startsWith("W/") ? undefined : said, digest });
 }
 
 async function write(file: FileHandle, chunk: Uint8Array): Promise<void> {

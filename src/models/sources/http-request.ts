@@ -35,21 +35,13 @@ export class RetryableError extends Error {
 const mostRedirects = 10;
 const isRedirect = new Set([301, 302, 303, 307, 308]);
 
-export async function sendRequest({
-  url,
-  method = "GET",
-  headers = {},
-  hub,
-  signal,
-  staysAtHub = false,
-  timeoutMs,
-}: RequestOptions): Promise<SourceResponse> {
+export async function sendRequest(options: RequestOptions): Promise<SourceResponse> {
+  const { url, hub, staysAtHub = false } = options;
   let from = url;
   const facts: HubFacts = {};
   for (let step = 0; step <= mostRedirects; step++) {
     checkAddress(hub, from);
-    const allHeaders = { ...headers, ...authorization(hub, from) };
-    const response = await send(from, method, allHeaders, signal, timeoutMs);
+    const response = await send(from, options);
     if (isOfHub(hub, from)) Object.assign(facts, readLinked(response.headers));
     const location = response.headers.get("location");
     if (!isRedirect.has(response.status) || location === null) {
@@ -70,17 +62,14 @@ export async function sendRequest({
 
 async function send(
   url: string,
-  method: string,
-  headers: Record<string, string>,
-  signal: AbortSignal,
-  timeoutMs?: number,
+  { method = "GET", headers, hub, signal, timeoutMs }: RequestOptions,
 ): Promise<Response> {
   const end = timeoutMs === undefined ? [] : [AbortSignal.timeout(timeoutMs)];
   try {
     return await fetch(url, {
       method,
       // Without compression, so that the stored bytes are those that are counted and hashed.
-      headers: { "accept-encoding": "identity", ...headers },
+      headers: { "accept-encoding": "identity", ...headers, ...authorization(hub, url) },
       decompress: false,
       redirect: "manual",
       signal: AbortSignal.any([signal, ...end]),

@@ -24,15 +24,10 @@ export interface Hub {
 }
 
 /** From the environment: HF_ENDPOINT for a mirror, HF_TOKEN for gated repositories. */
-export function hubFrom({
-  HF_ENDPOINT: endpoint,
-  HF_TOKEN: token,
-}: Readonly<Record<string, string | undefined>>): Hub {
-  return {
-    endpoint: (endpoint || "https://huggingface.co").replace(/\/+$/, ""),
-    ...(token ? { token } : {}),
-  };
-}
+export const hubFrom = (env: Readonly<Record<string, string | undefined>>): Hub => ({
+  endpoint: (env.HF_ENDPOINT || "https://huggingface.co").replace(/\/+$/, ""),
+  ...(env.HF_TOKEN ? { token: env.HF_TOKEN } : {}),
+});
 
 interface HubReference {
   repository: string;
@@ -72,13 +67,12 @@ export interface Place {
   pin: Pin;
 }
 
-interface Located {
-  place: Place;
-  subject: Subject;
-}
-
 /** `pin`: the file and commit of an earlier download, which are used again. */
-export async function locate(source: string, retry: RetryOptions, pin: Pin = {}): Promise<Located> {
+export async function locate(
+  source: string,
+  retry: RetryOptions,
+  pin: Pin = {},
+): Promise<{ place: Place; subject: Subject }> {
   const { hub } = retry;
   if (!source.startsWith("hf:")) {
     return { place: placeOfAddress(source), subject: { source: withoutKey(source), hub } };

@@ -1,32 +1,44 @@
 import { describe, expect, test } from "bun:test";
-import { JobQueue } from "../../../../src/engine/scheduling/context-pool.ts";
+import { StepWatch } from "../../../../src/engine/machine/steps.ts";
+import { ContextPool } from "../../../../src/engine/scheduling/context-pool.ts";
 
-const drain = (jobs: JobQueue<string>): string[] => {
+/** A pool of one context, and the jobs that it computed, in their order. */
+function pool(onJob: (job: string) => void = () => {}) {
   const taken: string[] = [];
-  for (let job = jobs.next(); job !== undefined; job = jobs.next()) taken.push(job);
-  return taken;
-};
+  const jobs = new ContextPool<object, string, string>({
+    contexts: [{}],
+    steps: new StepWatch(),
+    sizeOf: ({ length }) => length,
+    async compute(_, job) {
+      taken.push(job);
+      onJob(job);
+      return job.toUpperCase();
+    },
+  });
+  const { signal } = new AbortController();
+  return { taken, run: (...inputs: string[]) => jobs.run(inputs, { signal }) };
+}
 
 describe("jobs of several requests", () => {
-  test("are taken largest first within a request", () => {
-    const jobs = new JobQueue<string>();
-    jobs.add(["aa", "a", "aaa"], ({ length }) => length);
-    expect(drain(jobs)).toEqual(["aaa", "aa", "a"]);
+  test("are taken largest first within a request, and answered in its order", async () => {
+    const { taken, run } = pool();
+    expect(await run("aa", "a", "aaa")).toEqual(["AA", "A", "AAA"]);
+    expect(taken).toEqual(["aaa", "aa", "a"]);
   });
 
-  test("are taken in turn, so that a small request does not wait for a large one", () => {
-    const jobs = new JobQueue<string>();
-    jobs.add(["a1", "a2", "a3", "a4"], () => 1);
-    jobs.add(["b1"], () => 1);
-    jobs.add([], () => 1);
-    expect(drain(jobs)).toEqual(["a4", "b1", "a3", "a2", "a1"]);
+  test("are taken in turn, so that a small request does not wait for a large one", async () => {
+    const { taken, run } = pool();
+    await Promise.all([run("a1", "a2", "a3", "a4"), run("b1"), run()]);
+    expect(taken).toEqual(["a4", "a3", "b1", "a2", "a1"]);
   });
 
-  test("may come while others are taken", () => {
-    const jobs = new JobQueue<string>();
-    jobs.add(["a1", "a2"], () => 1);
-    expect(jobs.next()).toBe("a2");
-    jobs.add(["b1"], () => 1);
-    expect(drain(jobs)).toEqual(["a1", "b1"]);
+  test("may come while others are taken", async () => {
+    let later: Promise<string[]> | undefined;
+    const { taken, run } = pool(() => {
+      later ??= run("b1");
+    });
+    await run("a1", "a2");
+    await later;
+    expect(taken).toEqual(["a2", "a1", "b1"]);
   });
 });
