@@ -8,84 +8,37 @@ export interface Program {
   env: Readonly<Record<string, string>>;
 }
 
-/** What a process needs on any system to find its files, its user and its language. */
-const system = [
-  "PATH",
-  "HOME",
-  "USER",
-  "LOGNAME",
-  "SHELL",
-  "LANG",
-  "LANGUAGE",
-  "TZ",
-  "TMPDIR",
-  "TMP",
-  "TEMP",
-  "XDG_CACHE_HOME",
-  "XDG_RUNTIME_DIR",
-  "LD_LIBRARY_PATH",
-  "LD_PRELOAD",
+/** The variables that native code needs. */
+const needed: readonly RegExp[] = [
+  // What a process needs on any system to find its files, its user and its language.
+  /^(PATH|HOME|USER|LOGNAME|SHELL|LANG|LANGUAGE|LC_.*|TZ|TMPDIR|TMP|TEMP)$/,
+  /^(XDG_CACHE_HOME|XDG_RUNTIME_DIR|LD_LIBRARY_PATH|LD_PRELOAD|DYLD_.*)$/,
   // Windows
-  "SYSTEMROOT",
-  "SYSTEMDRIVE",
-  "WINDIR",
-  "COMSPEC",
-  "PATHEXT",
-  "USERPROFILE",
-  "APPDATA",
-  "LOCALAPPDATA",
-  "PROGRAMDATA",
-  "PROGRAMFILES",
-  "PROGRAMFILES(X86)",
-  // Where the executable keeps its libraries.
-  "PADDOCK_CACHE_DIR",
-] as const;
-
-/** What llama.cpp, its GPU drivers and their libraries are tuned with. */
-const engine = [
-  "LC_",
-  "DYLD_",
-  "BUN_JSC_",
-  "MALLOC_",
-  "GGML_",
-  "NODE_LLAMA_CPP_",
-  "CUDA",
-  "NVIDIA_",
-  "HIP_",
-  "HSA_",
-  "ROCM_",
-  "ROCR_",
-  "GPU_",
-  "VK_",
-  "MESA_",
-  "ONEAPI_",
-  "SYCL_",
-  "ZE_",
-  "MTL_",
-  "METAL_",
-  "OMP_",
-  "GOMP_",
-  "KMP_",
-  "OPENBLAS_",
-  "MKL_",
-] as const;
+  /^(SYSTEMROOT|SYSTEMDRIVE|WINDIR|COMSPEC|PATHEXT|USERPROFILE|APPDATA|LOCALAPPDATA)$/,
+  /^(PROGRAMDATA|PROGRAMFILES|PROGRAMFILES\(X86\))$/,
+  // Where the executable has its libraries.
+  /^PADDOCK_CACHE_DIR$/,
+  // What the runtime, llama.cpp, its GPU drivers and their libraries are tuned with.
+  /^(BUN_JSC|MALLOC|GGML|NODE_LLAMA_CPP)_/,
+  /^(CUDA|NVIDIA_)/,
+  /^(HIP|HSA|ROCM|ROCR|GPU|VK|MESA|ONEAPI|SYCL|ZE|MTL|METAL)_/,
+  /^(OMP|GOMP|KMP|OPENBLAS|MKL)_/,
+];
 
 /** A variable whose name suggests a secret is left out, whatever prefix it has. */
 const secret = /KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIAL/i;
 
-/** The variables that native code needs; the node's keys and tokens are not among them. */
+/** What native code needs of the environment; the node's keys and tokens are not part of it. */
 export function engineEnvironment(
   env: Readonly<Record<string, string | undefined>>,
 ): Record<string, string> {
-  const needed = Object.entries(env).flatMap(([name, value]) =>
-    value !== undefined && isNeeded(name.toUpperCase()) ? [[name, value] as const] : [],
+  const isNeeded = (name: string): boolean =>
+    !secret.test(name) && needed.some((pattern) => pattern.test(name.toUpperCase()));
+  const entries = Object.entries(env).flatMap(([name, value]) =>
+    value !== undefined && isNeeded(name) ? [[name, value] as const] : [],
   );
-  return Object.fromEntries(needed);
+  return Object.fromEntries(entries);
 }
-
-const isNeeded = (name: string): boolean =>
-  !secret.test(name) &&
-  (system.some((known) => known === name) || engine.some((prefix) => name.startsWith(prefix)));
 
 /** Characters of a stream that are held: the last lines before a crash say why. */
 const tailLength = 4000;

@@ -67,13 +67,11 @@ function mapGrammar(schema: SchemaObject, context: PartContext): Container {
   return { text, inside: [value] };
 }
 
-interface MemberText {
-  text: string;
-  required: boolean;
-}
-
 /** Members with commas between them. The names of its members give a text one parse. */
-function membersGrammar(rules: GrammarRules, members: readonly MemberText[]): string {
+function membersGrammar(
+  rules: GrammarRules,
+  members: readonly { text: string; required: boolean }[],
+): string {
   const separator = `${rules.space()} "," ${rules.space()}`;
   /** What may come where a member is expected, built from the last member to the first. */
   let due = "";

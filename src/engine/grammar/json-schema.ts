@@ -17,6 +17,7 @@ import {
   assertions,
   isObject,
   isOfType,
+  type Path,
   type SchemaObject,
   SchemaResolver,
 } from "./schema-resolver.ts";
@@ -30,7 +31,7 @@ export class JsonSchemaCompiler {
   readonly #parts = new Map<object, Part>();
   readonly #merged = new Map<string, Part>();
   readonly #references = new Map<unknown, Part>();
-  readonly #choices: { path: readonly string[]; part: Part }[] = [];
+  readonly #choices: { path: Path; part: Part }[] = [];
 
   constructor(rules: GrammarRules, root: unknown, subject: Subject) {
     this.#rules = rules;
@@ -57,7 +58,7 @@ export class JsonSchemaCompiler {
     }
   }
 
-  #schema(schema: unknown, path: readonly string[], depth: number): Part {
+  #schema(schema: unknown, path: Path, depth: number): Part {
     this.#rules.budget.spend();
     if (depth > deepestSchema) {
       throw this.#refuse(path, `is nested deeper than ${deepestSchema} levels`);
@@ -81,12 +82,12 @@ export class JsonSchemaCompiler {
     return { text, kinds, parses: this.#parses.most(inside.map(({ parses }) => parses)) };
   }
 
-  #short(part: Part, path: readonly string[]): Part {
+  #short(part: Part, path: Path): Part {
     const text = this.#rules.short(path.at(-1) ?? "schema", part.text);
     return text === part.text ? part : { ...part, text };
   }
 
-  #shape(schema: SchemaObject, path: readonly string[], depth: number): Part {
+  #shape(schema: SchemaObject, path: Path, depth: number): Part {
     if (schema.$ref !== undefined) {
       const { $ref, ...beside } = assertions(schema);
       if (Object.keys(beside).length === 0) return this.#reference($ref, path, depth);
@@ -94,12 +95,8 @@ export class JsonSchemaCompiler {
     }
     if (schema.allOf !== undefined) {
       const { allOf, ...beside } = schema;
-      return this.#joined(
-        beside,
-        this.#resolver.list(allOf, [...path, "allOf"]),
-        [...path, "allOf"],
-        depth,
-      );
+      const at = [...path, "allOf"];
+      return this.#joined(beside, this.#resolver.list(allOf, at), at, depth);
     }
     for (const keyword of ["anyOf", "oneOf"] as const) {
       if (schema[keyword] !== undefined) return this.#union(schema, keyword, path, depth);
@@ -115,7 +112,7 @@ export class JsonSchemaCompiler {
     return this.#typed(schema, path, depth);
   }
 
-  #typed(schema: SchemaObject, path: readonly string[], depth: number): Part {
+  #typed(schema: SchemaObject, path: Path, depth: number): Part {
     switch (schema.type ?? impliedType(schema)) {
       case "object":
         return this.#container("object", objectGrammar(schema, this.#contextAt(path, depth)));
@@ -139,7 +136,7 @@ export class JsonSchemaCompiler {
   }
 
   /** The values of `const` and `enum` that `type` allows. */
-  #values(schema: SchemaObject, path: readonly string[]): Part {
+  #values(schema: SchemaObject, path: Path): Part {
     const { const: only, enum: listed, type, ...rest } = assertions(schema);
     const [beside] = Object.keys(rest).filter((keyword) => keyword !== "nullable");
     const keyword = listed === undefined ? "const" : "enum";
@@ -163,12 +160,7 @@ export class JsonSchemaCompiler {
     return { ...this.#part(textsGrammar(this.#rules, values), kinds), values };
   }
 
-  #union(
-    schema: SchemaObject,
-    keyword: "anyOf" | "oneOf",
-    path: readonly string[],
-    depth: number,
-  ): Part {
+  #union(schema: SchemaObject, keyword: "anyOf" | "oneOf", path: Path, depth: number): Part {
     const { [keyword]: listed, ...beside } = schema;
     const at = [...path, keyword];
     const options = this.#resolver.list(listed, at);
@@ -182,7 +174,7 @@ export class JsonSchemaCompiler {
     return this.#choice(parts, at);
   }
 
-  #choice(parts: readonly Part[], path: readonly string[]): Part {
+  #choice(parts: readonly Part[], path: Path): Part {
     const fixed = parts.flatMap((part) => meant(part).values ?? []);
     const free = parts.filter((part) => meant(part).values === undefined);
     const options = fixed.length === 0 ? free : [this.#fixed(fixed), ...free];
@@ -199,7 +191,7 @@ export class JsonSchemaCompiler {
     return part;
   }
 
-  #checkChoice(part: Part, path: readonly string[]): void {
+  #checkChoice(part: Part, path: Path): void {
     if (part.parses.value <= mostOpenParses) return;
     const why = beginsWithItself(part, this.#rules.budget)
       ? "refers to itself before anything is written"
@@ -207,12 +199,7 @@ export class JsonSchemaCompiler {
     throw this.#refuse(path, why);
   }
 
-  #joined(
-    beside: SchemaObject,
-    parts: readonly unknown[],
-    path: readonly string[],
-    depth: number,
-  ): Part {
+  #joined(beside: SchemaObject, parts: readonly unknown[], path: Path, depth: number): Part {
     const merged = this.#resolver.join(beside, parts, path, depth);
     const key = this.#rules.budget.json(merged);
     const known = this.#merged.get(key);
@@ -222,7 +209,7 @@ export class JsonSchemaCompiler {
     return part;
   }
 
-  #reference(reference: unknown, path: readonly string[], depth: number): Part {
+  #reference(reference: unknown, path: Path, depth: number): Part {
     if (typeof reference !== "string") throw this.#refuse([...path, "$ref"], "is not a string");
     const target = this.#resolver.lookUp(reference, path);
     const known = this.#references.get(target);
@@ -246,7 +233,7 @@ export class JsonSchemaCompiler {
     return members === undefined ? part : { ...part, members };
   }
 
-  #contextAt(path: readonly string[], depth: number): PartContext {
+  #contextAt(path: Path, depth: number): PartContext {
     return {
       rules: this.#rules,
       refuse: (keyword, why) => this.#refuse([...path, keyword], why),
@@ -254,7 +241,7 @@ export class JsonSchemaCompiler {
     };
   }
 
-  #refuse(path: readonly string[], why: string): NodeError {
+  #refuse(path: Path, why: string): NodeError {
     const keyword = path.length === 0 ? "The schema" : `'${shown(path.join("/"))}'`;
     return new UnsupportedSchema(`${keyword} ${why}.`, path, this.#subject);
   }
@@ -287,9 +274,9 @@ function impliedType(schema: SchemaObject): string | undefined {
 
 export class UnsupportedSchema extends NodeError {
   /** Where in the schema; after a reference, the first step is the reference. Empty: the whole schema. */
-  readonly path: readonly string[];
+  readonly path: Path;
 
-  constructor(message: string, path: readonly string[], subject: Subject) {
+  constructor(message: string, path: Path, subject: Subject) {
     super("invalid_request", message, { subject });
     this.path = path;
   }

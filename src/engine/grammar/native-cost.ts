@@ -8,15 +8,9 @@ const terminal = -1;
 /** A rule's alternatives: elements that are terminals or the numbers of rules. */
 type Alternatives = number[][];
 
-export interface NativeCost {
-  elements: number;
-  leftmostReads: number;
-}
-
-export function checkNativeCost(text: string): NativeCost {
-  const expansion = new Expansion(text);
-  expansion.run();
-  return { elements: expansion.elements, leftmostReads: leftmostReads(expansion.rules) };
+export function checkNativeCost(text: string): { elements: number; leftmostReads: number } {
+  const { elements, rules } = new Expansion(text);
+  return { elements, leftmostReads: leftmostReads(rules) };
 }
 
 /** The rules that llama.cpp's parser makes, as `parse_sequence` and `handle_repetitions` do. */
@@ -29,9 +23,6 @@ class Expansion {
 
   constructor(text: string) {
     this.#text = text;
-  }
-
-  run(): void {
     while (this.#at < this.#text.length) {
       const number = this.#named(this.#word());
       this.#at += " ::= ".length;

@@ -49,7 +49,8 @@ const unsupported = [
   "$recursiveRef",
 ];
 
-type Path = readonly string[];
+/** The keys from the schema's root on. */
+export type Path = readonly string[];
 
 interface ResolverOptions {
   root: unknown;
