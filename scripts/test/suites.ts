@@ -1,7 +1,7 @@
 /** The suites of tests/, in the order that they are begun in. */
 
 interface Suite {
-  /** How many files share a process: what is started and loaded once serves all of them. */
+  /** How many files share a process: what is started and loaded once, a second of CPU time, serves all of them. */
   filesTogether: number;
   /** Whether it is run only where it is named: `bun run test:release`. */
   isNamed?: true;
@@ -10,14 +10,14 @@ interface Suite {
 /** Those with the longest tests come first, so that all cores have something to do until the end. */
 export const suites: Readonly<Record<string, Suite>> = {
   starter: { filesTogether: 10 },
-  faults: { filesTogether: 1 },
+  faults: { filesTogether: 2 },
   release: { filesTogether: 1, isNamed: true },
-  e2e: { filesTogether: 3 },
-  browser: { filesTogether: 3 },
-  model: { filesTogether: 5 },
-  contract: { filesTogether: 10 },
-  integration: { filesTogether: 10 },
-  http: { filesTogether: 20 },
+  e2e: { filesTogether: 5 },
+  browser: { filesTogether: 5 },
+  model: { filesTogether: 7 },
+  contract: { filesTogether: 14 },
+  integration: { filesTogether: 15 },
+  http: { filesTogether: 22 },
   unit: { filesTogether: 60 },
 };
 

@@ -9,7 +9,7 @@ import { canMakeDisks, type SmallDisk, smallDisk } from "../support/small-disk.t
 import { tempDir } from "../support/temp-dir.ts";
 import { tinyConfig } from "../support/tiny-node.ts";
 
-const pages = 8;
+const pages = 5;
 
 /** A document of 300 passages, about 400 kB once they are stored. */
 const page = (at: number): string =>
@@ -27,7 +27,7 @@ describe.skipIf(!(await canMakeDisks()))("a disk", () => {
   let key: string | undefined;
   const startedNode = sharedNode(async () => {
     disk = await smallDisk(20);
-    return { folder: disk };
+    return { folder: disk, engine: 'isolation = "none"' };
   });
 
   test.each([
@@ -78,7 +78,7 @@ describe.skipIf(!(await canMakeDisks()))("a disk", () => {
       await writeFile(join(documents.path, `page-${at}.md`), page(at));
     }
     const under = await startedNode();
-    disk.resize(3);
+    disk.resize(2);
     const ingest = () => runPaddock(["ingest", documents.path], { cwd: disk.path, env });
     const stored = async (): Promise<number> => {
       const { stdout } = await runPaddock(["collections", "count"], { cwd: disk.path, env });

@@ -59,7 +59,10 @@ const release = async (held: readonly AsyncIterator<GenerationEvent>[]): Promise
   for (const iterator of held) await iterator.return?.();
 };
 
-/** Some turns of the event loop, after which requests have rendered their prompts and wait in the queue. */
+/**
+ * Some turns of the event loop, after which requests have rendered their prompts and wait in the queue:
+ * a busy machine has one of them yield meanwhile, and the next be there before it.
+ */
 const prompts = async (): Promise<void> => {
   for (let turn = 0; turn < 50; turn++) await new Promise(setImmediate);
 };
@@ -139,7 +142,11 @@ describe("slots", () => {
 
   test("refuse at once what the queue has no place for, and lose nothing that was accepted", async () => {
     const held = await Promise.all([hold("a"), hold("b")]);
-    const accepted = ["c", "d", "e"].map((content) => run(ask([user(content)])));
+    const accepted: ReturnType<typeof run>[] = [];
+    for (const content of ["c", "d", "e"]) {
+      accepted.push(run(ask([user(content)])));
+      await prompts();
+    }
     const refused = await rejectionOf(run(ask([user("f")])));
     expect(refused).toMatchObject({ kind: "overloaded" });
     await release(held);
@@ -148,9 +155,11 @@ describe("slots", () => {
 
   test("let one caller fill the queue, and give of its places to another who comes", async () => {
     const held = await Promise.all([hold("a"), hold("b")]);
-    const mine = Array.from({ length: maxQueue }, (_, at) =>
-      run(ask([user(`mine ${at}`)]), { caller: "ada" }),
-    );
+    const mine: ReturnType<typeof run>[] = [];
+    for (let at = 0; at < maxQueue; at++) {
+      mine.push(run(ask([user(`mine ${at}`)]), { caller: "ada" }));
+      await prompts();
+    }
     const others = run(ask([user("other")]), { caller: "grace" });
     expect(await rejectionOf(mine[maxQueue - 1] ?? others)).toMatchObject({ kind: "overloaded" });
     expect(await rejectionOf(run(ask([user("more")]), { caller: "ada" }))).toMatchObject({
