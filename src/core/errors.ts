@@ -85,11 +85,9 @@ export function asNodeError(cause: unknown, what?: string): NodeError {
 }
 
 /** The message of any thrown value, for a log line or a person. */
-export function reasonOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
-}
+export const reasonOf = (error: unknown): string =>
+  error instanceof Error ? error.message : String(error);
 
 /** Whether an error of the system or a library has this code: `EEXIST`, `SQLITE_BUSY`. */
-export function hasCode(error: unknown, code: string): boolean {
-  return error instanceof Error && "code" in error && error.code === code;
-}
+export const hasCode = (error: unknown, code: string): boolean =>
+  error instanceof Error && "code" in error && error.code === code;

@@ -1,5 +1,4 @@
 /** Readiness check: whether the node can accept requests, and why not. */
-
 import type { ModelActivities } from "./models/model-activity.ts";
 import type { ModelRegistry } from "./models/model-registry.ts";
 import type { RetrievalService } from "./retrieval/retrieval-service.ts";

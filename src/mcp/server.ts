@@ -21,7 +21,6 @@ import {
   listDocuments,
   readDocument,
   searchDocuments,
-  type Tool,
   type Work,
 } from "./tools.ts";
 
@@ -31,7 +30,7 @@ export interface McpServerOptions {
   documents: (signal: AbortSignal) => Promise<McpDocuments>;
 }
 
-const tools: readonly Tool[] = [searchDocuments, readDocument, listCollections, listDocuments];
+const tools = [searchDocuments, readDocument, listCollections, listDocuments];
 
 const resourceScope: Scope = "documents";
 

@@ -15,33 +15,6 @@ import { documentText, type McpDocuments, toUri, withinBudget } from "./resource
 
 export type Work = Pick<McpSession, "caller" | "signal" | "report"> & { documents: McpDocuments };
 
-interface ToolText {
-  name: string;
-  title: string;
-  /** For the model that decides whether to call it. */
-  description: string;
-}
-
-interface Declaration<Input extends TObject, Output extends TObject> extends ToolText {
-  /** The scope that the key needs in addition to `retrieve`. */
-  scope: Scope;
-  input: Input;
-  output: Output;
-  call: (wanted: Static<Input>, work: Work) => Promise<Static<Output>>;
-}
-
-export interface Tool {
-  scope: Scope;
-  /** As `tools/list` shows it. */
-  shown: ToolText & {
-    inputSchema: TObject;
-    outputSchema: TObject;
-    annotations: typeof annotations;
-  };
-  /** Rejects arguments that break the schema. */
-  call(wanted: unknown, work: Work): Promise<Record<string, unknown>>;
-}
-
 /** Calls change nothing, give the same result when repeated, and stay within this node. */
 const annotations = {
   readOnlyHint: true,
@@ -50,15 +23,29 @@ const annotations = {
   openWorldHint: false,
 } as const;
 
-function defineTool<Input extends TObject, Output extends TObject>(
-  declared: Declaration<Input, Output>,
-): Tool {
-  const { scope, input, output, call, ...text } = declared;
+function defineTool<Input extends TObject, Output extends TObject>({
+  scope,
+  input,
+  output,
+  call,
+  ...text
+}: {
+  name: string;
+  title: string;
+  /** For the model that decides whether to call it. */
+  description: string;
+  /** The scope that the key needs in addition to `retrieve`. */
+  scope: Scope;
+  input: Input;
+  output: Output;
+  call: (wanted: Static<Input>, work: Work) => Promise<Static<Output>>;
+}) {
   const checker = TypeCompiler.Compile(input);
   return {
     scope,
+    /** As `tools/list` shows it. */
     shown: { ...text, inputSchema: input, outputSchema: output, annotations },
-    call: async (wanted, work) => {
+    call: async (wanted: unknown, work: Work): Promise<Record<string, unknown>> => {
       if (!checker.Check(wanted)) throw invalid(input, wanted);
       return { ...(await call(wanted, work)) };
     },

@@ -18,8 +18,8 @@ const leastFileBytes = 1024;
 export class Quota {
   readonly #registry: DocumentRegistry;
   readonly #settings: QuotaSettings;
-  /** Usage of uploads in progress, by caller: two at once must not both use what is left. */
-  readonly #coming = new Map<string | undefined, FileUsage>();
+  /** Uploads in progress: two at once must not both use what is left. */
+  readonly #uploads = new Set<{ owner: string | undefined; bytes: number }>();
   #planned = 0;
   /** Number of uploads that have ended: after each, stored usage is read again. */
   #ended = 0;
@@ -33,29 +33,30 @@ export class Quota {
   async upload(
     caller: DocumentCaller,
   ): Promise<{ admit(bytes: number): Promise<void> } & Disposable> {
-    let [received, charged, files] = [0, 0, 0];
+    const upload = { owner: caller.id, bytes: leastFileBytes };
+    let received = 0;
     let stored = await this.#stored(caller);
-    const hold = (wanted: FileUsage): void => {
-      const { bytes, files: others } = this.#coming.get(caller.id) ?? none;
-      const now = { bytes: bytes + wanted.bytes - charged, files: others + wanted.files - files };
-      [charged, files] = [wanted.bytes, wanted.files];
-      if (now.files === 0) this.#coming.delete(caller.id);
-      else this.#coming.set(caller.id, now);
-    };
     const release = (): void => {
-      hold(none);
+      this.#uploads.delete(upload);
       this.#ended++;
     };
     const admit = async (bytes: number): Promise<void> => {
       received += bytes;
-      hold({ bytes: Math.max(received, leastFileBytes), files: 1 });
+      upload.bytes = Math.max(received, leastFileBytes);
       while (stored.at !== this.#ended) stored = await this.#stored(caller);
-      const all = [...this.#coming.values()].reduce(plus, stored.node);
-      const own = plus(stored.own, this.#coming.get(caller.id) ?? none);
-      for (const what of ["bytes", "files"] as const) {
-        this.#check(what, caller, { node: all[what], own: own[what] });
-      }
+      const all = [...this.#uploads];
+      const own = all.filter(({ owner }) => owner === caller.id);
+      const sum = (uploads: typeof all): number =>
+        uploads.reduce((total, each) => total + each.bytes, 0);
+      const bytesUsed = { node: stored.node.bytes + sum(all), own: stored.own.bytes + sum(own) };
+      this.#check("bytes", caller, bytesUsed);
+      const filesUsed = {
+        node: stored.node.files + all.length,
+        own: stored.own.files + own.length,
+      };
+      this.#check("files", caller, filesUsed);
     };
+    this.#uploads.add(upload);
     try {
       await admit(0);
     } catch (error) {
@@ -108,11 +109,6 @@ export class Quota {
 }
 
 const none: FileUsage = { bytes: 0, files: 0 };
-
-const plus = (one: FileUsage, other: FileUsage): FileUsage => ({
-  bytes: one.bytes + other.bytes,
-  files: one.files + other.files,
-});
 
 const inWords: Readonly<Record<keyof DocumentQuota, (count: number) => string>> = {
   bytes: (count) => `${byteSize(count)} of files`,

@@ -1,5 +1,4 @@
 /** Port: records of files and vector stores. Each call is one transaction, and survives a crash once it returns. */
-
 import type { FileUsage } from "../documents/quota.ts";
 import type {
   AttributeFilter,

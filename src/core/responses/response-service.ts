@@ -1,5 +1,4 @@
 /** Stored responses: each caller sees its own, and can cancel those in the background. */
-
 import { pause } from "../abort.ts";
 import type { DocumentCaller } from "../documents/document-caller.ts";
 import { NodeError, reasonOf } from "../errors.ts";

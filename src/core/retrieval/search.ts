@@ -1,5 +1,4 @@
 /** Types of a search: its scope, its targets and its results. */
-
 import type { DocumentCaller } from "../documents/document-caller.ts";
 import type { AttributeFilter } from "../documents/records.ts";
 import { fileIdOf, shownName } from "../documents/records.ts";

@@ -196,14 +196,13 @@ export const queueRows = (registry: OwnFile): Rows<QueueRegistry> => ({
   },
 
   begin(store, file) {
-    const sql = `update store_files set begun = 1
-      where store = ? and file = ? and status = 'in_progress'`;
+    const sql = `update store_files set begun = 1 where ${own} and status = 'in_progress'`;
     return registry.run(sql, store, file) > 0;
   },
 
   settle({ store, file, status, failure, usageBytes, passages }) {
     const sql = `update store_files set status = ?, failure_code = ?, failure_message = ?,
-      usage_bytes = ?, passages = ? where store = ? and file = ? and status = 'in_progress'`;
+      usage_bytes = ?, passages = ? where ${own} and status = 'in_progress'`;
     const why = [failure?.code ?? null, failure?.message ?? null];
     return registry.run(sql, status, ...why, usageBytes, passages, store, file) > 0;
   },
@@ -255,24 +254,19 @@ function conditionsOf({ store, batch, status }: StoreFilesOf): Condition {
   };
 }
 
-type StoreFileRow = {
-  store: string;
-  file: string;
-  filename: string;
-  document: string;
+interface StoreFileRow
+  extends Pick<StoreFile, "store" | "file" | "filename" | "document" | "status" | "passages"> {
   attributes: string;
-  status: FileStatus;
   failure_code: FailureCode | null;
   failure_message: string | null;
   usage_bytes: number;
-  passages: number;
   chunk_tokens: number | null;
   chunk_overlap: number | null;
   owner: string | null;
   created_at: number;
   uploaded: number;
   bytes?: number | null;
-};
+}
 
 const storeFilesTable =
   "(select store_files.*, files.bytes as bytes from store_files left join files on files.id = store_files.file)";
@@ -299,7 +293,7 @@ function toStoreFile(row: StoreFileRow): StoreFile {
 /** Adds or replaces a file; a replaced one keeps its place in lists. */
 function putStoreFile(database: Database, added: StoreFile): void {
   const { store, file, filename, document, status, passages } = added;
-  const row: StoreFileRow = {
+  const row = {
     ...{ store, file, filename, document, status, passages },
     attributes: JSON.stringify(added.attributes),
     failure_code: added.failure?.code ?? null,
