@@ -127,12 +127,8 @@ export async function listResources(
     const { within = await nextCollection(place?.after, work) }: Partial<ListPlace> = place ?? {};
     if (within === undefined) return { resources };
     const after = place?.within === undefined ? undefined : place.after;
-    const { found, last } = await documentsOf(
-      within,
-      after,
-      most.documents - resources.length,
-      work,
-    );
+    const left = most.documents - resources.length;
+    const { found, last } = await documentsOf(within, after, left, work);
     resources.push(...found);
     place = last === undefined ? { after: within } : { within, after: last };
     if (last !== undefined) break;
@@ -182,12 +178,8 @@ export async function readResource(uri: string, work: Work) {
     const why = `There is no resource ${quoted(uri)}; documents are at ${uriTemplate}.`;
     throw new NodeError("no_such_object", why);
   }
-  const { from = 0 } = address;
-  const read = await documentText(
-    { ...address, field: "uri" },
-    { from, limit: most.passages },
-    work,
-  );
+  const range = { from: address.from ?? 0, limit: most.passages };
+  const read = await documentText({ ...address, field: "uri" }, range, work);
   const texts = read.passages.map(({ text }) => text);
   const last = read.passages.at(-1);
   const next =
@@ -213,24 +205,14 @@ const toCursor = ({ within = "", after }: ListPlace): string =>
   Buffer.from(JSON.stringify([within, after])).toString("base64url");
 
 function fromCursor(cursor: string): ListPlace {
-  const parsed = cursor.length > longestCursor ? undefined : parse(cursor);
-  if (!Array.isArray(parsed)) throw refused();
-  const [within, after]: unknown[] = parsed;
-  if (typeof within !== "string" || typeof after !== "string" || after === "") throw refused();
-  return within === "" ? { after } : { within, after };
-}
-
-function parse(cursor: string): unknown {
+  const why = "'cursor' is not one that this node gave out; list from the beginning.";
+  const refused = new NodeError("invalid_request", why, { param: "cursor" });
+  if (cursor.length > longestCursor) throw refused;
   try {
-    return JSON.parse(Buffer.from(cursor, "base64url").toString());
+    const [within, after]: unknown[] = JSON.parse(Buffer.from(cursor, "base64url").toString());
+    if (typeof within !== "string" || typeof after !== "string" || after === "") throw refused;
+    return within === "" ? { after } : { within, after };
   } catch {
-    return undefined;
+    throw refused;
   }
 }
-
-const refused = (): NodeError =>
-  new NodeError(
-    "invalid_request",
-    "'cursor' is not one that this node gave out; list from the beginning.",
-    { param: "cursor" },
-  );

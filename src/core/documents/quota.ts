@@ -44,17 +44,12 @@ export class Quota {
       received += bytes;
       upload.bytes = Math.max(received, leastFileBytes);
       while (stored.at !== this.#ended) stored = await this.#stored(caller);
-      const all = [...this.#uploads];
-      const own = all.filter(({ owner }) => owner === caller.id);
-      const sum = (uploads: typeof all): number =>
-        uploads.reduce((total, each) => total + each.bytes, 0);
-      const bytesUsed = { node: stored.node.bytes + sum(all), own: stored.own.bytes + sum(own) };
-      this.#check("bytes", caller, bytesUsed);
-      const filesUsed = {
-        node: stored.node.files + all.length,
-        own: stored.own.files + own.length,
-      };
-      this.#check("files", caller, filesUsed);
+      const uploads = [...this.#uploads];
+      const all = withUploads(stored.node, uploads);
+      const ownUploads = uploads.filter(({ owner }) => owner === caller.id);
+      const own = withUploads(stored.own, ownUploads);
+      this.#check("bytes", caller, { node: all.bytes, own: own.bytes });
+      this.#check("files", caller, { node: all.files, own: own.files });
     };
     this.#uploads.add(upload);
     try {
@@ -109,6 +104,11 @@ export class Quota {
 }
 
 const none: FileUsage = { bytes: 0, files: 0 };
+
+const withUploads = (stored: FileUsage, uploads: readonly { bytes: number }[]): FileUsage => ({
+  bytes: uploads.reduce((sum, { bytes }) => sum + bytes, stored.bytes),
+  files: stored.files + uploads.length,
+});
 
 const inWords: Readonly<Record<keyof DocumentQuota, (count: number) => string>> = {
   bytes: (count) => `${byteSize(count)} of files`,

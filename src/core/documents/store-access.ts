@@ -23,10 +23,8 @@ export class StoreAccess {
 
   async get(caller: DocumentCaller, id: string, param = "vector_store_id"): Promise<StoreRecord> {
     // A store that the caller may not use is not looked up: the response time would reveal whether it exists.
-    const search = () => (mayUse(caller, id) ? this.#byId(id) : undefined);
-    const store = (await search()) ?? (await this.#adopted(caller, search));
-    if (store !== undefined) return store;
-    throw noSuch("vector store", id, param);
+    const search = async () => (mayUse(caller, id) ? await this.#byId(id) : undefined);
+    return await this.#found(caller, id, param, search);
   }
 
   async use(caller: DocumentCaller, id: string, param?: string): Promise<StoreRecord> {
@@ -42,9 +40,7 @@ export class StoreAccess {
   /** Finds a store by its id, its collection's name, or its own name if that is unique. */
   async find(caller: DocumentCaller, reference: string, param: string): Promise<StoreRecord> {
     const search = () => this.#named(caller, reference, param);
-    const store = (await search()) ?? (await this.#adopted(caller, search));
-    if (store === undefined) throw noSuch("vector store", reference, param);
-    return await this.#touched(store);
+    return await this.#touched(await this.#found(caller, reference, param, search));
   }
 
   async usual(caller: DocumentCaller): Promise<StoreRecord[]> {
@@ -119,24 +115,23 @@ export class StoreAccess {
     if (exact !== undefined) return exact;
     const named = (bound ?? (await registry.allStores())).filter(({ name }) => name === reference);
     if (named.length <= 1) return named[0];
-    throw new NodeError(
-      "invalid_request",
-      `'${param}' is ${quoted(reference)}, which is the name of ${named.length} vector stores; send the id of one: ${named
-        .slice(0, 5)
-        .map(({ id }) => id)
-        .join(", ")}.`,
-      { param },
-    );
+    const ids = named.slice(0, 5).map(({ id }) => id);
+    const why = `'${param}' is ${quoted(reference)}, which is the name of ${named.length} vector stores; send the id of one: ${ids.join(", ")}.`;
+    throw new NodeError("invalid_request", why, { param });
   }
 
   /** Searches again after adopting collections of the command line; a bound key only sees known ones. */
-  async #adopted(
+  async #found(
     { vectorStores }: DocumentCaller,
-    search: () => Promise<StoreRecord | undefined> | undefined,
-  ): Promise<StoreRecord | undefined> {
-    if (vectorStores !== undefined) return undefined;
-    await this.adoptCollections();
-    return await search();
+    reference: string,
+    param: string,
+    search: () => Promise<StoreRecord | undefined>,
+  ): Promise<StoreRecord> {
+    const known = await search();
+    if (known === undefined && vectorStores === undefined) await this.adoptCollections();
+    const store = known ?? (vectorStores === undefined ? await search() : undefined);
+    if (store === undefined) throw noSuch("vector store", reference, param);
+    return store;
   }
 
   async #addOwn(): Promise<void> {
@@ -152,13 +147,8 @@ export class StoreAccess {
     const at = now();
     return {
       id: isTaken ? `${usual}_${Bun.hash(collection).toString(36)}` : usual,
-      collection,
-      name: collection,
-      metadata: {},
-      createdAt: at,
-      lastActiveAt: at,
-      state: "ready",
-      isOwn: false,
+      ...{ collection, name: collection, metadata: {}, state: "ready", isOwn: false },
+      ...{ createdAt: at, lastActiveAt: at },
     };
   }
 
@@ -170,12 +160,10 @@ export class StoreAccess {
     const { registry, now, log } = this.#parts;
     const lastActiveAt = now();
     if (lastActiveAt.getTime() - store.lastActiveAt.getTime() < touchMs) return store;
-    try {
-      await registry.changeStore(store.id, { lastActiveAt });
-    } catch (error) {
-      // Reading works even if nothing can be written.
+    // Reading works even if nothing can be written.
+    await registry.changeStore(store.id, { lastActiveAt }).catch((error: unknown) => {
       log.debug("a vector store's last use was not written", { reason: reasonOf(error) });
-    }
+    });
     return { ...store, lastActiveAt };
   }
 }

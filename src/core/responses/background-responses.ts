@@ -42,7 +42,7 @@ export class BackgroundResponses implements AsyncDisposable {
   readonly #runs = new Map<string, Run>();
   readonly #turns = new Map<string, number>();
   #turn = 0;
-  #recovered: Promise<number> | undefined;
+  #recovered: Promise<void> | undefined;
   #hasStopped = false;
 
   constructor(options: BackgroundOptions) {
@@ -148,8 +148,10 @@ export class BackgroundResponses implements AsyncDisposable {
   async #make({ work, stop }: Run): Promise<ResponseChange> {
     stop.signal.throwIfAborted();
     const ms = this.#options.timeoutMs();
+    const why = `The response took longer than the ${ms / 1000} s that this node allows. Ask for fewer tokens, or raise limits.request_timeout.`;
     const late = new AbortController();
-    const timer = ms === 0 ? undefined : setTimeout(() => late.abort(overdue(ms)), ms);
+    const end = (): void => late.abort(new NodeError("timeout", why));
+    const timer = ms === 0 ? undefined : setTimeout(end, ms);
     try {
       return await work(AbortSignal.any([stop.signal, late.signal]));
     } finally {
@@ -191,27 +193,18 @@ export class BackgroundResponses implements AsyncDisposable {
 
   /** Runs before anything new begins: whatever is unfinished then belongs to a dead process. */
   async #own(): Promise<void> {
-    this.#recovered ??= this.#failLeft();
-    await this.#recovered;
-  }
-
-  async #failLeft(): Promise<number> {
     const { store, log } = this.#options;
-    try {
-      const left = await store.failUnfinished(toFailure(leftBehind()));
-      if (left > 0) {
-        log.warn("responses that were being made when the node ended have failed", { left });
-      }
-      return left;
-    } catch (error) {
+    const message = "The node ended before the response was made. Try again.";
+    this.#recovered ??= store.failUnfinished({ code: "server_error", message }).then((left) => {
+      if (left === 0) return;
+      log.warn("responses that were being made when the node ended have failed", { left });
+    });
+    await this.#recovered.catch((error: unknown) => {
       this.#recovered = undefined;
       throw error;
-    }
+    });
   }
 }
-
-const leftBehind = (): NodeError =>
-  new NodeError("unavailable", "The node ended before the response was made. Try again.");
 
 /** Codes of OpenAI's API; all others are `server_error`. */
 const codes: Partial<Record<ErrorKind, string>> = {
@@ -224,19 +217,11 @@ const codes: Partial<Record<ErrorKind, string>> = {
 
 export function toFailure(error: unknown): ResponseFailure {
   if (!(error instanceof NodeError)) {
-    return {
-      code: "server_error",
-      message: "The node failed to make this response. The log has the reason under its id.",
-    };
+    const message = "The node failed to make this response. The log has the reason under its id.";
+    return { code: "server_error", message };
   }
   return { code: codes[error.kind] ?? "server_error", message: error.message };
 }
 
 const nodeStopped = (): NodeError =>
   new NodeError("unavailable", "The node stopped before the response was made. Try again.");
-
-const overdue = (ms: number): NodeError =>
-  new NodeError(
-    "timeout",
-    `The response took longer than the ${ms / 1000} s that this node allows. Ask for fewer tokens, or raise limits.request_timeout.`,
-  );
