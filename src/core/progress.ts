@@ -3,7 +3,6 @@
 export interface ProgressStep {
   /** Sets how much is done, in the step's unit; `note`: more detail for a person. */
   update(done: number, note?: string): void;
-  /** Ends the step; `note`: its outcome. */
   finish(note?: string): void;
 }
 

@@ -67,7 +67,6 @@ export type McpDocuments = Pick<Documents, "stores" | "storeFiles" | "storeAcces
 interface DocumentAddress {
   collection: string;
   document: string;
-  /** The position of the first passage to read; default: 0. */
   from?: number;
 }
 
@@ -195,7 +194,6 @@ export async function readResource(uri: string, work: Work) {
 interface ListPlace {
   /** The collection being listed; absent: the one after `after`. */
   within?: string;
-  /** The document or collection that was listed last. */
   after: string;
 }
 

@@ -157,7 +157,6 @@ interface RelayOptions {
     options: { signal: AbortSignal; version: string | undefined },
   ) => Promise<unknown>;
   signal: AbortSignal;
-  /** Called with failures that have no request to answer. */
   onProblem: (reason: string) => void;
 }
 
@@ -168,7 +167,6 @@ const serverError = -32000;
 export async function relayStdio({ pipes, ask, signal, onProblem }: RelayOptions): Promise<void> {
   const transport = new StdioTransport(pipes);
   const asked = new Map<RequestId, AbortController>();
-  /** The protocol version that the node and the client agreed on. */
   let version: string | undefined;
 
   const answer = async (message: JSONRPCMessage & { id: RequestId }): Promise<void> => {

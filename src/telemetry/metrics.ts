@@ -12,7 +12,6 @@ import { buckets, replicaMetrics, seriesIn, Watched } from "./series.ts";
 
 type ModelPlace = "local" | "upstream";
 
-/** What the gauges read at each scrape. */
 export interface MetricsSources {
   models: readonly { name: string; type: ModelType; place: ModelPlace }[];
   activities: () => readonly ModelActivity[];

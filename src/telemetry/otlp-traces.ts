@@ -31,7 +31,6 @@ interface OtlpTracesOptions {
   timeoutMs?: number;
 }
 
-/** Health checks and scrapes are not traced. */
 const untraced = new Set(["health", "ready", "metrics"]);
 
 export class OtlpTraces implements AsyncDisposable {
@@ -204,7 +203,6 @@ function toSteps(done: FinishedWork): Step[] {
   }
 }
 
-/** The phases of an answer that took place: queue, prefill, decoding. */
 function phasesOf(answer: AnswerRecord): Step[] {
   const { calledAt, startedAt, firstTokenAt, endedAt, usage } = answer;
   const named = { "gen_ai.request.model": answer.model };

@@ -11,7 +11,6 @@ import { type TypeCheck, TypeCompiler } from "@sinclair/typebox/compiler";
 import { Value, type ValueError, ValueErrorType } from "@sinclair/typebox/value";
 
 export interface Violation {
-  /** Keys and indices from the root to the place at fault. */
   path: readonly (string | number)[];
   /** What is allowed there: "a number from 0 to 2". */
   expected: string;
@@ -153,7 +152,6 @@ const shorten = (text: string, most: number): string =>
 
 interface SchemaError extends Pick<ValueError, "type" | "schema" | "value"> {
   path: readonly (string | number)[];
-  /** For a union: the errors of each variant. */
   variants: readonly Errors[];
 }
 

@@ -7,7 +7,6 @@ import type { FoundPassage } from "../retrieval/search.ts";
 const answerTokens = 512;
 const answerShare = 0.25;
 
-/** Tokens that a prompt may have. `maxTokens`: most tokens of the answer. */
 const promptRoom = (contextSize: number, maxTokens = answerTokens): number =>
   contextSize - Math.min(maxTokens, Math.floor(contextSize * answerShare));
 
@@ -126,7 +125,6 @@ export function promptTooLong(
   );
 }
 
-/** For a prompt so long that its tokens were not counted. */
 export const longerThanContext = (contextSize: number, part: PromptPart): NodeError =>
   refusal(`more tokens than this model's context of ${contextSize} holds`, part);
 

@@ -51,7 +51,6 @@ export function checkedToolUse({ tools, choice, parallel }: OfferedTools): ToolU
   throw refused(offered, { part: "chosen" });
 }
 
-/** Most calls that an error names; the others are counted. */
 const mostNamed = 8;
 
 function unanswered(open: ReadonlySet<string>, subject: Subject): NodeError {

@@ -51,7 +51,6 @@ function passageText(prompt: string, points: readonly ScoredPassage[], first: nu
   return [...passages, prompt].join("\n\n");
 }
 
-/** Texts are compared in pieces of so many consecutive words. */
 const pieceWords = 4;
 /** Share of its pieces that another passage must have for a passage to be left out; headings may differ. */
 const containedShare = 0.9;

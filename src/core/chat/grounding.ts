@@ -19,7 +19,6 @@ import type { FoundPassages, Grounding, RagPolicy, RagRequest, RagSettings } fro
 export interface GroundedConversation {
   messages: readonly ChatMessage[];
   grounding?: Grounding;
-  /** A stop text: the model is repeating the grounding prompt. */
   stop?: string;
 }
 
@@ -278,14 +277,12 @@ export async function questionOf(
   return { text: words.slice(start).join(""), shortened: true, messages: 1 };
 }
 
-/** Words that refer to an earlier message. */
 const pointing = new Set(
   "it its itself they them their theirs this that these those he him his she her hers there then else instead too also same such both either neither one ones latter former another".split(
     " ",
   ),
 );
 
-/** Openings that continue an earlier message. */
 const goingOn = /^(and|or|but|so|what about|how about|what if|why not|for which|for what)\b/;
 
 /** A question with so few words, or letters in a script without spaces, rarely names its topic. */

@@ -11,7 +11,6 @@ interface MergeOptions {
   toError?: (error: unknown, index: number) => unknown;
 }
 
-/** Ends when all have ended; a failure or an early return ends the others. */
 export function merge<Value>(
   iterables: readonly AsyncIterable<Value>[],
   options: MergeOptions = {},

@@ -67,7 +67,6 @@ export class FileService {
     return file;
   }
 
-  /** Files by their ids, in order; the error for a missing one names its field. */
   async find(
     caller: DocumentCaller,
     wanted: readonly { file: string; field: string }[],

@@ -10,7 +10,6 @@ import type { Chunking, Failure, FailureCode, FileRecord, StoreFile } from "./re
 
 export interface QueueParts {
   registry: DocumentRegistry;
-  /** Stores a file's passages in its vector store's collection. */
   ingest: (file: StoreFile, signal: AbortSignal) => Promise<IngestedFile>;
   /** Deletes the passages of a file that was only partly stored. */
   discard: (file: StoreFile) => Promise<void>;
@@ -33,7 +32,6 @@ const restMs = { first: 1000, longest: 30_000 };
 const idleMs = 30_000;
 /** How often to try to become the process that ingests files. */
 const unownedMs = 2000;
-/** Tries of a file that fails with an unexpected error. */
 const mostTries = 3;
 
 export class IngestQueue {
@@ -237,7 +235,6 @@ export interface IngestedFile {
 export type IngestFile = (job: {
   file: FileRecord;
   content: Blob;
-  /** Its name in the collection. */
   document: string;
   repository: PassageRepository;
   documentPrefix: string;
@@ -247,7 +244,6 @@ export type IngestFile = (job: {
   onPlanned: (passages: number) => Promise<void>;
 }) => Promise<IngestedFile>;
 
-/** Ingests into the collection of the file's vector store. */
 type IngestFileParts = Omit<DocumentParts, "quota"> &
   Pick<SharedParts, "collections" | "remover"> & { quota: Quota };
 

@@ -61,7 +61,6 @@ export async function recoverOrphans({
   endingOf,
 }: OrphanParts & {
   detectType: DetectType;
-  /** The file extension of a media type: ".pdf". */
   endingOf: (type: string) => string;
 }): Promise<FileRecord[]> {
   const { stored, orphaned } = await files.names();

@@ -6,7 +6,6 @@ import type { DocumentCaller, DocumentQuota } from "./document-caller.ts";
 
 export interface QuotaSettings {
   node: DocumentQuota;
-  /** For each key without limits of its own. */
   caller: DocumentQuota;
 }
 

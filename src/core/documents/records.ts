@@ -64,7 +64,6 @@ export interface StoreFile {
   status: FileStatus;
   /** Why it failed or, while it is in progress, why it is waiting. */
   failure?: Failure;
-  /** Bytes of its passages, vectors included. */
   usageBytes: number;
   passages: number;
   /** Absent for a file that was not added over HTTP. */
@@ -90,7 +89,6 @@ export type AttributeFilter =
 
 export const chunkBounds = { least: 100, most: 4096 };
 
-/** Refuses passages that are too long for the model, and an overlap of more than half a passage. */
 export function checkChunking(
   { maxTokens, overlapTokens }: Chunking,
   model: { name: string; maxTokens: number },

@@ -173,7 +173,6 @@ export class StoreFileService {
     for (const removal of own) await remover.tryRemove(removal);
   }
 
-  /** Adds files together: they can be cancelled together. */
   async addBatch(
     caller: DocumentCaller,
     storeId: string,

@@ -63,7 +63,6 @@ export class StoreSearchService {
     return found.map((point, at) => ({ ...point, attributes: attributes[at] ?? {} }));
   }
 
-  /** Throws if a store does not exist or the caller may not use it. */
   async check(scope: SearchScope): Promise<void> {
     await this.#stores(scope);
   }

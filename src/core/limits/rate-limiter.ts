@@ -32,7 +32,6 @@ export type Lease = Disposable;
 interface Usage {
   requests: TokenBucket;
   tokens: TokenBucket;
-  /** Answers in progress. */
   active: number;
 }
 
@@ -151,7 +150,6 @@ function leaseOf(usage: Usage, places: number): Lease {
 
 /** A caller's usage, counted by this node or by several together. */
 export interface Standing {
-  /** Answers in progress. */
   active: number;
   /** How long until one more request is allowed; 0: now. */
   requestsWaitMs: number;
@@ -214,7 +212,6 @@ const minuteMs = 60_000;
 /** Rounding must not refuse a caller that waited exactly as long as it was told. */
 const rounding = 1e-6;
 
-/** How long until a bucket with this usage holds the amount; 0: now. */
 export function waitMsFor(limit: number, used: number, amount: number): number {
   const missing = used + amount - limit;
   return missing <= rounding ? 0 : (missing * minuteMs) / limit;

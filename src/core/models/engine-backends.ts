@@ -30,7 +30,6 @@ export interface BackendPlan {
 /** A failure that would happen again: a crash, but not a lack of memory. */
 export interface LastingFailure {
   reason: string;
-  /** Whether it affects all models; otherwise only the one that was tried. */
   isForAll: boolean;
 }
 
@@ -100,7 +99,6 @@ export async function loadWithBest<Loaded>(
   throw new NodeError("internal", `There is no backend to load the model '${name}' with.`);
 }
 
-/** Logs each better backend that is not used, once, if the machine has a device for it. */
 export function tellRejected(
   log: Log,
   rejected: readonly RejectedBackend[],
@@ -121,7 +119,6 @@ export const tryAgain = "'paddock doctor --gpu' tries it again and says what to 
 export const datedReason = ({ reason, triedOn }: RejectedBackend): string =>
   triedOn === undefined ? reason : `${reason} (tried on ${triedOn})`;
 
-/** The engine's version and the rejected better backends, as one line. */
 export function describeBackend(version: string, rejected: readonly RejectedBackend[]): string {
   const better = rejected
     .filter(({ hasDevice }) => hasDevice)

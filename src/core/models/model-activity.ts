@@ -16,7 +16,6 @@ export interface ModelBounds {
   name: string;
   /** How many calls run at the same time; absent: not known. */
   slots?: number;
-  /** How many may wait; absent: any number. */
   maxQueue?: number;
 }
 

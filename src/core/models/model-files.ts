@@ -48,5 +48,4 @@ const quantized = new RegExp(
 
 export const isQuantized = (file: string): boolean => quantized.test(file);
 
-/** Suffix of the note that records what a file was made from. */
 export const madeFromSuffix = ".made-from.json";

@@ -16,7 +16,6 @@ export interface ModelSettings extends Omit<Sampling, "topK"> {
   batchSize: number;
 }
 
-/** Settings that can be chosen automatically for the machine. */
 export type FittedSettings = Pick<ModelSettings, "ctxSize" | "batchSize" | "nGpuLayers">;
 
 /** The configured settings; `auto` is replaced when the model is loaded. */
@@ -71,7 +70,6 @@ export type LoadedModel =
   | ({ type: "embedding" } & EmbeddingModel)
   | ({ type: "reranker" } & RerankingModel);
 
-/** Replaces `auto` with the values that were chosen, so that they stay the same. */
 export function settledSettings(wanted: WantedSettings, chosen: FittedSettings): WantedSettings {
   const { ctxSize, batchSize, nGpuLayers } = wanted;
   return {

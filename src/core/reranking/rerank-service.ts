@@ -8,16 +8,13 @@ export interface RerankRequest {
   model: string;
   query: string;
   documents: readonly string[];
-  /** How many of the best are returned; absent: all. */
   topN?: number;
   /** Most tokens of a document that are read; absent: all of them. */
   maxDocumentTokens?: number;
 }
 
 export interface RankedDocument {
-  /** Its index in the request. */
   index: number;
-  /** 0 to 1. */
   score: number;
 }
 

@@ -56,7 +56,6 @@ export class ConversationService {
     return conversation;
   }
 
-  /** `param`: the request's field for it. */
   async get(id: string, owner: Owner, param = "conversation_id"): Promise<Conversation> {
     const found =
       isConversationId(id) && this.#options.isKeeping

@@ -54,7 +54,6 @@ export class ResponseService {
     return response;
   }
 
-  /** Also stops a response that is in progress. */
   async delete(id: string, owner: Owner): Promise<void> {
     const isThere = !isConversationId(id) && (await this.#options.store.delete(id, owner.id));
     if (!isThere) throw noSuchResponse(id);
@@ -91,7 +90,6 @@ const noSuchResponse = (id: string): NodeError =>
 
 interface TidyingOptions {
   store: ResponseStore;
-  /** Fails responses whose process is gone. */
   recover: () => Promise<void>;
   everyMs: number;
   log: Log;

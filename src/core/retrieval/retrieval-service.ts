@@ -33,7 +33,6 @@ export interface Collection {
 
 export interface RetrievalSettings {
   mode: RetrievalMode;
-  /** How many passages to consider for hybrid search and reranking. */
   candidates: number;
   reranker?: string;
 }
@@ -195,7 +194,6 @@ export class RetrievalService {
     throw new NodeError("unavailable", "This node has no embedding model, and so no collection.");
   }
 
-  /** Finds the passages that match a question; it must fit the embedding model. */
   async find(
     question: string,
     bounds: SearchBounds,
