@@ -22,7 +22,7 @@ export interface LimitingNode extends Disposable {
 export const patient = 20_000;
 
 export async function limitingNode(
-  { url }: RedisServer,
+  { url }: Pick<RedisServer, "url">,
   limits: Partial<CallerLimits>,
   { timeoutMs = patient, whenAway = "serve" as "serve" | "refuse" } = {},
 ): Promise<LimitingNode> {

@@ -120,12 +120,17 @@ export class RedisConnection implements Disposable {
 
   /** Runs a Lua script, which is atomic and returns a list. */
   async run(script: string, keys: readonly string[], args: readonly string[]): Promise<unknown[]> {
-    const client = this.#client;
     const reply = await this.call("EVAL", script, String(keys.length), ...keys, ...args);
     if (Array.isArray(reply)) return reply;
-    // It answers another command: no answer of this connection can be trusted.
-    if (client !== undefined) this.#lose(client, "it answered something else than was asked");
-    throw this.#away();
+    throw this.distrusted();
+  }
+
+  /** Closes the connection: it answered another command, so none of its answers can be trusted. */
+  distrusted(): NodeError {
+    if (this.#client !== undefined) {
+      this.#lose(this.#client, "it answered something else than was asked");
+    }
+    return this.#away();
   }
 
   [Symbol.dispose](): void {

@@ -85,11 +85,9 @@ export class RedisKeyStore implements KeyStore {
       connection.call("HLEN", connection.name("keys")),
       connection.call("HLEN", connection.name("revoked-keys")),
     ]);
-    return {
-      version: typeof version === "string" ? version : null,
-      keys: Number(keys),
-      revoked: Number(revoked),
-    };
+    const isVersion = version === null || typeof version === "string";
+    if (!isVersion || !isCount(keys) || !isCount(revoked)) throw connection.distrusted();
+    return { version, keys, revoked };
   }
 
   /** All keys, by id. Entries that are not valid keys are skipped. */
@@ -115,18 +113,34 @@ export class RedisKeyStore implements KeyStore {
   async #scan(name: string): Promise<Map<string, string>> {
     const found = new Map<string, string>();
     let cursor = "0";
+    let read = 0;
     do {
       const key = this.#connection.name(name);
       const reply = await this.#connection.call("HSCAN", key, cursor, "COUNT", String(slice));
-      const [next, fields] = Array.isArray(reply) ? reply : ["0", []];
+      if (!isPage(reply) || read > mostKeys) throw this.#connection.distrusted();
+      const [next, fields] = reply;
+      read += Math.max(slice, fields.length / 2);
       for (let at = 0; at < fields.length; at += 2) {
         found.set(String(fields[at]), String(fields[at + 1]));
       }
-      cursor = String(next);
+      cursor = next;
     } while (cursor !== "0");
     return found;
   }
 }
+
+/** More than any nodes share. */
+const mostKeys = 1_000_000;
+
+const isCount = (value: unknown): value is number => Number.isSafeInteger(value);
+
+/** A part of a hash: where the next begins, and fields with their values. */
+const isPage = (reply: unknown): reply is [next: string, fields: string[]] =>
+  Array.isArray(reply) &&
+  typeof reply[0] === "string" &&
+  Array.isArray(reply[1]) &&
+  reply[1].length % 2 === 0 &&
+  reply[1].every((each) => typeof each === "string");
 
 const addition = `
 local keys, names, revoked, version = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
@@ -221,6 +235,8 @@ export class KeyMirror implements KeyRing, Disposable {
   readonly #store: RedisKeyStore;
   readonly #timer: ReturnType<typeof setInterval>;
   #records: Map<string, KeyRecord> | undefined;
+  /** Keys in Redis at the last read, those included that this version cannot read. */
+  #stored = 0;
   #revoked = 0;
   #version: string | null = null;
   #reading: Promise<void> = Promise.resolve();
@@ -245,7 +261,8 @@ export class KeyMirror implements KeyRing, Disposable {
 
   /** True until the keys were read: there may be some, so a key is required. */
   hasKeys(): boolean {
-    return this.#options.wantsKeys || this.#records === undefined || this.#records.size > 0;
+    const { wantsKeys } = this.#options;
+    return wantsKeys || !this.isKnown || this.size > 0 || this.#stored > 0;
   }
 
   /** Whether a key with this id is known, revoked or not. */
@@ -278,7 +295,7 @@ export class KeyMirror implements KeyRing, Disposable {
 
   async #readOnce(): Promise<void> {
     // Read before the keys: the next check then finds a change that is made during the read.
-    const { version } = await this.#store.state();
+    const { version, keys } = await this.#store.state();
     const records = await this.#store.read();
     const lost = [...(this.#records?.values() ?? [])].filter((record) => {
       const found = records.get(record.id);
@@ -286,6 +303,7 @@ export class KeyMirror implements KeyRing, Disposable {
     });
     for (const record of lost) records.set(record.id, record);
     this.#records = records;
+    this.#stored = keys;
     this.#revoked = [...records.values()].filter(({ revoked_at: at }) => at !== null).length;
     this.#version = version;
     if (lost.length === 0) return;

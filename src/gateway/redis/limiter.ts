@@ -277,6 +277,11 @@ interface Counted {
   standing: Standing;
 }
 
+const isVerdict = (reply: unknown): boolean =>
+  reply === "granted" || reply === "places" || reply === "requests" || reply === "tokens";
+
+const isNumber = (value: number | undefined): value is number => Number.isFinite(value);
+
 const placesOf = (connection: RedisConnection, { id }: LimitedCaller): string =>
   connection.name("places", id);
 
@@ -292,8 +297,18 @@ async function count(
   const args = [...limits, check, String(requests), String(tokens), ...places];
   const reply = await connection.run(script, keys, args).catch(unlessAway);
   if (reply === undefined) return undefined;
-  const [verdict, active, requestsUsed, tokensUsed] = reply;
-  const used = { requests: Number(requestsUsed), tokens: Number(tokensUsed) };
+  const [verdict, ...numbers] = reply;
+  const [active, requestsUsed, tokensUsed] = numbers.map(Number);
+  if (
+    !isVerdict(verdict) ||
+    !isNumber(active) ||
+    !isNumber(requestsUsed) ||
+    !isNumber(tokensUsed)
+  ) {
+    connection.distrusted();
+    return undefined;
+  }
+  const used = { requests: requestsUsed, tokens: tokensUsed };
   const waitMs = (limit: number, spent: number): number => Math.max(1, waitMsFor(limit, spent, 1));
   return {
     isRefused: verdict !== "granted",
@@ -302,7 +317,7 @@ async function count(
       ...(tokensPerMinute > 0 ? { tokens: rateLimitOf(tokensPerMinute, used.tokens) } : {}),
     },
     standing: {
-      active: Number(active),
+      active,
       requestsWaitMs: verdict === "requests" ? waitMs(requestsPerMinute, used.requests) : 0,
       tokensWaitMs: verdict === "tokens" ? waitMs(tokensPerMinute, used.tokens) : 0,
     },
