@@ -18,7 +18,7 @@ export function parseRange(text: string): AddressRange | undefined {
 }
 
 /** The address as a 128-bit number, IPv4 mapped to IPv6; undefined if it is not an address. */
-function parseAddress(text: string): bigint | undefined {
+export function parseAddress(text: string): bigint | undefined {
   const address = text.replace(/%.*$/, "");
   if (isIpv4(address)) return parseAddress(`::ffff:${address}`);
   // The URL parser validates the address and normalizes it: `[::ffff:c000:207]`.
@@ -32,8 +32,6 @@ function parseAddress(text: string): bigint | undefined {
 
 const isIpv4 = (text: string): boolean =>
   /^\d{1,3}(\.\d{1,3}){3}$/.test(text) && text.split(".").every((part) => Number(part) < 256);
-
-export const isAddress = (text: string): boolean => parseAddress(text) !== undefined;
 
 /** Whether only this machine can reach the host: `localhost`, `127.0.0.1`, `::1`, or `[::1]` as in a URL. */
 export const isLoopback = (host: string): boolean =>

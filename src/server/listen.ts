@@ -1,5 +1,5 @@
 /** Starts Bun's HTTP server, and tracks the connection of each request. */
-import { isAddress, parseRange } from "../core/address-range.ts";
+import { parseAddress, parseRange } from "../core/address-range.ts";
 import { given } from "../core/given.ts";
 import type { Log } from "../core/log.ts";
 import { withHost } from "./address.ts";
@@ -94,7 +94,7 @@ export class Connections {
     let client = address;
     while (this.#isProxy(client)) {
       const before = withoutPort(forwarded.pop() ?? "");
-      if (!isAddress(before)) break;
+      if (parseAddress(before) === undefined) break;
       client = before;
     }
     return client;
@@ -118,19 +118,11 @@ const withoutPort = (text: string): string => {
   return bracketed ?? dotted ?? text.trim();
 };
 
-const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i;
-
 function toClient(address: string): string {
-  const ipv4 = mapped.exec(address)?.[1];
-  if (ipv4 !== undefined) return ipv4;
-  if (!address.includes(":")) return address;
-  const [head = "", tail] = address.toLowerCase().replace(/%.*$/, "").split("::");
-  const before = head.split(":").filter((group) => group !== "");
-  const after = (tail ?? "").split(":").filter((group) => group !== "");
-  const zeros = Array.from({ length: 8 - before.length - after.length }, () => "0");
-  const groups = tail === undefined ? before : [...before, ...zeros, ...after];
-  return `${groups
-    .slice(0, 4)
-    .map((group) => Number.parseInt(group, 16).toString(16))
-    .join(":")}::/64`;
+  const bits = parseAddress(address);
+  if (bits === undefined) return address;
+  const isIpv4 = bits >> 32n === 0xffffn;
+  if (isIpv4) return [24n, 16n, 8n, 0n].map((shift) => (bits >> shift) & 0xffn).join(".");
+  const groups = [112n, 96n, 80n, 64n].map((shift) => (bits >> shift) & 0xffffn);
+  return `${groups.map((group) => group.toString(16)).join(":")}::/64`;
 }

@@ -122,8 +122,7 @@ export class Pipeline {
     announceIgnored(asked.ignored(), context, log);
 
     const { requestTimeoutMs, stallTimeoutMs } = limits;
-    const { stopping } = this.#settings;
-    ending.use(startTimeout(context, { requestTimeoutMs, stopping }));
+    ending.use(startTimeout(context, requestTimeoutMs, this.#settings.stopping));
     const answer = await asked.answer(context, services);
     context.isAnswered = true;
 

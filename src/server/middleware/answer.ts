@@ -1,27 +1,21 @@
 /** Sends answers: streams, downloads, long lists, background work, and the request timeout. */
 import { NodeError } from "../../core/errors.ts";
 import type { Log } from "../../core/log.ts";
-import type { Download } from "../operation.ts";
+import type { Answer, Download } from "../operation.ts";
 import { clientGone, clientStalled, type RequestContext } from "../request-context.ts";
-import { dataEvents, type EventFormat, eventStream, type StreamBuffers } from "../sse.ts";
+import { dataEvents, eventStream, type StreamBuffers } from "../sse.ts";
 import { named } from "../wire/field-names.ts";
 import { errorResponse, toNodeError } from "./errors.ts";
 
 interface StreamSettings {
-  /** How long a client may read nothing from a stream. */
   stallTimeoutMs: number;
   buffers: StreamBuffers;
   log: Log;
 }
 
-interface StreamedAnswer {
-  events: AsyncIterable<string>;
-  format?: EventFormat;
-}
-
 /** Sends server-sent events; `ending` is disposed when the stream has ended, complete or not. */
 export async function streamResponse(
-  { events, format = dataEvents }: StreamedAnswer,
+  { events, format = dataEvents }: Extract<Answer, { events: unknown }>,
   request: Request,
   context: RequestContext,
   ending: Disposable,
@@ -101,17 +95,14 @@ export function continueInBackground(
   void background.then(end, end);
 }
 
-interface TimeoutSettings {
-  /** 0: no bound. */
-  requestTimeoutMs: number;
-  /** Aborts when the node stops; its reason is the error for requests in progress. */
-  stopping: AbortSignal;
-}
-
-/** From now on the request's signal aborts on timeout too; dispose when the request has ended. */
+/**
+ * From now on the request's signal aborts on timeout (0: never) and when the node stops; dispose
+ * when the request has ended.
+ */
 export function startTimeout(
   context: Pick<RequestContext, "endWith">,
-  { requestTimeoutMs: ms, stopping }: TimeoutSettings,
+  ms: number,
+  stopping: AbortSignal,
 ): Disposable {
   const late = new AbortController();
   context.endWith(late.signal, stopping);
@@ -130,8 +121,12 @@ export const nextTurn = (): Promise<void> => new Promise((resolve) => setImmedia
 /** Characters serialized before other requests get a turn: a few milliseconds. */
 const sliceLength = 400_000;
 
-/** A list as JSON, in steps: serializing megabytes at once would block every other request. */
-export async function toJsonList(items: Iterable<object>): Promise<string> {
+/** An object with a list as JSON, in steps: megabytes at once would block every other request. */
+export async function jsonWithList(
+  rest: object,
+  name: string,
+  items: Iterable<object>,
+): Promise<string> {
   const written: string[] = [];
   let length = 0;
   for (const item of items) {
@@ -142,5 +137,5 @@ export async function toJsonList(items: Iterable<object>): Promise<string> {
     length = 0;
     await nextTurn();
   }
-  return `[${written.join(",")}]`;
+  return `${JSON.stringify(rest).slice(0, -1)},"${name}":[${written.join(",")}]}`;
 }

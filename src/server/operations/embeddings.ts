@@ -6,7 +6,7 @@ import {
 } from "../../core/embedding/embedding-service.ts";
 import type { ModelRegistry } from "../../core/models/model-registry.ts";
 import type { Embedding } from "../../core/ports/embedding-engine.ts";
-import { toJsonList } from "../middleware/answer.ts";
+import { jsonWithList } from "../middleware/answer.ts";
 import { specifiedErrors } from "../middleware/errors.ts";
 import { specifiedModelErrors } from "../openapi.ts";
 import { defineOperation, described, namedSchema } from "../operation.ts";
@@ -118,7 +118,7 @@ export async function toEmbeddingListJson(
     model,
     usage: { prompt_tokens: tokens, completion_tokens: 0, total_tokens: tokens },
   };
-  return `${JSON.stringify(rest).slice(0, -1)},"data":${await toJsonList(data)}}`;
+  return await jsonWithList(rest, "data", data);
 }
 
 const totalTokens = (embeddings: readonly Embedding[]): number =>

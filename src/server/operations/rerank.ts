@@ -2,12 +2,8 @@
 import { type Static, Type as T } from "@sinclair/typebox";
 import { given } from "../../core/given.ts";
 import type { ModelRegistry } from "../../core/models/model-registry.ts";
-import {
-  type RerankRequest as DomainRequest,
-  type RankedDocument,
-  rankDocuments,
-} from "../../core/reranking/rerank-service.ts";
-import { toJsonList } from "../middleware/answer.ts";
+import { rankDocuments } from "../../core/reranking/rerank-service.ts";
+import { jsonWithList } from "../middleware/answer.ts";
 import { type ErrorFormat, errorBody } from "../middleware/errors.ts";
 import { modelErrors } from "../openapi.ts";
 import { defineOperation, described, type Handler, namedSchema } from "../operation.ts";
@@ -124,13 +120,29 @@ const declared = {
 const rerankDocuments =
   (repeats: boolean): Handler<RerankRequest, { models: ModelRegistry }> =>
   async ({ body }, context, { models }) => {
-    const { id, signal, report } = context;
-    const request = toRerankRequest(body);
+    const { signal, report } = context;
+    const documents = body.documents.map((one) => (typeof one === "string" ? one : one.text));
+    // 0 means all, as in vLLM.
+    const bounds = {
+      topN: body.top_n || undefined,
+      maxDocumentTokens: body.max_tokens_per_doc ?? undefined,
+    };
+    const request = { model: body.model, query: body.query, documents, ...given(bounds) };
     const { model, ranked, tokens } = await rankDocuments(models, request, { signal, report });
     context.loggedAnswer = () => ({ ranked, tokens });
-    const documents = (body.return_documents ?? repeats) ? request.documents : undefined;
-    const answer = { id: `rerank-${id}`, model, ranked, tokens, ...given({ documents }) };
-    return { text: await toRerankResultJson(answer) };
+    const isRepeated = body.return_documents ?? repeats;
+    const results = ranked.values().map(({ index, score: relevance_score }) => {
+      const document = isRepeated ? { document: { text: documents[index] ?? "" } } : {};
+      return { index, relevance_score, ...document } satisfies RerankResult["results"][number];
+    });
+    const rest: Omit<RerankResult, "results"> = {
+      id: `rerank-${context.id}`,
+      object: "list",
+      model,
+      usage: { prompt_tokens: tokens, total_tokens: tokens },
+      meta: { tokens: { input_tokens: tokens } },
+    };
+    return { text: await jsonWithList(rest, "results", results) };
   };
 
 /** Errors for Cohere's clients: a top-level `message`, next to the usual `error`. */
@@ -170,44 +182,3 @@ export const rerankOperations = [
     handler: rerankDocuments(false),
   }),
 ] as const;
-
-function toRerankRequest(body: RerankRequest): DomainRequest {
-  const { model, query, documents, top_n: topN, max_tokens_per_doc: most } = body;
-  return {
-    model,
-    query,
-    documents: documents.map(toText),
-    // 0 means all, as in vLLM.
-    ...given({ topN: topN || undefined, maxDocumentTokens: most ?? undefined }),
-  };
-}
-
-const toText = (document: RerankRequest["documents"][number]): string =>
-  typeof document === "string" ? document : document.text;
-
-interface Ranked {
-  id: string;
-  model: string;
-  ranked: readonly RankedDocument[];
-  tokens: number;
-  /** The texts to repeat; absent: none. */
-  documents?: readonly string[];
-}
-
-/** A `RerankResult` as JSON, written in steps. */
-async function toRerankResultJson(ranking: Ranked): Promise<string> {
-  const { id, model, ranked, tokens, documents } = ranking;
-  const results = ranked.values().map(({ index, score: relevance_score }) => {
-    const text = documents?.[index];
-    const document = text === undefined ? {} : { document: { text } };
-    return { index, relevance_score, ...document } satisfies RerankResult["results"][number];
-  });
-  const rest: Omit<RerankResult, "results"> = {
-    id,
-    object: "list",
-    model,
-    usage: { prompt_tokens: tokens, total_tokens: tokens },
-    meta: { tokens: { input_tokens: tokens } },
-  };
-  return `${JSON.stringify(rest).slice(0, -1)},"results":${await toJsonList(results)}}`;
-}

@@ -1,9 +1,15 @@
 /** Begins an answer, for every API: caller options, ignored fields, prompt log. */
 import type { ChatAnswer, ChatRequest, ChatService } from "../../core/chat/chat-service.ts";
+import { longerThanContext } from "../../core/chat/context-room.ts";
 import type { Grounding } from "../../core/chat/rag.ts";
 import { given } from "../../core/given.ts";
 import type { Log } from "../../core/log.ts";
-import type { CallOptions } from "../../core/ports/chat-engine.ts";
+import type {
+  CallOptions,
+  ChatEngine,
+  ChatMessage,
+  ToolUse,
+} from "../../core/ports/chat-engine.ts";
 import { redactPaths } from "../middleware/errors.ts";
 import { announceIgnored } from "../middleware/ignored-fields.ts";
 import type { RequestContext } from "../request-context.ts";
@@ -42,6 +48,18 @@ export async function beginWith(
   announceIgnored(begun.ignored.map(wireName), context, log);
   // Without a prompt log, events go to the client directly.
   return context.logsPrompts ? recorded(begun, context) : begun;
+}
+
+/** The tokens of a prompt, without passages that would ground the answer. */
+export async function countPrompt(
+  engine: ChatEngine,
+  messages: readonly ChatMessage[],
+  toolUse: ToolUse | undefined,
+  { signal }: RequestContext,
+): Promise<number> {
+  const tokens = await engine.countTokens(messages, toolUse?.tools, { signal });
+  if (!Number.isFinite(tokens)) throw longerThanContext(engine.contextSize, "messages");
+  return tokens;
 }
 
 /** Records the text of each choice for the prompt log, even if the answer is incomplete. */

@@ -1,7 +1,6 @@
 /** Schemas of file attributes, metadata and search filters. */
 import { Type as T } from "@sinclair/typebox";
 import type { AttributeFilter } from "../../core/documents/records.ts";
-import { NodeError } from "../../core/errors.ts";
 import { quoted, shortened } from "../../core/quoted.ts";
 import { nonEmpty, oneOf, openObject, refuse, unexamined } from "./fields.ts";
 
@@ -23,6 +22,13 @@ export const Attributes = T.Record(
   },
 );
 
+/** Attributes in an answer: those of a request, without its limits. */
+export const ShownAttributes = T.Record(
+  T.String(),
+  T.Union([T.String(), T.Number(), T.Boolean()]),
+  { description: "For filters." },
+);
+
 /** Returns the pairs; rejects a name that is empty or too long. */
 export function checkedPairs<Pairs extends Readonly<Record<string, unknown>>>(
   pairs: Pairs,
@@ -30,10 +36,9 @@ export function checkedPairs<Pairs extends Readonly<Record<string, unknown>>>(
 ): Pairs {
   const name = Object.keys(pairs).find((key) => key === "" || key.length > most.key);
   if (name === undefined) return pairs;
-  throw new NodeError(
-    "invalid_request",
-    `'${field}' has a name of ${name.length} characters, ${quoted(name)}; it may have 1 to ${most.key}.`,
-    { param: field },
+  throw refuse(
+    field,
+    `has a name of ${name.length} characters, ${quoted(name)}; it may have 1 to ${most.key}`,
   );
 }
 
@@ -57,16 +62,12 @@ export const Filter = unexamined(
   ),
 );
 
-export function toFilter(value: unknown, field: string): AttributeFilter {
-  const left = { filters: most.filters };
-  return read(value, field, 1, left);
-}
-
-function read(
+/** `at`: the filter's path; `left`: how many more there may be, in all levels together. */
+export function toFilter(
   value: unknown,
   at: string,
-  depth: number,
-  left: { filters: number },
+  depth = 1,
+  left = { filters: most.filters },
 ): AttributeFilter {
   if (typeof value !== "object" || value === null || Array.isArray(value)) {
     throw refuse(at, "must be an object with a 'type'");
@@ -92,10 +93,9 @@ function read(
         `has ${filters.length} filters; at most ${most.filters} may be`,
       );
     }
-    const parts = filters.map((part, index) =>
-      read(part, `${at}.filters[${index}]`, depth + 1, left),
-    );
-    return { type: compound, filters: parts };
+    const read = (part: unknown, index: number): AttributeFilter =>
+      toFilter(part, `${at}.filters[${index}]`, depth + 1, left);
+    return { type: compound, filters: filters.map(read) };
   }
   if (typeof key !== "string" || key === "" || key.length > most.key) {
     throw refuse(`${at}.key`, `must be the name of an attribute, of 1 to ${most.key} characters`);

@@ -1,10 +1,11 @@
 /** POST /v1/messages and /v1/messages/count_tokens */
-import { longerThanContext } from "../../../core/chat/context-room.ts";
+import type { Log } from "../../../core/log.ts";
 import type { ModelRegistry } from "../../../core/models/model-registry.ts";
 import { announceIgnored } from "../../middleware/ignored-fields.ts";
 import { modelErrors } from "../../openapi.ts";
-import { defineOperation, described, type Handler, namedSchema } from "../../operation.ts";
-import { beginAnswer, type ChatNeeds } from "../../wire/answer.ts";
+import { defineOperation, described, namedSchema } from "../../operation.ts";
+import type { RequestContext } from "../../request-context.ts";
+import { beginAnswer, type ChatNeeds, countPrompt } from "../../wire/answer.ts";
 import { scopesOfRag } from "../../wire/grounding.ts";
 import { newMessage, toEvents, toMessage } from "./answer.ts";
 import { Message, MessageEvent, TokenCount } from "./answer-schema.ts";
@@ -16,43 +17,11 @@ interface MessageNeeds extends ChatNeeds {
   models: ModelRegistry;
 }
 
-const answerMessage: Handler<MessageRequest, MessageNeeds> = async ({ body }, context, needs) => {
-  context.fieldNames = messageNames;
-  announceIgnored(ignoredHeaders(context.requestHeaders), context, needs.log);
-  const request = toChatRequest(body);
-  const { contextSize } = needs.models.chat(body.model).engine;
-  let promptTokens = 0;
-  const answer = await beginAnswer(request, context, needs, {
-    onStart: (tokens) => {
-      promptTokens = tokens;
-    },
-  });
-  const options = {
-    thoughts: toThoughts(body),
-    promptTokens: () => promptTokens,
-    stops: body.stop_sequences ?? [],
-    maxTokens: body.max_tokens,
-    contextSize,
-  };
-  if (body.stream !== true) return { json: await toMessage(answer, options) };
-  return { events: toEvents(answer, options), format: messageEvents(context.id) };
-};
-
-/** Counts the tokens of the prompt, without passages that would ground the answer. */
-const countMessageTokens: Handler<CountTokensRequest, MessageNeeds> = async (
-  { body },
-  context,
-  { models, log },
-) => {
+/** Errors name Anthropic's fields, and headers that are ignored are announced. */
+function begin(context: RequestContext, log: Log): void {
   context.fieldNames = messageNames;
   announceIgnored(ignoredHeaders(context.requestHeaders), context, log);
-  const { messages, toolUse } = toPrompt(body);
-  const { engine } = models.chat(body.model);
-  const { signal } = context;
-  const tokens = await engine.countTokens(messages, toolUse?.tools, { signal });
-  if (Number.isFinite(tokens)) return { json: { input_tokens: tokens } };
-  throw longerThanContext(engine.contextSize, "messages");
-};
+}
 
 const prompt: CountTokensRequest = {
   model: "TinyLlama-1.1B-Chat-v1.0",
@@ -114,7 +83,25 @@ export const messageOperations = [
     errorFormat: messageErrors,
     headerFormat: messageHeaders,
     errors,
-    handler: answerMessage,
+    handler: async ({ body }, context, needs: MessageNeeds) => {
+      begin(context, needs.log);
+      const request = toChatRequest(body);
+      const { contextSize } = needs.models.chat(body.model).engine;
+      let promptTokens = 0;
+      const onStart = (tokens: number): void => {
+        promptTokens = tokens;
+      };
+      const answer = await beginAnswer(request, context, needs, { onStart });
+      const options = {
+        thoughts: toThoughts(body),
+        promptTokens: () => promptTokens,
+        stops: body.stop_sequences ?? [],
+        maxTokens: body.max_tokens,
+        contextSize,
+      };
+      if (body.stream !== true) return { json: await toMessage(answer, options) };
+      return { events: toEvents(answer, options), format: messageEvents(context.id) };
+    },
   }),
   defineOperation({
     route: "POST /v1/messages/count_tokens",
@@ -133,6 +120,11 @@ export const messageOperations = [
     errorFormat: messageErrors,
     headerFormat: messageHeaders,
     errors,
-    handler: countMessageTokens,
+    handler: async ({ body }, context, { models, log }: MessageNeeds) => {
+      begin(context, log);
+      const { messages, toolUse } = toPrompt(body);
+      const { engine } = models.chat(body.model);
+      return { json: { input_tokens: await countPrompt(engine, messages, toolUse, context) } };
+    },
   }),
 ] as const;

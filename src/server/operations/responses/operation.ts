@@ -1,8 +1,8 @@
 /** POST /v1/responses and POST /v1/responses/input_tokens */
 import { Type as T } from "@sinclair/typebox";
-import { longerThanContext } from "../../../core/chat/context-room.ts";
 import { modelErrors } from "../../openapi.ts";
-import { defineOperation, described, type Handler, namedSchema } from "../../operation.ts";
+import { defineOperation, described, namedSchema } from "../../operation.ts";
+import { countPrompt } from "../../wire/answer.ts";
 import { count } from "../../wire/fields.ts";
 import { scopesOfRag } from "../../wire/grounding.ts";
 import {
@@ -71,19 +71,6 @@ const InputTokenCount = T.Object({
   input_tokens: count("Of the instructions, the conversation and the tools."),
 });
 
-/** Counts the tokens of the prompt, without passages that would ground the response. */
-const countPrompt: Handler<ResponseRequest, ResponseNeeds> = async ({ body }, context, needs) => {
-  const { engine } = needs.models.chat(body.model);
-  const offered = toOfferedTools(body);
-  context.fieldNames = responseNames(offered);
-  const { signal } = context;
-  const { messages } = await readConversation(body, newResponseId(), context, needs);
-  const told = withInstructions(body.instructions, messages);
-  const tokens = await engine.countTokens(told, offered.toolUse?.tools, { signal });
-  if (!Number.isFinite(tokens)) throw longerThanContext(engine.contextSize, "messages");
-  return { json: { object: "response.input_tokens", input_tokens: tokens } };
-};
-
 export const responseOperations = [
   defineOperation({
     route: "POST /v1/responses",
@@ -137,6 +124,14 @@ export const responseOperations = [
       ...modelErrors,
       404: "There is no such model, or no such response to continue.",
     },
-    handler: countPrompt,
+    handler: async ({ body }, context, needs: ResponseNeeds) => {
+      const { engine } = needs.models.chat(body.model);
+      const offered = toOfferedTools(body);
+      context.fieldNames = responseNames(offered);
+      const { messages } = await readConversation(body, newResponseId(), context, needs);
+      const told = withInstructions(body.instructions, messages);
+      const input_tokens = await countPrompt(engine, told, offered.toolUse, context);
+      return { json: { object: "response.input_tokens", input_tokens } };
+    },
   }),
 ] as const;

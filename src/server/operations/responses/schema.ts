@@ -1,7 +1,7 @@
 /** Schemas of responses: items, the response object and stream events. */
 import { type ArrayOptions, type Static, Type as T, type TProperties } from "@sinclair/typebox";
 import { responseStatuses } from "../../../core/ports/response-store.ts";
-import { Attributes, Metadata } from "../../wire/attributes.ts";
+import { Metadata, ShownAttributes } from "../../wire/attributes.ts";
 import { CachedTokens, Logprobs, ReasoningTokens } from "../../wire/completion.ts";
 import * as f from "../../wire/fields.ts";
 import { formatFields } from "../../wire/generation-fields.ts";
@@ -110,7 +110,7 @@ export const FileSearchCall = T.Object({
         filename: T.String(),
         score: T.Number(),
         text: T.String(),
-        attributes: Attributes,
+        attributes: ShownAttributes,
       }),
     ),
     { description: 'With `include: ["file_search_call.results"]`; else null.' },

@@ -1,7 +1,7 @@
 /** Schemas of vector stores, their files, batches and searches. */
 import { type Static, Type as T } from "@sinclair/typebox";
 import { chunkBounds, fileStatuses } from "../../../core/documents/records.ts";
-import { Attributes, Filter, Metadata } from "../../wire/attributes.ts";
+import { Attributes, Filter, Metadata, ShownAttributes } from "../../wire/attributes.ts";
 import * as f from "../../wire/fields.ts";
 import { pageQuery } from "../../wire/page-schema.ts";
 
@@ -122,7 +122,7 @@ export const VectorStoreFile = T.Object({
   usage_bytes: T.Integer({ description: "Bytes of its passages, with their vectors." }),
   bytes: f.optional(T.Integer(), "Bytes of the file; absent if it was not uploaded."),
   passages: T.Integer({ description: "How many passages it has." }),
-  attributes: Attributes,
+  attributes: ShownAttributes,
   chunking_strategy: ChunkingUsed,
 });
 
@@ -237,7 +237,7 @@ export const VectorStoreSearchResult = T.Object({
       file_id: T.String(),
       filename: T.String(),
       score: T.Number({ description: "As in `/v1/retrieve`." }),
-      attributes: Attributes,
+      attributes: ShownAttributes,
       content: T.Array(T.Object({ type: T.Literal("text"), text: T.String() })),
     }),
     { description: "One for each passage, in descending score." },

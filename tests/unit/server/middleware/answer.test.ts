@@ -16,7 +16,7 @@ function timeout(requestTimeoutMs: number) {
     signal = AbortSignal.any([...signals]);
   };
   const stopping = new AbortController().signal;
-  const started = startTimeout({ endWith }, { requestTimeoutMs, stopping });
+  const started = startTimeout({ endWith }, requestTimeoutMs, stopping);
   return { signal, clear: () => started[Symbol.dispose]() };
 }
 
