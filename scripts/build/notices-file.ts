@@ -21,15 +21,12 @@ export async function writeNotices({
   ...options
 }: NoticesOptions): Promise<{ count: number; bytes: number }> {
   const starter = [...starterChat.packages, starterEmbedding.package];
-  const notices = await gatherNotices({
-    root: options.root,
-    folders: [
-      libraries,
-      ...(withStarter ? starter : []).map((name) => join(options.root, "node_modules", name)),
-    ],
-    // This only finds the packages; the other files inside come from none of them.
-    plugins: [oneFile({ ...options, contents: "export const executable = undefined;" })],
-  });
+  const folders = (withStarter ? starter : []).map((name) =>
+    join(options.root, "node_modules", name),
+  );
+  // The plugin only finds the packages; the other files inside come from none of them.
+  const plugins = [oneFile({ ...options, contents: "export const executable = undefined;" })];
+  const notices = await gatherNotices(options.root, [libraries, ...folders], plugins);
   const silent = notices.filter(({ license }) => license === "").map(({ name }) => name);
   if (silent.length > 0) {
     throw new Error(`These packages declare no licence, so nobody may pass them on: ${silent}.`);

@@ -1,5 +1,4 @@
 /** `paddock keys`: creates, lists, revokes and shares API keys. Running nodes apply it at once. */
-
 import { join } from "node:path";
 import { Command, Option } from "commander";
 import type { Config } from "../config/schema.ts";
@@ -44,18 +43,19 @@ function create(shell: Shell): Command {
       new Option("--scope <scopes...>", "what it opens; default: everything").choices([...scopes]),
     )
     .option("--expires <when>", "a date (2027-01-31), or a time from now (12h, 30d)")
-    .option("--requests-per-minute <n>", "most requests a minute; 0: no bound; default: the node's")
-    .option("--tokens-per-minute <n>", "most tokens a minute, of prompts and answers")
-    .option(
-      "--concurrency <n>",
-      "most requests in progress at once; a chat for n answers counts as n",
+    .addOption(
+      count("--requests-per-minute", "most requests a minute; 0: no bound; default: the node's"),
+    )
+    .addOption(count("--tokens-per-minute", "most tokens a minute, of prompts and answers"))
+    .addOption(
+      count("--concurrency", "most requests in progress at once; a chat for n answers counts as n"),
     )
     .option(
       "--vector-store <stores...>",
       "bind it to these vector stores, by name or id: it sees and fills no others; NAME:read: it only reads it",
     )
-    .option("--max-bytes <n>", "most bytes of files that it uploads; 0: no bound")
-    .option("--max-passages <n>", "most passages of the files that it adds")
+    .addOption(count("--max-bytes", "most bytes of files that it uploads; 0: no bound"))
+    .addOption(count("--max-passages", "most passages of the files that it adds"))
     .option("--json", "as JSON");
   addExamples(
     command,
@@ -66,23 +66,16 @@ function create(shell: Shell): Command {
   return command.action((name: string) =>
     withKeys(shell, command, async (keys, config) => {
       const options = command.opts<CreateOptions>();
-      const bound = options.vectorStore;
+      const { expires, vectorStore: bound } = options;
+      const { requestsPerMinute, tokensPerMinute, concurrency, maxBytes, maxPassages } = options;
       const vectorStores = bound && (await vectorStoreIds(shell, config, bound));
-      const expiresAt =
-        options.expires === undefined ? undefined : parseExpiry(options.expires, new Date());
+      const expiresAt = expires === undefined ? undefined : parseExpiry(expires, new Date());
       const { key, text } = await keys.create({
         name: checkedName(name),
         scopes: options.scope ?? scopes,
         ...given({ expiresAt, vectorStores }),
-        limits: given({
-          requestsPerMinute: parseCount("--requests-per-minute", options.requestsPerMinute),
-          tokensPerMinute: parseCount("--tokens-per-minute", options.tokensPerMinute),
-          concurrency: parseCount("--concurrency", options.concurrency),
-        }),
-        quota: given({
-          bytes: parseCount("--max-bytes", options.maxBytes),
-          passages: parseCount("--max-passages", options.maxPassages),
-        }),
+        limits: given({ requestsPerMinute, tokensPerMinute, concurrency }),
+        quota: given({ bytes: maxBytes, passages: maxPassages }),
       });
       if (printedJson(shell, command, { ...toJson(key), key: text })) return;
       shell.print(`${text}\n`);
@@ -94,19 +87,19 @@ function create(shell: Shell): Command {
 interface CreateOptions {
   scope?: Scope[];
   expires?: string;
-  requestsPerMinute?: string;
-  tokensPerMinute?: string;
-  concurrency?: string;
+  requestsPerMinute?: number;
+  tokensPerMinute?: number;
+  concurrency?: number;
   vectorStore?: string[];
-  maxBytes?: string;
-  maxPassages?: string;
+  maxBytes?: number;
+  maxPassages?: number;
 }
 
-function parseCount(option: string, text: string | undefined): number | undefined {
-  if (text === undefined) return undefined;
-  if (/^\d{1,12}$/.test(text)) return Number(text);
-  throw new CommandError(`${option} must be a whole number, 0 for no bound; found '${text}'.`);
-}
+const count = (option: string, help: string): Option =>
+  new Option(`${option} <n>`, help).argParser((text: string) => {
+    if (/^\d{1,12}$/.test(text)) return Number(text);
+    throw new CommandError(`${option} must be a whole number, 0 for no bound; found '${text}'.`);
+  });
 
 function list(shell: Shell): Command {
   const command = new Command("list")

@@ -35,7 +35,7 @@ async function programNotices(): Promise<readonly Notice[]> {
   const models = [...starterChat.packages, starterEmbedding.package]
     .map((name) => join(root, "node_modules", name))
     .filter((folder) => existsSync(folder));
-  return await gatherNotices({ root, folders: [...(await installedLibraries(root)), ...models] });
+  return await gatherNotices(root, [...(await installedLibraries(root)), ...models]);
 }
 
 const toRow = ({ name, version, license }: Notice) => ({

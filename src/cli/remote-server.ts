@@ -1,5 +1,4 @@
 /** The server of `--url`: its base URL and its errors as messages, and the client of a chat's server. */
-
 import { ApiClient, type ChatRequest } from "../client/api-client.ts";
 import { ApiError } from "../client/api-error.ts";
 import { readChunks } from "../client/event-stream.ts";

@@ -1,5 +1,4 @@
 /** The process as commands see it: input, output, environment. Created by main.ts only. */
-
 import { NodeError } from "../core/errors.ts";
 import type { HandbookPage } from "../ingest/handbook.ts";
 import type { Processes } from "../node/running-node.ts";

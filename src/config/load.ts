@@ -169,15 +169,8 @@ export const serviceVariables = (env: ConfigSources["env"]): string[] =>
       : [],
   );
 
-export interface ReloadPlan {
-  config: Config;
-  /** Names of the applied keys. Without values, which may be secrets. */
-  changed: string[];
-  needsRestart: string[];
-}
-
-/** Which changes apply at once, and which need a restart. */
-export function planReload(running: Config, read: Config): ReloadPlan {
+/** The names of the keys that change at once, and of those that need a restart; values may be secrets. */
+export function planReload(running: Config, read: Config) {
   const config: Config = {
     ...running,
     log_level: read.log_level,
@@ -196,13 +189,10 @@ function withAddresses(running: ModelConfig, models: readonly ModelConfig[]): Mo
 function changedKeys(before: Config, after: Config): string[] {
   const names = (config: Config): string[] => config.models.map(({ name }) => name);
   const shared = names(before).filter((name) => names(after).includes(name));
-  const isReordered = !Value.Equal(
-    shared,
-    names(after).filter((name) => shared.includes(name)),
-  );
+  const reordered = names(after).filter((name) => shared.includes(name));
   return [
     ...differences(withModelsByName(before), withModelsByName(after), []),
-    ...(isReordered ? ["the order of models"] : []),
+    ...(Value.Equal(shared, reordered) ? [] : ["the order of models"]),
   ];
 }
 

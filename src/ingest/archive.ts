@@ -1,5 +1,4 @@
 /** Exports and imports collections as JSON lines: a header with the embedding model, then one passage per line. */
-
 import { toUnitLength } from "../core/embedding/embedding-service.ts";
 import { NodeError } from "../core/errors.ts";
 import { given } from "../core/given.ts";

@@ -1,5 +1,4 @@
 /** Finds files by paths, folders and globs, and which documents of a collection they cover. */
-
 import { constants } from "node:fs";
 import { type FileHandle, lstat, open, readdir, realpath, stat } from "node:fs/promises";
 import { extname, isAbsolute, join, relative, resolve, sep } from "node:path";

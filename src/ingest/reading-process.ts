@@ -2,7 +2,6 @@
  * Reads documents in a separate process: a hostile file can make the PDF and Word libraries use any
  * amount of time and memory, and only a process can be killed while it works.
  */
-
 import { readFile } from "node:fs/promises";
 import { constants, setPriority } from "node:os";
 import { onAbort } from "../core/abort.ts";

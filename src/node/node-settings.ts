@@ -1,5 +1,4 @@
 /** Options of a node's parts, and the conversion of the configuration into their settings. */
-
 import { statSync } from "node:fs";
 import { platform } from "node:os";
 import { resolve } from "node:path";

@@ -115,26 +115,24 @@ export class RunningNode implements AsyncDisposable {
   }
 }
 
-export interface FoundNodes {
-  here: NodeRecord[];
-  /** Nodes of other hosts, which may be gone. */
-  onOtherHosts: NodeRecord[];
-}
-
-/** Finds the nodes of a data dir; removes records of version 0.2.0, and of nodes that were killed on this host. */
-export async function findNodes(dataDir: string, processes: Processes): Promise<FoundNodes> {
-  const found: FoundNodes = { here: [], onOtherHosts: [] };
+/**
+ * Finds the nodes of a data dir: those of this host, and those of others, which may be gone. Removes
+ * records of version 0.2.0, and of nodes that were killed on this host.
+ */
+export async function findNodes(dataDir: string, processes: Processes) {
+  const here: NodeRecord[] = [];
+  const onOtherHosts: NodeRecord[] = [];
   const names = (await unlessMissing(readdir(folderOf(dataDir)))) ?? [];
   for (const name of names.filter((each) => each.endsWith(ending))) {
     const record = await readRecord(dataDir, name.slice(0, -ending.length));
     if (record === undefined) continue;
     const { id, pid, processStart, host } = record;
     const isOld = processStart === undefined;
-    if (!isOld && processStart === processes.startOf(pid)) found.here.push(record);
+    if (!isOld && processStart === processes.startOf(pid)) here.push(record);
     else if (isOld || host === hostname()) await removeRecord(dataDir, id);
-    else found.onOtherHosts.push(record);
+    else onOtherHosts.push(record);
   }
-  return found;
+  return { here, onOtherHosts };
 }
 
 const pollMs = 50;

@@ -1,17 +1,14 @@
 /** Locates native libraries: in installed packages, or unpacked from the executable. */
 import {
   chmodSync,
-  closeSync,
   existsSync,
-  fsyncSync,
   lstatSync,
   mkdirSync,
-  openSync,
   readdirSync,
   readFileSync,
   renameSync,
   rmSync,
-  writeSync,
+  writeFileSync,
 } from "node:fs";
 import { dirname, join } from "node:path";
 import { getEnvironmentData, setEnvironmentData } from "node:worker_threads";
@@ -143,7 +140,9 @@ function write(target: string, files: readonly PackedFile[]): void {
     for (const { name, path } of files) {
       const file = join(aside, name);
       mkdirSync(dirname(file), { recursive: true, mode: ownerOnly });
-      writeSynced(file, readFileSync(path));
+      // Not synced: a file that a crash left incomplete is found by its digest.
+      writeFileSync(file, readFileSync(path), { flag: "wx", mode: ownerOnly });
+      chmodSync(file, ownerOnly);
     }
     if (!isWhole(aside, files)) throw new Error("what was written is not what was to be written");
     // A folder that exists but is not whole was damaged, and is replaced.
@@ -157,19 +156,6 @@ function write(target: string, files: readonly PackedFile[]): void {
     rmSync(aside, { recursive: true, force: true });
     rmSync(`${aside}.old`, { recursive: true, force: true });
   }
-}
-
-function writeSynced(file: string, content: Uint8Array): void {
-  const descriptor = openSync(file, "wx", ownerOnly);
-  try {
-    for (let written = 0; written < content.length; ) {
-      written += writeSync(descriptor, content, written);
-    }
-    fsyncSync(descriptor);
-  } finally {
-    closeSync(descriptor);
-  }
-  chmodSync(file, ownerOnly);
 }
 
 /** Libraries that another user could replace must not be loaded. */

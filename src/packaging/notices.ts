@@ -4,18 +4,12 @@ import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { bundledPackages } from "./bundle.ts";
 
-interface GatherOptions {
-  root: string;
-  /** Package folders besides those of the bundle: native libraries, starter models. */
-  folders?: readonly string[];
-  plugins?: readonly Bun.BunPlugin[];
-}
-
-export async function gatherNotices({
-  root,
-  folders = [],
-  plugins = [],
-}: GatherOptions): Promise<Notice[]> {
+/** `folders`: packages besides those of the bundle, such as native libraries and starter models. */
+export async function gatherNotices(
+  root: string,
+  folders: readonly string[],
+  plugins: readonly Bun.BunPlugin[] = [],
+): Promise<Notice[]> {
   const bundled = await bundledPackages(root, plugins);
   const all = [...bundled, ...folders].flatMap((folder) => [folder, ...copiesIn(folder)]);
   const notices = await Promise.all([...new Set(all)].map(packageNotice));

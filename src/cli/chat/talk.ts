@@ -1,5 +1,4 @@
 /** The chat in the terminal: the loop, the conversation, and its slash commands. */
-
 import { writeFile } from "node:fs/promises";
 import { extname, resolve } from "node:path";
 import { createInterface } from "node:readline";

@@ -5,6 +5,7 @@ import { resolve } from "node:path";
 import { Command } from "commander";
 import type { Config } from "../../config/schema.ts";
 import { reasonOf } from "../../core/errors.ts";
+import { given } from "../../core/given.ts";
 import type { EmbeddingEngine } from "../../core/ports/embedding-engine.ts";
 import type {
   CollectionSpec,
@@ -18,7 +19,6 @@ import {
   inBatches,
   linesOf,
   readArchive,
-  type TransferOptions,
   toHeaderLine,
   toLine,
   transfer,
@@ -27,6 +27,7 @@ import {
   collectionStore,
   openCollectionToFill,
   openEmbeddingModel,
+  specFor,
 } from "../../node/documents/node-collection.ts";
 import type { ModelOptions } from "../../node/node-settings.ts";
 import { addExamples, nodeOptions, readConfig } from "../command-options.ts";
@@ -163,71 +164,45 @@ export function copy(shell: Shell): Command {
           "A collection cannot be copied onto itself: name another with --as, or another store with --to.",
         );
       }
-      await using resources = new AsyncDisposableStack();
-      const work =
-        options.model === undefined
-          ? await asItIs(source, from)
-          : await embeddedAgain(parts, options.model, shell, resources);
-      await using target = await openTarget(parts, place, to, work.spec);
+      const { model } = options;
+      await using opened =
+        model === undefined ? undefined : await openEmbeddingModel(parts, shell.stopped, model);
+      const spec = opened === undefined ? await specOf(source, from) : specFor(opened.embedding);
+      await using target = await openTarget(parts, place, to, spec);
+      const { documentPrefix } = spec.embedding;
+      const embedding =
+        opened && embedder(shell, opened.embedding.engine, { documentPrefix, keepVectors: false });
       const total = await source.count();
-      const step = createProgress(shell).step(work.label, total, "passages");
+      const label = model === undefined ? "Copying" : `Embedding with ${model}`;
+      const step = createProgress(shell).step(label, total, "passages");
       let there = 0;
       const onThere = (): void => {
         there++;
       };
-      const passages =
-        options.model === undefined ? source.passages() : missingIn(target, source, onThere);
+      const passages = model === undefined ? source.passages() : missingIn(target, source, onThere);
       const stored = await transfer(passages, {
         repository: target,
         signal: shell.stopped,
         onStored: (done) => step.update(there + done),
-        ...(work.embed === undefined ? {} : { embed: work.embed }),
+        ...given({ embed: embedding?.embed }),
       });
       step.finish(`${stored} passages`);
-      work.tell();
+      embedding?.tell();
       const before = there > 0 ? ` (${there} were there already)` : "";
+      const done = model === undefined ? "Copied" : "Embedded";
       shell.print(
-        `${work.done} ${stored} passages${before}; '${to}' at ${place} now has ${await target.count()}.\n`,
+        `${done} ${stored} passages${before}; '${to}' at ${place} now has ${await target.count()}.\n`,
       );
     }),
   );
 }
 
-interface CopyWork {
-  spec: CollectionSpec;
-  label: string;
-  done: string;
-  embed?: NonNullable<TransferOptions["embed"]>;
-  /** Reports passages that were cut or left out. */
-  tell: () => void;
-}
-
-async function asItIs(source: PassageRepository, name: string): Promise<CopyWork> {
+async function specOf(source: PassageRepository, name: string): Promise<CollectionSpec> {
   const { dimension, embedding } = await source.describe();
-  if (embedding === undefined) {
-    throw new CommandError(
-      `The collection '${name}' does not say which model filled it; embed it again with --model, or export it and import it.`,
-    );
-  }
-  return { spec: { dimension, embedding }, label: "Copying", done: "Copied", tell: () => {} };
-}
-
-/** The model stays loaded until `resources` is disposed. */
-async function embeddedAgain(
-  parts: ModelOptions,
-  model: string,
-  shell: Shell,
-  resources: AsyncDisposableStack,
-): Promise<CopyWork> {
-  const { embedding } = resources.use(await openEmbeddingModel(parts, shell.stopped, model));
-  const { engine, identity } = embedding;
-  const { documentPrefix } = identity;
-  return {
-    spec: { dimension: engine.dimension, embedding: identity },
-    label: `Embedding with ${model}`,
-    done: "Embedded",
-    ...embedder(shell, engine, { documentPrefix, keepVectors: false }),
-  };
+  if (embedding !== undefined) return { dimension, embedding };
+  throw new CommandError(
+    `The collection '${name}' does not say which model filled it; embed it again with --model, or export it and import it.`,
+  );
 }
 
 async function openTarget(

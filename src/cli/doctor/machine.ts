@@ -1,5 +1,4 @@
 /** Checks llama.cpp, the accelerator with each model, the data dir and its disk, the uploads and the clock. */
-
 import { constants, existsSync } from "node:fs";
 import { access, readdir, stat, statfs } from "node:fs/promises";
 import { dirname, join } from "node:path";

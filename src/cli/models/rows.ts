@@ -41,16 +41,6 @@ export interface ModelRow {
   memory?: { bytes: number; contextSize: number; parallel: number; fits: string };
 }
 
-interface FoundModels {
-  folder: string;
-  rows: ModelRow[];
-  unfinished: string[];
-  /** Quantized files that no configured model is loaded from. */
-  unused: string[];
-  /** Files that could not be read, in sentences. */
-  problems: string[];
-}
-
 export interface FindModelsOptions {
   config: Config;
   baseDir: string;
@@ -58,17 +48,14 @@ export interface FindModelsOptions {
   threads: number;
 }
 
-export async function findModels(options: FindModelsOptions): Promise<FoundModels> {
+/** `unused`: quantized files that no configured model is loaded from. `problems`: files that could not be read. */
+export async function findModels(options: FindModelsOptions) {
   const { config, baseDir, machine } = options;
   const folder = modelsFolder(dataDirOf(config, baseDir));
   const { models, unfinished } = await listModels(folder);
   const problems: string[] = [];
-  const facts = async (path: string): Promise<ModelFacts | undefined> => {
-    return await readFacts(path).catch((error) => {
-      problems.push(reasonOf(error));
-      return undefined;
-    });
-  };
+  const facts = (path: string): Promise<ModelFacts | undefined> =>
+    readFacts(path).catch((error: unknown) => void problems.push(reasonOf(error)));
   const rows: ModelRow[] = [];
   for (const configured of config.models) {
     if (isUpstream(configured.source)) {
@@ -147,16 +134,10 @@ export function toRow(
   };
   if (facts === undefined) return row;
   const parallel = facts.kind === "chat" ? answers : threads;
-  const { ctxSize: contextSize, batchSize } = chooseSettings({
-    facts,
-    machine,
-    parallel,
-    wanted: {
-      ctxSize: sizes.ctx_size,
-      batchSize: sizes.batch_size,
-      nGpuLayers: sizes.n_gpu_layers,
-    },
-  });
+  const { ctx_size: ctxSize, batch_size: wantedBatch, n_gpu_layers: nGpuLayers } = sizes;
+  const wanted = { ctxSize, batchSize: wantedBatch, nGpuLayers };
+  const chosen = chooseSettings({ facts, machine, parallel, wanted });
+  const { ctxSize: contextSize, batchSize } = chosen;
   const bytes = estimateMemory(facts, { contextSize, parallel, batchSize }).total;
   return {
     ...row,
@@ -176,22 +157,17 @@ export async function withBackends(
 ): Promise<ModelRow[]> {
   const { models } = config;
   const accelerators = acceleratorsOf({ config, baseDir: cwd, program, log: noLog });
-  const described: ModelRow[] = [];
-  for (const row of rows) {
+  return await Array.fromAsync(rows, async (row) => {
     const model = row.configured ? models.find(({ name }) => name === row.name) : undefined;
-    if (model === undefined || row.path === undefined) {
-      described.push(row);
-      continue;
-    }
+    if (model === undefined || row.path === undefined) return row;
     const subject = { path: row.path, nGpuLayers: model.n_gpu_layers };
     const { candidates, proven, rejected } = await accelerators.planFor(subject);
     const [best = "cpu"] = candidates;
     const isKnown = best === "cpu" || proven.includes(best);
     const backend = isKnown ? best : `${best} (to be tried at the next start)`;
     const dated = rejected.map((one) => ({ ...one, reason: datedReason(one) }));
-    described.push({ ...row, backend: describeBackend(backend, dated) });
-  }
-  return described;
+    return { ...row, backend: describeBackend(backend, dated) };
+  });
 }
 
 /** One line if all models have the same backend. */

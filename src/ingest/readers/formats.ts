@@ -1,5 +1,4 @@
 /** The supported formats, with their file extensions and media types. */
-
 import { extname } from "node:path";
 
 const office = "application/vnd.openxmlformats-officedocument";

@@ -11,7 +11,11 @@ import { given } from "../../core/given.ts";
 import type { EmbeddingModel } from "../../core/models/model.ts";
 import { ModelRegistry } from "../../core/models/model-registry.ts";
 import type { EmbeddingEngine } from "../../core/ports/embedding-engine.ts";
-import type { CollectionStore, PassageRepository } from "../../core/ports/passage-repository.ts";
+import type {
+  CollectionSpec,
+  CollectionStore,
+  PassageRepository,
+} from "../../core/ports/passage-repository.ts";
 import { shareOf } from "../../core/progress.ts";
 import { type OpenCollection, openCollection } from "../../core/retrieval/collection.ts";
 import type { RetrievalService } from "../../core/retrieval/retrieval-service.ts";
@@ -25,12 +29,17 @@ import { dataDirOf, type ModelOptions, type StoreOptions, toCollection } from ".
 /** Opens the configured collection in a store, or creates it. */
 function openConfiguredCollection(
   store: CollectionStore,
-  { engine, identity }: EmbeddingModel,
+  embedding: EmbeddingModel,
   { config, log }: Pick<StoreOptions, "config" | "log">,
 ): Promise<OpenCollection> {
-  const spec = { dimension: engine.dimension, embedding: identity };
-  return openCollection(store, config.vectorstore.collection_name, spec, log);
+  return openCollection(store, config.vectorstore.collection_name, specFor(embedding), log);
 }
+
+/** What a collection must be like that the model fills. */
+export const specFor = ({ engine, identity }: EmbeddingModel): CollectionSpec => ({
+  dimension: engine.dimension,
+  embedding: identity,
+});
 
 /** Opens the collection with the model that fills it, until it is disposed of. `create` false: the store is not changed; a missing collection is an empty one in memory. */
 export async function openCollectionToFill(

@@ -35,7 +35,7 @@ import {
   toDocumentLimits,
   toQuota,
 } from "../node-settings.ts";
-import { collectionStore, embeddingModelIn } from "./node-collection.ts";
+import { collectionStore, embeddingModelIn, specFor } from "./node-collection.ts";
 
 /** Names in the data dir. */
 const documentsLock = "documents.lock";
@@ -66,9 +66,8 @@ export class NodeDocuments implements AsyncDisposable {
           'This node has no embedding model, and a vector store needs one: [[models]] type = "embedding".';
         throw new NodeError("unavailable", why);
       }
-      const { engine, identity } = models.embedding(embeddingModel);
-      const spec = { dimension: engine.dimension, embedding: identity };
-      return { name: embeddingModel, maxTokens: engine.maxTokens, spec };
+      const model = models.embedding(embeddingModel);
+      return { name: embeddingModel, maxTokens: model.engine.maxTokens, spec: specFor(model) };
     };
     this.#ingest = this.#resources.use(new UploadIngest({ program, ingest: config.ingest }));
     const registry = this.#resources.use(sqliteDocuments(join(folder, documentsFile), log));

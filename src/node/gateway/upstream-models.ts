@@ -1,7 +1,6 @@
 /** Models on upstream servers: opens them once their servers answer, and updates their addresses on reload. */
 import { ConfigError } from "../../config/consistency.ts";
-import type { ModelConfig } from "../../config/model-schema.ts";
-import { isUpstream, upstreamUrls } from "../../config/model-schema.ts";
+import { isUpstream, type ModelConfig, upstreamUrls } from "../../config/model-schema.ts";
 import type { Config } from "../../config/schema.ts";
 import { pause } from "../../core/abort.ts";
 import { asNodeError, NodeError } from "../../core/errors.ts";

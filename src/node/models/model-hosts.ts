@@ -1,7 +1,6 @@
 /** Hosts of a node's models: a process for each model, or this process. */
 import { resolve } from "node:path";
-import type { ModelConfig } from "../../config/model-schema.ts";
-import { isUpstream } from "../../config/model-schema.ts";
+import { isUpstream, type ModelConfig } from "../../config/model-schema.ts";
 import { given } from "../../core/given.ts";
 import {
   type EngineBackend,

@@ -1,7 +1,6 @@
 /** Loads a node's models: resolves the configured source, quantizes it and starts the engine. */
 import { basename } from "node:path";
-import type { ModelConfig } from "../../config/model-schema.ts";
-import { isUpstream } from "../../config/model-schema.ts";
+import { isUpstream, type ModelConfig } from "../../config/model-schema.ts";
 import { byteSize } from "../../core/byte-size.ts";
 import { reasonOf } from "../../core/errors.ts";
 import { given } from "../../core/given.ts";

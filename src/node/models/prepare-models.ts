@@ -1,7 +1,6 @@
 /** Loads a node's models, chat first, then the collection that one of them fills. */
 import { setTimeout as sleep } from "node:timers/promises";
-import type { ModelConfig } from "../../config/model-schema.ts";
-import { isUpstream } from "../../config/model-schema.ts";
+import { isUpstream, type ModelConfig } from "../../config/model-schema.ts";
 import { asNodeError, NodeError, reasonOf } from "../../core/errors.ts";
 import { given } from "../../core/given.ts";
 import type { LoadedModel } from "../../core/models/model.ts";

@@ -1,5 +1,4 @@
 /** Reads Word documents: headings, lists and tables by their styles, without images. */
-
 import JSZip from "jszip";
 import mammoth from "mammoth";
 import { htmlToMarkdown } from "../html/html.ts";

@@ -1,5 +1,4 @@
 /** Reads plain text and Markdown; of front matter, only the title stays, as a heading. */
-
 import { isHeading, lexBlocks } from "../../blocks.ts";
 import type { ReadText } from "../read.ts";
 import { decodeText } from "./encoding.ts";

@@ -1,5 +1,4 @@
 /** Converts a record of data to text: chooses the field for the text, and one for its heading. */
-
 import { CsvError, parse } from "csv-parse/sync";
 import { asUnreadable, beyond, type ReadLimits, unreadable } from "../limits.ts";
 import type { ReadOptions, ReadText } from "../read.ts";
