@@ -78,7 +78,7 @@ function load({ nodes, ask }: TwoNodes) {
       seen.add((await ask(node)).status);
       answers.set(node, (answers.get(node) ?? 0) + 1);
       // The nodes and the server have the machine between.
-      await Bun.sleep(10);
+      await Bun.sleep(25);
     }
   });
   return {

@@ -182,7 +182,7 @@ describe("all replicas", () => {
     const requests = (): Promise<number[]> =>
       Promise.all(three.map(({ url }) => front.series("requests_total", url)));
     // Which server a conversation goes to follows from the servers' ports: as many as it takes for each.
-    for (let at = 0; at < 9 || (await requests()).some((count) => count < 2); at++) {
+    for (let at = 0; at < 6 || (await requests()).some((count) => count < 2); at++) {
       const talk = `Talk ${at}: what do llamas eat, and why?`;
       await cachedShare([talk]);
       expect(await cachedShare([talk, "Grass.", "And why?"])).toBeGreaterThan(0.4);
@@ -193,12 +193,13 @@ describe("all replicas", () => {
     const three = await threeNodes();
     await using front = await frontProcess(three.map(({ url }) => url));
     let isOver = false;
-    let pauseMs = 0;
+    const [busyMs, startingMs] = [10, 500];
+    let pauseMs = busyMs;
     const outcomes = new Map<string, number>();
-    const clients = Array.from({ length: 6 }, async (_, client) => {
+    const clients = Array.from({ length: 4 }, async (_, client) => {
       for (let turn = 0; !isOver; turn++) {
         const stream = (client + turn) % 2 === 0;
-        const answer = await front.chat(`client ${client} ${turn}`, { tokens: 20, stream });
+        const answer = await front.chat(`client ${client} ${turn}`, { tokens: 10, stream });
         const text = await answer.text();
         const isWhole = stream ? text.endsWith("data: [DONE]\n\n") : text.includes('"usage"');
         const outcome = `${answer.status} ${isWhole ? "whole" : text}`;
@@ -207,15 +208,16 @@ describe("all replicas", () => {
       }
     });
     for (const node of three) {
-      pauseMs = 0;
+      pauseMs = busyMs;
       await waitFor("an answer", async () => (await front.series("in_flight", node.url)) > 0, 5);
       node.kill("SIGTERM");
       expect(await node.ended()).toBe(0);
       // A node that starts has the machine to itself, almost.
-      pauseMs = 500;
+      pauseMs = startingMs;
       await node.start();
       await waitFor("its share", async () => (await front.series("up", node.url)) === 1, 100);
     }
+    pauseMs = busyMs;
     await waitFor("many outcomes", () => [...outcomes.values()].some((count) => count > 50));
     isOver = true;
     await Promise.all(clients);

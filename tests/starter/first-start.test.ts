@@ -9,7 +9,7 @@ import { waitFor } from "../support/wait-for.ts";
 
 const root = join(import.meta.dir, "..", "..");
 const embeddingOnly =
-  '[vectorstore]\nhandbook = false\n[[models]]\nname = "e"\ntype = "embedding"\nsource = "starter:embedding"\n';
+  '[engine]\nthreads = 1\n[vectorstore]\nhandbook = false\n[[models]]\nname = "e"\ntype = "embedding"\nsource = "starter:embedding"\n';
 const both = `${embeddingOnly}[[models]]\nname = "c"\ntype = "chat"\nsource = "starter:chat"\nctx_size = 256\nparallel = 1\n`;
 const starterFiles = ["all-minilm-l6-v2.q8_0.gguf", "tinyllama-1.1b-chat-v1.0.iq2_xxs.gguf"];
 
