@@ -1,8 +1,4 @@
-/**
- * The typed API client, for the command line and the page. It runs in a browser too, so it imports
- * only the server's wire types. Answers are not validated; those of servers other than a node are
- * read with `json-fields.ts`.
- */
+/** The API's typed client, for the command line and the page. Answers are not validated. */
 import { ApiError, statusError } from "./api-error.ts";
 import { readChunks } from "./event-stream.ts";
 import type {

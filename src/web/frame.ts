@@ -38,11 +38,10 @@ const system = matchMedia("(prefers-color-scheme: dark)");
 const systemTheme = (): Theme => (system.matches ? "dark" : "light");
 
 const stored = readItem("local", item);
-let isChosen = stored === "light" || stored === "dark";
+const chosen = stored === "light" || stored === "dark" ? stored : undefined;
+let isChosen = chosen !== undefined;
 
-export const theme = signal<Theme>(
-  stored === "light" || stored === "dark" ? stored : systemTheme(),
-);
+export const theme = signal<Theme>(chosen ?? systemTheme());
 
 system.addEventListener("change", () => {
   if (!isChosen) theme.value = systemTheme();

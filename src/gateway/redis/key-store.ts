@@ -60,10 +60,7 @@ export class RedisKeyStore implements KeyStore {
     return record === undefined ? undefined : toKey(record);
   }
 
-  /**
-   * Adds keys from a node's file, or restores lost ones. A key whose name is taken is skipped,
-   * unless it is `restored`: then it was there before.
-   */
+  /** Skips keys whose name is taken. `restored`: Redis had lost them, so the name is theirs. */
   async add(records: readonly KeyRecord[], { restored = false } = {}): Promise<SharedKeys> {
     const all: SharedKeys = { added: 0, taken: [] };
     for (let from = 0; from < records.length; from += slice) {
@@ -226,10 +223,7 @@ interface KeyMirrorOptions {
 /** A change is known to every node after this and two round trips, within the promised second. */
 const checkMs = 250;
 
-/**
- * In-memory copy of the shared API keys: requests are checked without a round trip, and a change on
- * any node arrives within a second. Keys that the server lost are restored from it.
- */
+/** Copy in memory, at most a second old; puts keys back that Redis lost. */
 export class KeyMirror implements KeyRing, Disposable {
   readonly #options: KeyMirrorOptions;
   readonly #store: RedisKeyStore;

@@ -135,10 +135,7 @@ interface Held {
   places: Set<string>;
 }
 
-/**
- * The places held by requests in progress, renewed periodically: they count again in a server that
- * was paused or came back empty, while those of a node that died expire.
- */
+/** Renewed, so that they count again in a server that came back empty. */
 class HeldPlaces implements Disposable {
   readonly #connection: RedisConnection;
   /** Distinguishes this process from others, and from the previous one. */

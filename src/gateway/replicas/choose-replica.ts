@@ -50,11 +50,7 @@ function withRoom(members: readonly Member[]): readonly Member[] {
 const leastBusy = (members: readonly Member[]): Member | undefined =>
   members.toSorted((a, b) => a.inFlight - b.inFlight || a.lastLease - b.lastLease)[0];
 
-/**
- * For when no replica is up. One that answers its probe, or whose failure may be an accident, gets
- * every request; each of the others gets one request at a time, so that requests do not queue up
- * for a server that hangs.
- */
+/** If none is up. One that failed often gets one request at a time: it may hang. */
 function leastBad(members: readonly Member[]): Member | undefined {
   return members
     .filter(({ circuit, isOnTrial }) => !circuit.isShut || !isOnTrial)
@@ -89,10 +85,7 @@ const weightBytes = 6;
 const weightOf = (key: string, url: string): number =>
   createHash("sha256").update(key).update("\n").update(url).digest().readUIntBE(0, weightBytes);
 
-/**
- * Remembers prompts that did not go to their first choice. A conversation that moved because its
- * replica was busy is cached at the other one, so its next turn goes there too.
- */
+/** Where prompts went that moved from a busy first choice: they are cached there. */
 export class Placements {
   readonly #most: number;
   /** Least recently used first. */

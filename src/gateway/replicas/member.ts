@@ -164,11 +164,7 @@ export class Circuit {
     this.#upSince = this.#options.now();
   }
 
-  /**
-   * Records that a request or a probe failed. Returns the pause that follows, or undefined if the
-   * outage was counted already: a server that exits breaks off all its answers at once, which is
-   * one failure and not many.
-   */
+  /** Returns the pause that follows; undefined if the outage was counted already. */
   failed(outagesAtStart: number): number | undefined {
     if (outagesAtStart < this.outages) return undefined;
     const { now, random, backoff } = this.#options;

@@ -87,10 +87,7 @@ export class ReplicaSet implements Replicas, Disposable {
       : `None of the ${this.#members.length} servers of the model '${model}' answers.`;
   }
 
-  /**
-   * Replaces the list of replicas. Requests in progress at a removed one finish; a new one is on
-   * trial, and gets its share once it has answered.
-   */
+  /** Requests at a removed replica finish; a new one is on trial until it has answered. */
   update(urls: readonly string[]): void {
     const gone = this.#members.filter(({ url }) => !urls.includes(url));
     this.#members = urls.map(

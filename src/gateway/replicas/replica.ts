@@ -1,10 +1,7 @@
 /** Port of the replicas that serve an upstream model, as its engines use it. */
 import type { NodeError } from "../../core/errors.ts";
 
-/**
- * How a request chooses its replica. Every request may be sent twice: chats, embeddings, reranking
- * and counting of tokens have no side effects.
- */
+/** How a request chooses its replica. No request has side effects, so each may be sent twice. */
 export interface ReplicaChoice {
   /** Digest of the prompt's beginning, to go where it is cached. Absent: the least busy replica. */
   prefix?: string;

@@ -66,15 +66,12 @@ export function digestOf(body: Body): string {
   return hash.digest("hex");
 }
 
-/** An invalid answer, or more than was asked for. The caller's error is its `cause`, if it has one. */
+/** An invalid answer, or more than was asked for. Its `cause` may be the caller's error. */
 export class BadAnswer extends Error {
   override readonly name = "BadAnswer";
 }
 
-/**
- * Runs `begin` with a replica until nothing but the rest of the answer is to come, and reports to
- * the replica how that went. If it fails, another one may be tried.
- */
+/** Begins an answer at a replica, and reports to it how that went; another may be tried. */
 export async function attempt<Result>(
   upstream: Upstream,
   choice: ReplicaChoice,
@@ -153,10 +150,7 @@ export const tooMuch = "more than was asked for";
 export const garbage = ({ named }: Pick<Upstream, "named">, what: string): NodeError =>
   new NodeError("upstream_failed", `The server of ${named} answered ${what}.`);
 
-/**
- * Logs errors between this node and its server for the operator; the caller does not see them. The
- * text of a server error may repeat the request, and is not logged.
- */
+/** For the operator only. The text of a server error may repeat the request, and is not logged. */
 function tellOperator(
   { named, key, log }: Upstream,
   url: string,
@@ -196,39 +190,25 @@ const untilClosed = ({ closed }: Upstream, signal: AbortSignal): AbortSignal =>
 /** The address without the API version: `http://host:8000/v1` has `/tokenize` at its root. */
 export const rootOf = (url: string): string => url.replace(/\/v1$/, "");
 
-interface BatchBounds {
-  most: number;
-  atOnce: number;
-}
-
-/**
- * Splits a long list into several concurrent requests; the results are in order. One failed request
- * fails all. Those in progress end by their own signal.
- */
+/** Splits a list into concurrent requests, with the results in order; one that fails fails all. */
 export async function inBatches<Item, Result>(
   items: readonly Item[],
-  { most, atOnce }: BatchBounds,
+  { most, atOnce }: { most: number; atOnce: number },
   ask: (batch: readonly Item[], start: number) => Promise<readonly Result[]>,
 ): Promise<Result[]> {
-  const starts = Array.from({ length: Math.ceil(items.length / most) }, (_, at) => at * most);
-  const results = new Array<readonly Result[]>(starts.length);
-  const waiting = starts.entries();
-  let hasFailed = false;
-  const work = async (): Promise<void> => {
-    for (const [at, start] of waiting) {
-      if (hasFailed) return;
-      results[at] = await ask(items.slice(start, start + most), start);
-    }
-  };
-  const workers = Array.from({ length: Math.min(atOnce, starts.length) }, async () => {
-    try {
-      await work();
-    } catch (error) {
-      hasFailed = true;
-      throw error;
+  const results: (readonly Result[])[] = [];
+  const starts = startsOf(items.length, most);
+  const workers = Array.from({ length: atOnce }, async () => {
+    // A failure here ends the generator, and with it the other workers.
+    for (const start of starts) {
+      results[start / most] = await ask(items.slice(start, start + most), start);
     }
   });
   const outcomes = await Promise.allSettled(workers);
   for (const outcome of outcomes) if (outcome.status === "rejected") throw outcome.reason;
   return results.flat();
+}
+
+function* startsOf(length: number, most: number): Generator<number> {
+  for (let start = 0; start < length; start += most) yield start;
 }

@@ -151,10 +151,7 @@ const mostOfPrompt = 256;
 const rawPrefix = (prompt: RawPrompt, model: string, scope = ""): string =>
   digestOf([JSON.stringify([scope, model, prompt.slice(0, mostOfPrompt)])]);
 
-/**
- * Checks that a server would answer a chat, since its list of models may be open without a key. It
- * sends an empty conversation, which a working server refuses.
- */
+/** A list of models may be open without a key, so this sends an empty chat, which is refused. */
 export async function checkChat(upstream: Upstream, signal: AbortSignal): Promise<void> {
   const { upstreamModel: model } = upstream;
   const body = [JSON.stringify({ model, messages: [], max_tokens: 1 })];

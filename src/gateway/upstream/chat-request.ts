@@ -1,4 +1,4 @@
-/** OpenAI API request bodies for a generation, adapted to the kind of server. JSON omits undefined fields. */
+/** OpenAI API request bodies for a generation, adapted to the kind of server. */
 import { NodeError } from "../../core/errors.ts";
 import type {
   AnswerFormat,
@@ -22,6 +22,7 @@ export interface ChatRequestOptions {
 
 export function toChatBody(request: GenerationRequest, options: ChatRequestOptions): Body {
   const { messages, topLogprobs, format, toolUse } = request;
+  // JSON omits undefined fields.
   const rest = {
     ...commonFields(request, options),
     max_tokens: toMaxTokens(request, options),

@@ -134,10 +134,8 @@ function readVector(entry: unknown): Float32Array | undefined {
 
 function fromBase64(text: string): Float32Array | undefined {
   const bytes = Buffer.from(text, "base64");
-  if (bytes.length % 4 !== 0) return undefined;
-  const vector = new Float32Array(bytes.length / 4);
-  for (let at = 0; at < vector.length; at++) vector[at] = bytes.readFloatLE(at * 4);
-  return vector;
+  // Copied, since floats must be aligned.
+  return bytes.length % 4 === 0 ? new Float32Array(Uint8Array.from(bytes).buffer) : undefined;
 }
 
 const fromList = (list: unknown): Float32Array | undefined =>

@@ -210,10 +210,7 @@ function toConnectionFailure(error: unknown): ConnectionFailure {
   return new ConnectionFailure(reason, { cause: error });
 }
 
-/**
- * Timeout for a silent server; `ms` 0: no limit. It waits at once, and not while nobody reads. One
- * timer for the whole response, instead of one per chunk.
- */
+/** Timeout for a server that is silent while somebody reads; one timer for all of a response. */
 function watchSilence(ms: number, onSilent: () => void) {
   let since: number | undefined = performance.now();
   let timer: ReturnType<typeof setTimeout> | undefined;

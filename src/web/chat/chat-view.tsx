@@ -33,13 +33,12 @@ function Notices() {
   const { status, reasons = [] } = readiness.value ?? {};
   return (
     <>
-      {status === "ready"
-        ? reasons.length > 0 && <p class="note">{reasons.join(" ")}</p>
-        : reasons.length > 0 && (
-            <p class="note" role="status">
-              The node is not ready yet. {reasons.join(" ")}
-            </p>
-          )}
+      {reasons.length > 0 && (
+        <p class="note" role={status === "ready" ? undefined : "status"}>
+          {status !== "ready" && "The node is not ready yet. "}
+          {reasons.join(" ")}
+        </p>
+      )}
       {!isPersisted.value && (
         <p class="note" role="status">
           This browser does not keep the conversations: its storage is full or switched off.

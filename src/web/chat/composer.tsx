@@ -27,7 +27,7 @@ export function Composer() {
   const field = useRef<HTMLTextAreaElement>(null);
   const writing = current.value?.turns.some((turn) => "state" in turn && turn.state === "writing");
   const ready = chatModels.value.length > 0;
-  const { model, grounded, collections = [] } = lastSettings();
+  const { model, grounded, collections } = lastSettings();
   useLayoutEffect(() => {
     if (field.current === null) return;
     field.current.style.height = "auto";
@@ -93,7 +93,7 @@ export function Composer() {
         {grounded !== "off" && (
           <CollectionChoice
             chosen={collections}
-            onChoose={(ids) => changeSettings({ collections: ids.length === 0 ? undefined : ids })}
+            onChoose={(collections) => changeSettings({ collections })}
           />
         )}
         <span class="note model">{model}</span>

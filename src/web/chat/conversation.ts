@@ -133,12 +133,8 @@ export function fileNameOf({ title }: Conversation, extension: string): string {
 /** Default limit of an answer's tokens, since a small model may not end by itself. */
 export const mostTokens = 1024;
 
-/** `turns`: up to the question. `isLimited`: whether the model's configuration has a limit. */
-export function toRequest(
-  { settings }: Conversation,
-  turns: readonly Turn[],
-  isLimited: boolean,
-): ChatRequest {
+/** `isLimited`: whether the model's configuration has a limit. */
+export function toRequest({ settings, turns }: Conversation, isLimited: boolean): ChatRequest {
   const { model, system, grounded: ___, passages: _, collections: __, ...sampling } = settings;
   return {
     model,

@@ -1,5 +1,6 @@
 /** The conversation's model, system prompt and sampling. */
 import { useId, useState } from "preact/hooks";
+import { ModelField } from "../components/controls.tsx";
 import { chatModels } from "../node/state.ts";
 import { mostTokens, type NumberSetting } from "./conversation.ts";
 import { changeSettings, lastSettings } from "./store.ts";
@@ -60,20 +61,12 @@ export function SettingsPanel() {
   };
   return (
     <section id="settings" class="settings" aria-label="Settings of this conversation">
-      <div class="field">
-        <label for={`${id}-model`}>Model</label>
-        <select
-          id={`${id}-model`}
-          value={settings.model}
-          onChange={({ currentTarget }) => changeSettings({ model: currentTarget.value })}
-        >
-          {chatModels.value.map(({ name }) => (
-            <option key={name} value={name}>
-              {name}
-            </option>
-          ))}
-        </select>
-      </div>
+      <ModelField
+        label="Model"
+        models={chatModels.value}
+        value={settings.model}
+        onChoose={(model) => changeSettings({ model })}
+      />
       <div class="field">
         <label for={`${id}-system`}>System prompt</label>
         <textarea

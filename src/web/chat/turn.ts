@@ -68,7 +68,7 @@ async function answer(id: string): Promise<void> {
     state: "writing",
   };
   const own = chatModels.value.find(({ name }) => name === turn.model)?.n_predict ?? -1;
-  const request = toRequest(conversation, conversation.turns, own > 0);
+  const request = toRequest(conversation, own > 0);
   change(id, (one) => ({ ...one, turns: [...one.turns, turn] }));
   persist();
   announce("The node is answering.");

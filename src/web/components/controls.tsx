@@ -100,26 +100,22 @@ export function CopyButton({ text, label }: { text: string; label: string }) {
 /** For scrollable elements: they must be focusable, or the keyboard cannot scroll them. */
 export const scrolls = { tabIndex: 0 } as const;
 
-/** Copies text, also over plain HTTP, where browsers have no clipboard API. */
 async function copyText(text: string): Promise<boolean> {
   try {
     await navigator.clipboard.writeText(text);
     return true;
   } catch {
-    return copyBySelection(text);
+    // Over plain HTTP, browsers have no clipboard API: copies a selection.
+    const before = document.activeElement;
+    const field = document.createElement("textarea");
+    field.value = text;
+    document.body.append(field);
+    field.select();
+    const copied = document.execCommand("copy");
+    field.remove();
+    if (before instanceof HTMLElement) before.focus();
+    return copied;
   }
-}
-
-function copyBySelection(text: string): boolean {
-  const before = document.activeElement;
-  const field = document.createElement("textarea");
-  field.value = text;
-  document.body.append(field);
-  field.select();
-  const copied = document.execCommand("copy");
-  field.remove();
-  if (before instanceof HTMLElement) before.focus();
-  return copied;
 }
 
 interface DialogProps {
@@ -230,5 +226,26 @@ export function Facts({
         </div>
       ))}
     </dl>
+  );
+}
+
+interface ModelFieldProps {
+  label: string;
+  models: readonly { name: string }[];
+  value: string | undefined;
+  onChoose: (name: string) => void;
+}
+
+export function ModelField({ label, models, value, onChoose }: ModelFieldProps) {
+  const id = useId();
+  return (
+    <div class="field">
+      <label for={id}>{label}</label>
+      <select id={id} value={value} onChange={({ currentTarget }) => onChoose(currentTarget.value)}>
+        {models.map(({ name }) => (
+          <option key={name}>{name}</option>
+        ))}
+      </select>
+    </div>
   );
 }

@@ -85,9 +85,9 @@ export const NameDialog = ({ name = "", onName, ...rest }: NameDialogProps) => (
 const most = 16;
 
 interface CollectionChoiceProps {
-  /** Ids of the chosen collections; none: the node's own. */
-  chosen: readonly string[];
-  onChoose: (ids: readonly string[]) => void;
+  /** Ids of the chosen collections; undefined: the node's own. */
+  chosen: readonly string[] | undefined;
+  onChoose: (ids: readonly string[] | undefined) => void;
 }
 
 /** Menu to choose the collections for answers or passages. */
@@ -95,13 +95,12 @@ export function CollectionChoice({ chosen, onChoose }: CollectionChoiceProps) {
   const all = collections.value;
   // With one collection there is nothing to choose.
   if (all.length < 2) return null;
-  const isChosen = (store: VectorStore): boolean =>
-    chosen.length === 0 ? isNodes(store) : chosen.includes(store.id);
+  const isChosen = (store: VectorStore): boolean => chosen?.includes(store.id) ?? isNodes(store);
   const picked = all.filter(isChosen);
   const choose = (store: VectorStore, on: boolean): void => {
     const next = on ? [...picked, store] : picked.filter(({ id }) => id !== store.id);
     const isUsual = next.length === 0 || (next.length === 1 && next.every(isNodes));
-    onChoose(isUsual ? [] : next.map(({ id }) => id));
+    onChoose(isUsual ? undefined : next.map(({ id }) => id));
   };
   const item = (store: VectorStore) => {
     const on = isChosen(store);

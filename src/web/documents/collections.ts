@@ -39,7 +39,7 @@ export const collections = computed(() => [
   ...known.value.filter((store) => !isNodes(store)),
 ]);
 
-/** Whether there are passages in the node's collection, or in those that the key is bound to; or may soon be, since a new node is still storing its handbook. */
+/** Whether the collections that are searched hold passages, or may soon: see `coming`. */
 export const holdsPassages = computed(() => {
   const nodes = known.value.filter(isNodes);
   const searched = nodes.length > 0 ? nodes : known.value;

@@ -48,26 +48,24 @@ const holdsFiles = ({ dataTransfer }: DragEvent): boolean =>
 async function take({ dataTransfer }: DragEvent): Promise<void> {
   const items = [...(dataTransfer?.items ?? [])].filter(({ kind }) => kind === "file");
   // Both are read before the first await, after which the browser forgets the drop.
-  const entries = items.map((item) => item.webkitGetAsEntry());
-  const plain = items.map((item) => item.getAsFile());
-  const folders = entries.filter((entry) => entry?.isDirectory === true);
-  const files = plain.filter((file, at) => file !== null && entries[at]?.isDirectory !== true);
+  const dropped = items.map((item) => ({ entry: item.webkitGetAsEntry(), file: item.getAsFile() }));
+  const folders = dropped.flatMap(({ entry }) => (entry?.isDirectory ? [entry] : []));
+  const files = dropped.flatMap(({ entry, file }) => (!file || entry?.isDirectory ? [] : [file]));
   openTab("documents");
   dropNote.value = undefined;
   if (!isOpen.value) await loadCollections({ asks: true });
-  const inside = await filesInside(folders.filter((entry) => entry !== null));
-  giveFiles([...files.filter((file) => file !== null), ...inside]);
+  giveFiles([...files, ...(await filesInside(folders))]);
 }
 
 async function filesInside(folders: readonly FileSystemEntry[]): Promise<File[]> {
   try {
-    const { files, areMore } = await filesOf(folders);
-    if (areMore) {
-      dropNote.value = `Only the first ${files.length} files were taken: drop the rest folder by folder, or use 'paddock ingest' on the node's machine.`;
+    const files = await filesOf(folders);
+    if (files.length > mostFiles) {
+      dropNote.value = `Only the first ${mostFiles} files were taken: drop the rest folder by folder, or use 'paddock ingest' on the node's machine.`;
     } else if (folders.length > 0 && files.length === 0) {
       dropNote.value = "There are no files in what was dropped.";
     }
-    return files;
+    return files.slice(0, mostFiles);
   } catch {
     dropNote.value = "The browser could not read the folder: select its files, and drop those.";
     return [];
@@ -92,28 +90,19 @@ export function takeDroppedFiles(): void {
   });
 }
 
-interface DroppedFiles {
-  files: File[];
-  /** Whether the folders have more files than are accepted at once. */
-  areMore: boolean;
-}
-
 /** Per drop: a folder with more files is probably the wrong one. */
 const mostFiles = 1000;
 
-/**
- * Skips hidden files and folders. The entries must be read from the drop before the first await,
- * after which the browser forgets it.
- */
-async function filesOf(entries: readonly FileSystemEntry[]): Promise<DroppedFiles> {
+/** Skips hidden files and folders; stops after one file more than is accepted. */
+async function filesOf(entries: readonly FileSystemEntry[]): Promise<File[]> {
   const files: File[] = [];
   const waiting = [...entries];
   for (let entry = waiting.shift(); entry !== undefined; entry = waiting.shift()) {
-    if (files.length === mostFiles) return { files, areMore: true };
+    if (files.length > mostFiles) break;
     if (isFile(entry)) files.push(await fileOf(entry));
     else if (isFolder(entry)) waiting.push(...(await visibleIn(entry)));
   }
-  return { files, areMore: false };
+  return files;
 }
 
 const isFile = (entry: FileSystemEntry): entry is FileSystemFileEntry => entry.isFile;

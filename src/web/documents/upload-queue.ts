@@ -1,7 +1,4 @@
-/**
- * Queue of uploads into collections, a few at a time. A failed upload stays so that it can be
- * retried; a finished one is a document of its collection, and is removed.
- */
+/** Queue of uploads into collections, a few at a time; failed ones stay to be retried. */
 import { computed, signal } from "@preact/signals";
 import type { FileObject } from "../../client/wire.ts";
 import { byteSize } from "../../core/byte-size.ts";
@@ -146,10 +143,7 @@ export function refusalOf(
 
 const longestName = 200;
 
-/**
- * Removes invisible characters, which the node rejects in names, and shortens the name to its
- * limit. The extension stays, since it gives the format.
- */
+/** Without invisible characters, which the node rejects, and short enough; the extension stays. */
 export function sentName(name: string): string {
   const seen = name
     .toWellFormed()

@@ -6,7 +6,7 @@ import { announce } from "../browser.ts";
 import { changeSettings, focusComposer, startConversation } from "../chat/store.ts";
 import { send } from "../chat/turn.ts";
 import { api, Loaded, withKey } from "../client.ts";
-import { Button, boundTo, FailureNote } from "../components/controls.tsx";
+import { Button, boundTo, FailureNote, ModelField } from "../components/controls.tsx";
 import { PassageItem } from "../components/passage-item.tsx";
 import { CollectionChoice } from "../documents/collection-list.tsx";
 import { collections } from "../documents/collections.ts";
@@ -17,14 +17,12 @@ const question = signal("");
 const limit = signal("");
 const threshold = signal("");
 const model = signal("");
-const chosenIds = signal<readonly string[]>([]);
-/** Without deleted collections. */
-const chosen = computed(() =>
-  chosenIds.value.filter((id) => collections.value.some((store) => store.id === id)),
-);
-/** As settings and requests have it; undefined: the node's own. */
-const chosenOrOwn = (): string[] | undefined =>
-  chosen.value.length === 0 ? undefined : [...chosen.value];
+const chosenIds = signal<readonly string[] | undefined>(undefined);
+/** Without deleted collections; undefined: the node's own. */
+const chosen = computed(() => {
+  const there = collections.value.filter(({ id }) => chosenIds.value?.includes(id));
+  return there.length === 0 ? undefined : there.map(({ id }) => id);
+});
 
 const found = new Loaded<{ result: RetrieveResult; ms: number }>();
 /** The question of the last search. */
@@ -45,7 +43,7 @@ function search(): void {
     model: model.value || first.name,
     limit: numberOf(limit.value),
     score_threshold: numberOf(threshold.value),
-    collection: chosenOrOwn(),
+    collection: chosen.value,
     include_metadata: true,
   };
   void found.load(async () => {
@@ -121,20 +119,14 @@ export function KnowledgeView() {
             />
           </div>
           {embeddingModels.value.length > 1 && (
-            <div class="field">
-              <label for={`${id}-model`}>Embedding model</label>
-              <select
-                id={`${id}-model`}
-                value={model.value || embeddingModels.value[0]?.name}
-                onChange={({ currentTarget }) => {
-                  model.value = currentTarget.value;
-                }}
-              >
-                {embeddingModels.value.map(({ name }) => (
-                  <option key={name}>{name}</option>
-                ))}
-              </select>
-            </div>
+            <ModelField
+              label="Embedding model"
+              models={embeddingModels.value}
+              value={model.value || embeddingModels.value[0]?.name}
+              onChoose={(name) => {
+                model.value = name;
+              }}
+            />
           )}
         </div>
         <CollectionChoice
@@ -173,7 +165,7 @@ function Found() {
             label="Have the model answer this"
             onClick={() => {
               startConversation();
-              changeSettings({ grounded: "on", collections: chosenOrOwn() });
+              changeSettings({ grounded: "on", collections: chosen.value });
               openTab("chat");
               void send(content);
               focusComposer();

@@ -1,7 +1,4 @@
-/**
- * Renders Markdown as elements, from marked's tokens. No markup is ever made from text, so there is
- * none to sanitize: HTML in an answer is shown as text.
- */
+/** Markdown as elements, from marked's tokens. HTML in an answer is shown as text. */
 import { lexer, type Token, type Tokens } from "marked";
 import { type ComponentChildren, createContext, type JSX } from "preact";
 import { useContext, useMemo } from "preact/hooks";

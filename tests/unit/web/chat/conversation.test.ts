@@ -93,7 +93,7 @@ const asked: Conversation = {
 };
 
 test("a request has what was said, without answers that hold nothing, and the settings that are set", () => {
-  expect(JSON.parse(JSON.stringify(toRequest(asked, turns, true)))).toEqual({
+  expect(JSON.parse(JSON.stringify(toRequest(asked, true)))).toEqual({
     model: "m",
     stream_options: { include_usage: true },
     temperature: 0,
@@ -116,7 +116,7 @@ test.each([
   "with %p of the reader's and a limit of the model's (%p) it asks for %p tokens",
   (max_tokens, isLimited, most) => {
     const changed = { ...asked, settings: { ...asked.settings, max_tokens } };
-    expect(toRequest(changed, turns, isLimited).max_tokens).toBe(most);
+    expect(toRequest(changed, isLimited).max_tokens).toBe(most);
   },
 );
 
@@ -139,7 +139,7 @@ test.each<[Partial<Settings>, ChatRequest["rag"]]>([
   [{ grounded: "off", collections: ["vs_1"] }, false],
 ])("with %j it asks for rag %j", (settings, rag) => {
   const changed = { ...asked, settings: { ...asked.settings, ...settings } };
-  const request = toRequest(changed, turns, false);
+  const request = toRequest(changed, false);
   expect(request.rag).toEqual(rag);
   expect(request).not.toContainAnyKeys(["passages", "collections", "grounded"]);
 });
