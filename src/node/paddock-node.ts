@@ -19,7 +19,6 @@ import type { McpDocuments } from "../mcp/resources.ts";
 import type { Services } from "../server/app.ts";
 import { Connections } from "../server/listen.ts";
 import { keyAccess, withoutGuessing } from "../server/middleware/authentication.ts";
-import { PromptLog } from "../server/middleware/request-log.ts";
 import type { McpEndpoint } from "../server/operations/mcp.ts";
 import { keysFile, SqliteKeys } from "../store/keys/sqlite-keys.ts";
 import { createMetrics } from "../telemetry/metrics.ts";
@@ -158,7 +157,7 @@ export class PaddockNode implements AsyncDisposable {
       ...(isLoopback(config.host) ? { allowedHosts: config.http.allowed_hosts } : {}),
       limits: toRequestLimits(config),
       log,
-      promptLog: config.log_prompts ? new PromptLog(log) : new PromptLog(),
+      logsPrompts: config.log_prompts,
     };
   }
 

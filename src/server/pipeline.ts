@@ -14,7 +14,7 @@ import {
   startTimeout,
   streamResponse,
 } from "./middleware/answer.ts";
-import { type Access, authenticate, authorize } from "./middleware/authentication.ts";
+import { type Access, authenticate } from "./middleware/authentication.ts";
 import { answerError, toErrorResponse } from "./middleware/errors.ts";
 import { announceIgnored } from "./middleware/ignored-fields.ts";
 import { UploadForm, type UploadLimits } from "./middleware/multipart.ts";
@@ -33,9 +33,9 @@ import {
   readRequest,
 } from "./middleware/read-request.ts";
 import {
+  logPrompt,
   type Observers,
   observe,
-  type PromptLog,
   requestId,
   requestIdHeader,
 } from "./middleware/request-log.ts";
@@ -46,7 +46,8 @@ import { StreamBuffers } from "./sse.ts";
 export interface PipelineSettings extends Observers {
   access: Access;
   rateLimit: RateLimitSettings;
-  promptLog: PromptLog;
+  /** Whether prompts and answers are logged. */
+  logsPrompts: boolean;
   /** Origins, in addition to the node's own, whose pages may send requests. */
   corsOrigins: readonly string[];
   /** Host names, in addition to this machine's own, that requests may be for; absent: any. */
@@ -93,7 +94,7 @@ export class Pipeline {
     services: Services,
     { request, params, set }: RoutedRequest,
   ): Promise<Response | object> {
-    const { promptLog, limits, log, rateLimit } = this.#settings;
+    const { logsPrompts, limits, log, rateLimit } = this.#settings;
     this.receive(request, { name: operation.facts.name, operation: operation.facts }, set.headers);
     const context = contextOf(request);
     using ending = new DisposableStack();
@@ -113,11 +114,12 @@ export class Pipeline {
     );
     const asked = await readRequest(operation, bytes, { parameters, query, form }, limits);
     context.model = asked.model;
-    authorize(context, operation.facts, asked.scopes);
+    const { scope } = operation.facts;
+    if (scope && asked.scopes.length > 0) context.authenticate(scope, ...asked.scopes);
     if (asked.answers > 1) await context.lease.reserve(asked.answers);
     if (asked.requests > 1) await context.lease.countAs(asked.requests);
-    const prompt = asked.logged();
-    if (prompt !== undefined) promptLog.asked(context.id, prompt);
+    const prompt = logsPrompts ? asked.logged() : undefined;
+    if (prompt !== undefined) logPrompt(log, "a prompt", context.id, prompt);
     ending.defer(() => this.#logAnswer(context));
     announceIgnored(asked.ignored(), context, log);
 
@@ -170,7 +172,7 @@ export class Pipeline {
   }
 
   #open(request: Request, target: Target, headers: ResponseHeaders): RequestContext {
-    const { access, corsOrigins, promptLog, telemetry } = this.#settings;
+    const { access, corsOrigins, logsPrompts, telemetry } = this.#settings;
     const id = requestId(request);
     headers[requestIdHeader] = id;
     const { headerFormat } = target.operation ?? {};
@@ -178,8 +180,7 @@ export class Pipeline {
     headers["x-content-type-options"] = "nosniff";
     Object.assign(headers, corsHeaders(request, corsOrigins));
     const context = new RequestContext({
-      ...{ request, id, target, headers, access },
-      logsPrompts: promptLog.isOn,
+      ...{ request, id, target, headers, access, logsPrompts },
       onWork: (event, since) => telemetry.worked(event, since),
     });
     observe(context, this.#settings);
@@ -207,6 +208,7 @@ export class Pipeline {
   }
 
   #logAnswer({ id, loggedAnswer }: RequestContext): void {
-    if (loggedAnswer !== undefined) this.#settings.promptLog.answered(id, loggedAnswer());
+    const { logsPrompts, log } = this.#settings;
+    if (logsPrompts && loggedAnswer !== undefined) logPrompt(log, "an answer", id, loggedAnswer());
   }
 }

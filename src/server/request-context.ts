@@ -77,6 +77,8 @@ export class RequestContext {
   readonly #asked: Pick<RequestRecord, "method" | "path" | "traceparent">;
   readonly #from = performance.now();
   readonly #ended = Promise.withResolvers<RequestRecord>();
+  /** Resolves to the request's record when it has ended; never rejects. */
+  readonly ended = this.#ended.promise;
   readonly #cancelled = new AbortController();
   #caller: Caller | undefined;
   #lease: RateLimitLease | undefined;
@@ -113,8 +115,8 @@ export class RequestContext {
   }
 
   get authenticated(): Caller {
-    if (this.#caller === undefined) throw new NodeError("internal", "Nobody was authenticated.");
-    return this.#caller;
+    if (this.#caller !== undefined) return this.#caller;
+    throw new NodeError("internal", "Nobody was authenticated.");
   }
 
   /** Whether the caller is unknown; on a node without keys, no caller is. */
@@ -148,11 +150,6 @@ export class RequestContext {
     else if (event.type !== "tokens") this.work.push(event);
     this.#onWork(event, since);
   };
-
-  /** Resolves to the request's record when it has ended; never rejects. */
-  get ended(): Promise<RequestRecord> {
-    return this.#ended.promise;
-  }
 
   /** Marks work that continues after the handler returns: a stream, or a background answer. */
   outlivesHandler(): void {

@@ -19,7 +19,6 @@ import { mcpEndpoint } from "../../src/node/paddock-node.ts";
 import { createApp } from "../../src/server/app.ts";
 import { Connections } from "../../src/server/listen.ts";
 import { keyAccess, withoutGuessing } from "../../src/server/middleware/authentication.ts";
-import { PromptLog } from "../../src/server/middleware/request-log.ts";
 import type { SqliteRepository } from "../../src/store/sqlite/sqlite-repository.ts";
 import {
   createMetrics,
@@ -244,7 +243,7 @@ export function testApp(options: TestAppOptions = {}): TestApp {
       stallTimeoutMs: options.stallTimeoutMs ?? 60_000,
     },
     log,
-    promptLog: options.logPrompts === true ? new PromptLog(log) : new PromptLog(),
+    logsPrompts: options.logPrompts === true,
   });
   const handle = async (request: Request): Promise<Response> => await app.handle(request);
   return {

@@ -24,7 +24,6 @@ export interface Access {
   check(request: Request, ...wanted: readonly Scope[]): Caller;
 }
 
-/** Authenticates the caller as far as the operation requires it; rejects one without access. */
 export function authenticate(
   context: RequestContext,
   { scope, key = "none" }: OperationFacts,
@@ -33,14 +32,6 @@ export function authenticate(
   if (scope !== undefined) context.authenticate(scope);
   else if (key === "required" && !isOpen) context.authenticate();
   else if (key === "optional") recognize(context);
-}
-
-export function authorize(
-  context: RequestContext,
-  { scope }: OperationFacts,
-  more: readonly Scope[],
-): void {
-  if (scope !== undefined && more.length > 0) context.authenticate(scope, ...more);
 }
 
 const unknown: readonly ErrorKind[] = ["unauthenticated", "too_many_requests"];
@@ -64,17 +55,20 @@ export function keyAccess(fixed: readonly string[], ring?: KeyRing): Access {
       if (!wantsKeys()) return anyone;
       const offered = offeredKey(request);
       if (offered === undefined) {
-        throw new NodeError(
-          "unauthenticated",
+        throw unauthenticated(
           "An API key is needed: send the header 'Authorization: Bearer <key>' or 'x-api-key: <key>'.",
         );
       }
-      const match = indexOf(known, digest(offered));
-      if (match !== -1) return fixedCaller(configuredKeyId(offered), match + 1);
+      const digested = digest(offered);
+      // Compares every key, so that the time reveals nothing about which one came close.
+      const match = known.map((key) => timingSafeEqual(key, digested)).indexOf(true);
+      if (match !== -1) {
+        const called = `Key ${match + 1} of the configuration`;
+        return { id: configuredKeyId(offered), name: `key ${match + 1}`, called, limits: {} };
+      }
       const key = ring?.find(offered);
       if (key === undefined) {
-        throw new NodeError(
-          "unauthenticated",
+        throw unauthenticated(
           "The API key is not one of this node's. Check the key in your 'Authorization' or 'x-api-key' header.",
         );
       }
@@ -83,27 +77,18 @@ export function keyAccess(fixed: readonly string[], ring?: KeyRing): Access {
   };
 }
 
+const unauthenticated = (message: string): NodeError => new NodeError("unauthenticated", message);
+
 const anyone: Caller = { name: "anyone", called: "A caller without a key", limits: {} };
 
 /** Derived from the key, not from its position: a key that replaces it must not get its data. */
 export const configuredKeyId = (key: string): string =>
   `configured ${digest(`id of ${key}`).toString("hex").slice(0, 24)}`;
 
-const fixedCaller = (id: string, number: number): Caller => ({
-  id,
-  name: `key ${number}`,
-  called: `Key ${number} of the configuration`,
-  limits: {},
-});
-
 function accept(key: ApiKey, wanted: readonly Scope[]): Caller {
   const state = stateOf(key);
-  if (state !== "valid") {
-    throw new NodeError(
-      "unauthenticated",
-      `The API key '${key.name}' is ${state}. Ask for another.`,
-    );
-  }
+  if (state !== "valid")
+    throw unauthenticated(`The API key '${key.name}' is ${state}. Ask for another.`);
   const missing = wanted.filter((scope) => !key.scopes.includes(scope));
   if (missing.length > 0) {
     throw new NodeError(
@@ -113,12 +98,6 @@ function accept(key: ApiKey, wanted: readonly Scope[]): Caller {
   }
   const { id, name, limits, quota, vectorStores } = key;
   return { id, name, called: `The key '${name}'`, limits, quota, ...boundStores(vectorStores) };
-}
-
-/** Compares every key, so that the time reveals nothing about which one came close. */
-function indexOf(known: readonly Buffer[], offered: Buffer): number {
-  const [match = -1] = known.flatMap((key, at) => (timingSafeEqual(key, offered) ? [at] : []));
-  return match;
 }
 
 /** The key in the header of OpenAI's clients, or of Anthropic's. */
@@ -161,8 +140,7 @@ export function withoutGuessing(access: Access, options: FailedKeyOptions): Acce
       rejected: new Set(),
       isTold: false,
     };
-    clients.set(name, client);
-    forgetOldest(clients, most.clients);
+    forgetOldest(clients.set(name, client), most.clients);
     return client;
   };
   return {
@@ -180,12 +158,12 @@ export function withoutGuessing(access: Access, options: FailedKeyOptions): Acce
       if (waitMs > 0 && !accepted.has(key) && !rejected.has(key)) throw tooManyGuesses(waitMs);
       try {
         const caller = access.check(request, ...wanted);
-        remember(accepted, key);
+        forgetOldest(accepted.add(key), most.keys);
         return caller;
       } catch (error) {
         if (!(error instanceof NodeError && error.kind === "unauthenticated")) throw error;
         if (rejected.has(key)) throw error;
-        remember(rejected, key);
+        forgetOldest(rejected.add(key), most.keys);
         if (failures.isFull) client.isTold = false;
         failures.take(1);
         if (failures.waitMs(1) > 0 && !client.isTold) {
@@ -200,17 +178,9 @@ export function withoutGuessing(access: Access, options: FailedKeyOptions): Acce
   };
 }
 
-function remember(keys: Set<string>, key: string): void {
-  keys.add(key);
-  forgetOldest(keys, most.keys);
-}
-
 function forgetOldest(known: Map<string, unknown> | Set<string>, count: number): void {
-  if (known.size <= count) return;
-  for (const oldest of known.keys()) {
-    known.delete(oldest);
-    return;
-  }
+  const [oldest] = known.size > count ? known.keys() : [];
+  if (oldest !== undefined) known.delete(oldest);
 }
 
 const tooManyGuesses = (retryAfterMs: number): NodeError =>

@@ -56,33 +56,11 @@ const longestKey = 128;
 /** Most characters and values of a line: writing it blocks everything else. */
 const most = { characters: 65_536, values: 1024 };
 
-/** Logs prompts and answers, if the operator enabled it. */
-export class PromptLog {
-  readonly #log: Log | undefined;
-
-  /** Without a log nothing is written. */
-  constructor(log?: Log) {
-    this.#log = log;
-  }
-
-  get isOn(): boolean {
-    return this.#log !== undefined;
-  }
-
-  asked(id: string, prompt: object): void {
-    this.#write("a prompt", id, prompt);
-  }
-
-  answered(id: string, answer: object): void {
-    this.#write("an answer", id, answer);
-  }
-
-  #write(message: string, id: string, fields: object): void {
-    if (this.#log === undefined) return;
-    const left = { ...most };
-    const shown = Object.entries(fields).map(([name, value]) => [name, shorten(value, left)]);
-    this.#log.info(message, { id, ...Object.fromEntries(shown) });
-  }
+/** A line of the prompt log, which the operator enabled. */
+export function logPrompt(log: Log, message: "a prompt" | "an answer", id: string, fields: object) {
+  const left = { ...most };
+  const shown = Object.entries(fields).map(([name, value]) => [name, shorten(value, left)]);
+  log.info(message, { id, ...Object.fromEntries(shown) });
 }
 
 /** The value as far as there is room, with a note in place of what is left out. */

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import {
-  PromptLog,
+  logPrompt,
   requestId,
   requestIdHeader,
 } from "../../../../src/server/middleware/request-log.ts";
@@ -35,9 +35,9 @@ describe("a request's id", () => {
 test("a line of the log holds as much of a prompt as it has room for, and says what is left out", () => {
   const { log, lines } = recordingLog();
   const messages = Array.from({ length: 5000 }, () => ({ role: "user", content: "hello" }));
-  new PromptLog(log).asked("id", { model: "m", messages });
-  new PromptLog(log).asked("id", { model: "m", input: ["x".repeat(1e6), "y"] });
-  new PromptLog(log).answered("id", { texts: ["as it is"] });
+  logPrompt(log, "a prompt", "id", { model: "m", messages });
+  logPrompt(log, "a prompt", "id", { model: "m", input: ["x".repeat(1e6), "y"] });
+  logPrompt(log, "an answer", "id", { texts: ["as it is"] });
   const fields = lines.map((line) => line.fields);
   expect(JSON.stringify(fields[0]).length).toBeLessThan(100_000);
   expect(JSON.stringify(fields[0])).toMatch(/… \(4\d{3} more\)/);
