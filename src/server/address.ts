@@ -75,7 +75,6 @@ interface AbsentApi {
   addresses: RegExp;
   /** What is missing, and what to do instead. */
   why: string;
-  /** Default: the OpenAI API's format. */
   errorFormat?: ErrorFormat;
 }
 
@@ -110,6 +109,5 @@ const absent: readonly AbsentApi[] = [
   },
 ];
 
-/** The missing API that an address belongs to, if any. */
 export const absentApi = (pathname: string): AbsentApi | undefined =>
   absent.find(({ addresses }) => addresses.test(pathname));

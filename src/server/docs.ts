@@ -11,7 +11,6 @@ import { pageHeaders, type ServedText, serveText, toServed } from "./page.ts";
 
 interface DocsOptions {
   version: string;
-  /** The schemas that operations refer to, by name. */
   schemas: Readonly<Record<string, TSchema>>;
 }
 

@@ -56,7 +56,6 @@ export function listen({ hostname, port, app, connections, keepAlive, log }: Lis
 
 /** The part of a request's connection that the request itself does not carry. */
 export interface Connection {
-  /** The client's address, if the server knows it. */
   address?: string;
   /** Called when the answer has ended and the connection becomes idle. */
   onIdle: () => void;

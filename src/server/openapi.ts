@@ -129,7 +129,6 @@ function describeErrors({ body, errors, errorFormat }: OperationFacts) {
   return Object.fromEntries(described);
 }
 
-/** Every schema that the operations name, without duplicates. */
 export function schemasOf(all: readonly OperationFacts[]): Record<string, TSchema> {
   const named = all.flatMap(({ body, form, answer, stream, errors, errorFormat }) => [
     ...[body, form, answer, stream, errorFormat].filter((schema) => schema !== undefined),

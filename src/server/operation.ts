@@ -49,7 +49,6 @@ export interface Download {
 }
 
 export type Answer = {
-  /** Default: 200. */
   status?: number;
 } & (
   | {
@@ -101,7 +100,6 @@ export interface OperationFacts {
   /** The schema of a `multipart/form-data` body, which is read as a stream. */
   form?: NamedSchema;
   answer: NamedSchema & { description: string; contentType?: string; example?: unknown };
-  /** The streamed form of the answer. */
   stream?: NamedSchema & { description: string; example: unknown };
   /** The format of its errors; default: the OpenAI API's. */
   errorFormat?: ErrorFormat;
@@ -119,7 +117,6 @@ interface ValidRequest<Body, Query, Parameter extends string = string> {
   form: UploadForm;
 }
 
-/** Turns a valid request and its context into an answer. */
 export type Handler<Body, Services, Query = object, Parameter extends string = string> = (
   request: ValidRequest<Body, Query, Parameter>,
   context: RequestContext,
@@ -152,7 +149,6 @@ export interface ReadRequest<Services> {
 
 /** Headers that an API sends in addition to the OpenAI API's. */
 export interface HeaderFormat {
-  /** The name of the header with the request's id. */
   requestId: string;
   /** Headers with the rest of one of the caller's limits; `what`: `requests` or `tokens`. */
   rateLimit(what: string, limit: RateLimit): Record<string, string>;

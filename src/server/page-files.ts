@@ -8,7 +8,6 @@ export interface PageFile {
   text: string;
 }
 
-/** The path prefix of the page's files. */
 export const pageFolder = "/page";
 
 export async function pageFiles(): Promise<PageFile[]> {

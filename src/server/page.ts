@@ -85,7 +85,6 @@ export function toServed(text: string, type: string): ServedText {
 /** `gzip`, unless its weight is 0, which means that it is not accepted. */
 const takesGzip = /\bgzip\b(?!\s*;\s*q=0(?:\.0*)?\s*(?:,|$))/i;
 
-/** `headers`: sent in addition to the content type, ETag and Vary. */
 export function serveText(
   request: Request,
   { text, type, compressed, tag }: ServedText,

@@ -46,7 +46,6 @@ import { StreamBuffers } from "./sse.ts";
 export interface PipelineSettings extends Observers {
   access: Access;
   rateLimit: RateLimitSettings;
-  /** Whether prompts and answers are logged. */
   logsPrompts: boolean;
   /** Origins, in addition to the node's own, whose pages may send requests. */
   corsOrigins: readonly string[];

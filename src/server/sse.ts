@@ -32,7 +32,6 @@ export interface EventStreamOptions {
   keepAliveMs?: number;
   /** How long the reader may leave frames unread; a sixth if it holds a slot. */
   stallMs: number;
-  /** Limits what is buffered for all readers. */
   buffers: StreamBuffers;
   format: EventFormat;
 }
@@ -56,7 +55,6 @@ class FrameSource {
   /** `awaited`: the reader waits for a frame; `idle`: it is not reading; `over`: the end. */
   #state: "idle" | "awaited" | "over" = "idle";
   #unread = "";
-  /** How the source of the frames ended. */
   #outcome: { error?: unknown } | undefined;
   #isMaking = false;
   #patienceMs = 0;
@@ -71,7 +69,6 @@ class FrameSource {
     this.#frames = frames[Symbol.asyncIterator]();
   }
 
-  /** Waits a while for the first frame; throws an error that comes before it. */
   async waitForFirst(): Promise<void> {
     await this.#something();
     this.#state = "idle";
@@ -88,7 +85,6 @@ class FrameSource {
     if (signal.aborted) this.#expire();
   }
 
-  /** Sends everything that is buffered; if nothing is, waits first. */
   async pull(controller: ReadableStreamDefaultController<Uint8Array>): Promise<void> {
     await this.#something();
     if (this.#isOver()) return;
@@ -211,7 +207,6 @@ class FrameSource {
       .finally(() => this.#end());
   }
 
-  /** Ends the stream from this side, with an error frame for a client that still reads. */
   #close(error: unknown): void {
     this.#send(this.#taken() + this.#options.format.writeError(toNodeError(error)));
     this.#controller?.close();

@@ -65,7 +65,6 @@ const table: Record<ErrorKind, WireError> = {
 };
 
 export interface ErrorFormat {
-  /** The body's schema, under its name in the OpenAPI document. */
   name: string;
   schema: TSchema;
   /** `told.message` is safe to show to a caller. */

@@ -26,7 +26,7 @@ export function fieldExaminer(schema: TSchema): (body: unknown) => string[] {
 function examinerOf(schema: TSchema): Examine | undefined {
   const use = useOf(schema);
   if (use !== undefined) return byUse(use);
-  const { objects, items, values, others } = formsOf(schema);
+  const { objects, items, values, others } = new Forms(schema);
   if (objects.length === 0 && items === undefined && values.size === 0) return undefined;
   return (value, at, parent, found) => {
     if (Array.isArray(value)) {
@@ -51,36 +51,33 @@ const byUse =
   };
 
 /** The forms of a value that may contain ignored or rejected fields. */
-interface Forms {
-  objects: ExaminedObject[];
-  /** For the items of a list. */
+class Forms {
+  readonly objects: ExaminedObject[] = [];
   items: Examine | undefined;
-  values: Map<unknown, Examine>;
+  readonly values = new Map<unknown, Examine>();
   /** What happens to an object that matches none of these. */
-  others: "unsaid" | "ignored";
-}
+  others: "unsaid" | "ignored" = "unsaid";
 
-function formsOf(schema: TSchema): Forms {
-  const forms: Forms = { objects: [], items: undefined, values: new Map(), others: "unsaid" };
-  collectForms(schema, forms);
-  return forms;
-}
+  constructor(schema: TSchema) {
+    this.#add(schema);
+  }
 
-function collectForms(schema: TSchema, forms: Forms): void {
-  const use = useOf(schema);
-  const reading = readingOf(schema);
-  if (isUnexamined(schema)) return;
-  if (reading !== undefined) {
-    forms.others = reading.others;
-    collectForms(reading.schema, forms);
-  } else if (KindGuard.IsUnion(schema)) {
-    for (const variant of schema.anyOf) collectForms(variant, forms);
-  } else if (KindGuard.IsObject(schema)) {
-    forms.objects.push(objectOf(schema));
-  } else if (KindGuard.IsArray(schema)) {
-    forms.items ??= examinerOf(schema.items);
-  } else if (KindGuard.IsLiteral(schema) && use !== undefined) {
-    forms.values.set(schema.const, byUse(use));
+  #add(schema: TSchema): void {
+    const use = useOf(schema);
+    const reading = readingOf(schema);
+    if (isUnexamined(schema)) return;
+    if (reading !== undefined) {
+      this.others = reading.others;
+      this.#add(reading.schema);
+    } else if (KindGuard.IsUnion(schema)) {
+      for (const variant of schema.anyOf) this.#add(variant);
+    } else if (KindGuard.IsObject(schema)) {
+      this.objects.push(objectOf(schema));
+    } else if (KindGuard.IsArray(schema)) {
+      this.items ??= examinerOf(schema.items);
+    } else if (KindGuard.IsLiteral(schema) && use !== undefined) {
+      this.values.set(schema.const, byUse(use));
+    }
   }
 }
 
@@ -122,7 +119,6 @@ function objectOf({ properties, required = [] }: TObject): ExaminedObject {
   };
 }
 
-/** Adds the names to those already in the header, and logs them. */
 export function announceIgnored(
   names: readonly string[],
   { id, headers }: Pick<RequestContext, "id" | "headers">,

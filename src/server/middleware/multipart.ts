@@ -3,6 +3,7 @@ import { Busboy, type BusboyInstance } from "@fastify/busboy";
 import { onAbort, untilAborted } from "../../core/abort.ts";
 import { byteSize } from "../../core/byte-size.ts";
 import { NodeError, reasonOf } from "../../core/errors.ts";
+import { given } from "../../core/given.ts";
 import { quoted } from "../../core/quoted.ts";
 
 export interface UploadLimits {
@@ -19,7 +20,6 @@ interface UploadedPart {
 
 interface ReadForm<Received> {
   fields: ReadonlyMap<string, string>;
-  /** The result for the file, if there was one. */
   received?: Received;
 }
 
@@ -75,9 +75,8 @@ export class UploadForm implements Disposable {
       receiving.catch(fail);
     });
     form.on("filesLimit", () => fail(refuse(name, "is there more than once: one file a request")));
-    for (const limit of ["fieldsLimit", "partsLimit"] as const) {
-      form.on(limit, () => fail(malformed(`has more than ${most.fields} fields`)));
-    }
+    const tooMany = (): void => fail(malformed(`has more than ${most.fields} fields`));
+    form.on("fieldsLimit", tooMany).on("partsLimit", tooMany);
     const { promise: finished, resolve } = Promise.withResolvers<void>();
     form.on("finish", () => resolve());
     form.on("error", (error) => fail(malformed(`cannot be read: ${reasonOf(error)}`)));
@@ -113,9 +112,7 @@ export class UploadForm implements Disposable {
       throw tooLarge(maxFileBytes);
     }
     try {
-      const { fields, parts, ...sizes } = most;
-      const limits = { ...sizes, fields, parts, files: 1 };
-      return new Busboy({ headers: { "content-type": type }, limits });
+      return new Busboy({ headers: { "content-type": type }, limits: { ...most, files: 1 } });
     } catch (cause) {
       throw malformed(`cannot be read: ${reasonOf(cause)}`);
     }
@@ -171,19 +168,14 @@ async function inTime<Value>(
   ms: number,
 ): Promise<Value> {
   const late = new AbortController();
-  const timer = setTimeout(() => late.abort(paused(ms / 1000)), ms);
+  const paused = `Nothing of the upload came for ${ms / 1000} s, which is as long as this node waits (limits.body_timeout).`;
+  const timer = setTimeout(() => late.abort(new NodeError("body_timeout", paused)), ms);
   try {
     return await untilAborted(untilAborted(next, late.signal), failure);
   } finally {
     clearTimeout(timer);
   }
 }
-
-const paused = (seconds: number): NodeError =>
-  new NodeError(
-    "body_timeout",
-    `Nothing of the upload came for ${seconds} s, which is as long as this node waits (limits.body_timeout).`,
-  );
 
 const toError = (reason: unknown): Error =>
   reason instanceof Error ? reason : new Error(String(reason));
@@ -192,7 +184,7 @@ const tooLarge = (bytes: number, param?: string): NodeError =>
   new NodeError(
     "payload_too_large",
     `The file is larger than the ${byteSize(bytes)} that this node takes (documents.max_file_bytes).`,
-    param === undefined ? {} : { param },
+    given({ param }),
   );
 
 const malformed = (why: string): NodeError => new NodeError("invalid_request", `The form ${why}.`);

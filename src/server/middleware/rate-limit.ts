@@ -35,7 +35,6 @@ export interface RateLimitSettings {
   callerLimits: CallerLimits;
   /** Most requests in progress from one address; 0: no limit. */
   connectionsPerClient: number;
-  /** Whether keys share evaluated prompt prefixes. */
   sharePrefixes: boolean;
 }
 

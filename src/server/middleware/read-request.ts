@@ -9,7 +9,6 @@ import type { AskedFor, Operation, ReadRequest } from "../operation.ts";
 import { refuse } from "../wire/fields.ts";
 import { fieldExaminer } from "./ignored-fields.ts";
 
-/** `bytes`: the body, if the operation takes one. */
 export async function readRequest<Services>(
   { facts, lists, read }: Pick<Operation<Services>, "facts" | "lists" | "read">,
   bytes: Uint8Array | undefined,
@@ -74,7 +73,6 @@ function orInvalid<Value>(format: string, read: () => Value): Value {
 
 export interface BodyLimits {
   maxBodyBytes: number;
-  /** How long the body may take to arrive. */
   bodyTimeoutMs: number;
 }
 
@@ -163,7 +161,6 @@ function checkLists(body: unknown, bounds: readonly ListBound[], limits: ListLim
 
 interface ReadQuery<Query> {
   query: Query;
-  /** Names that the schema does not know or ignores. */
   ignored: () => string[];
 }
 
@@ -211,7 +208,6 @@ export const mostKeys = 100_000;
 
 interface JsonExcess {
   what: "nesting" | "values" | "keys";
-  /** The top-level field that it is in, if any. */
   field: string | undefined;
 }
 
@@ -293,7 +289,6 @@ export class JsonSize {
 
 const begin = (json: Uint8Array): Scan => ({ json, at: 0, depth: 0, from: 0, to: 0 });
 
-/** The position of the quote that ends the string at `from`. */
 function endOfText(json: Uint8Array, from: number): number {
   let at = from + 1;
   while (at < json.length && json[at] !== quote) {

@@ -26,7 +26,6 @@ export function observe(context: RequestContext, { telemetry, log }: Observers):
   });
 }
 
-/** One line of the access log, without fields that are unknown or do not apply. */
 function accessLogFields(record: RequestRecord): LogFields {
   const { tokens } = record;
   const fields = {

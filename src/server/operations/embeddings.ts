@@ -103,7 +103,6 @@ const toEmbeddingRequest = ({ model, input, dimensions }: EmbeddingRequest): Dom
   ...(typeof dimensions === "number" ? { dimensions } : {}),
 });
 
-/** An `EmbeddingList` as JSON, written in steps. */
 export async function toEmbeddingListJson(
   { encoding_format: format }: EmbeddingRequest,
   { model, embeddings }: { model: string; embeddings: readonly Embedding[] },

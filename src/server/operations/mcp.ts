@@ -56,8 +56,6 @@ const McpAnswer = T.Union([Answer, T.Array(Answer)], {
   description: "The answer to a message, or the answers to several.",
 });
 
-// POST /mcp
-
 /** MCP clients with OAuth look for a sign-in page, so the error says that a key is needed. */
 const noSignIn = "There is no OAuth here: write the key into the settings of your editor or agent.";
 

@@ -154,7 +154,6 @@ export const tokenizeOperations = [
   }),
 ] as const;
 
-/** The input, and the field that it was sent in. */
 interface ReadInput {
   input: TokenizerInput;
   field: "prompt" | "content" | "messages";

@@ -5,7 +5,6 @@ import { given } from "../../core/given.ts";
 /** The field of each part; `at`: its index, if the error is about one of several. */
 export type FieldNames = Readonly<Record<Subject["part"], (at?: number) => string>>;
 
-/** The path of a list, or of a field of one of its items. */
 export const inList =
   (list: string, field = "") =>
   (at?: number): string =>

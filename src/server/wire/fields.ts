@@ -147,7 +147,6 @@ export const readAs = <Schema extends TSchema>(
   [readAsKey]: { schema: T.Union([...variants]), others } satisfies ReadAs,
 });
 
-/** The values of these keywords in a schema. */
 export const useOf = (schema: TSchema): FieldUse | undefined => Reflect.get(schema, useKey);
 export const isUnexamined = (schema: TSchema): boolean => Reflect.has(schema, unexaminedKey);
 export const readingOf = (schema: TSchema): ReadAs | undefined => Reflect.get(schema, readAsKey);

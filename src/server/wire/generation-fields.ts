@@ -99,7 +99,6 @@ const fieldsWith = (note: string) => ({
 
 export const generationFields = fieldsWith("");
 
-/** For an API whose specification lacks these fields. */
 export const generationExtensions = fieldsWith(" An extension.");
 
 type GenerationBody = StaticOf<typeof generationFields>;

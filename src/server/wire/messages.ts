@@ -8,7 +8,6 @@ import { chatNames, withNames } from "./field-names.ts";
 import { refuse, required, withoutNulls } from "./fields.ts";
 import type { FunctionTool, Message, Part } from "./message-schema.ts";
 
-/** Converts the messages, and validates the conversation. */
 export function toChatMessages(sent: readonly Message[]): ChatMessage[] {
   // One count for all calls: many small arguments add up to a large one.
   const size = new JsonSize();
@@ -100,7 +99,6 @@ const textOf = (content: Message["content"], at: string): string =>
 
 /** An API's names for the types of content parts. */
 export interface PartTypes {
-  /** Types whose text is read. */
   readable: ReadonlySet<string>;
   /** What the other types hold, for the error message. */
   names: ReadonlyMap<string, string>;

@@ -82,7 +82,6 @@ export function tellWhenToPoll(
   if (status === "in_progress") headers[header] = pollMs;
 }
 
-/** A page of a list in memory, in the order of its items; cursors are item ids. */
 export function pageOfItems<Item extends { id: string }>(
   items: readonly Item[],
   { limit, order, after, before }: PageRequest,

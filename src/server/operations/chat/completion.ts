@@ -13,7 +13,6 @@ import { ChunkWriter, newHead, toLogprobs, toUsage } from "../../wire/completion
 import type { ChatCompletion, ChatCompletionChunk } from "./schema.ts";
 
 interface AnswerForm {
-  /** Whether a stream ends with the token counts. */
   includeUsage: boolean;
   /** Whether calls are sent as `function_call`, the form before `tools` existed. */
   isOlder: boolean;

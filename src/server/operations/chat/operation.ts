@@ -126,7 +126,6 @@ const olderNames: FieldNames = {
   chosen: () => "function_call.name",
 };
 
-/** The request's field names for the parts that an error may be about. */
 export const fieldNamesOf = (body: ChatCompletionRequest): FieldNames => ({
   ...(isOlderForm(body) ? olderNames : chatNames),
   ...(body.response_format?.type === "json_object"

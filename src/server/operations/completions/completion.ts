@@ -18,14 +18,12 @@ type Chunk = CompletionChunk["choices"][number];
 export interface Candidates {
   generated: number;
   sent: number;
-  /** Whether the best are selected and sent first. */
   areRanked: boolean;
 }
 
 export interface Draft {
   text: string;
   logprobs: WrittenLogprobs | undefined;
-  /** Log probabilities of the generated tokens. */
   scores: number[];
   /** Whether a part of its text has no log probabilities. */
   isUnscored: boolean;
@@ -198,7 +196,6 @@ class TextPlaces {
   #at = 0;
   #characters: number;
 
-  /** `start`: the offset of the text. */
   constructor(text: string, start: number) {
     this.#text = text;
     this.#characters = start;

@@ -9,7 +9,7 @@ import { announceIgnored, fieldExaminer } from "../../middleware/ignored-fields.
 import { invalid } from "../../middleware/read-request.ts";
 import { documentErrors, uploadErrors } from "../../openapi.ts";
 import { defineOperation, described, namedSchema } from "../../operation.ts";
-import { refuse, toSeconds } from "../../wire/fields.ts";
+import { refuse, required, toSeconds } from "../../wire/fields.ts";
 import { deletedAnswer, pageAnswer, toPage, toPageRequest } from "../../wire/page-schema.ts";
 import { FileObject, FileQuery, FileUpload, UploadFields, usualFiles } from "./schema.ts";
 
@@ -54,9 +54,8 @@ export const fileOperations = [
         resources.use(await files.receive(caller, part)),
       );
       const { ignored, ...asked } = toUploadRequest(fields);
-      if (received === undefined)
-        throw refuse("file", "is required: a file, as a part of the form with a file name");
-      const file = await received.save(asked);
+      const what = "a file, as a part of the form with a file name";
+      const file = await required(received, "file", what).save(asked);
       announceIgnored(ignored, context, log);
       return { json: toFileObject(file) };
     },
@@ -139,7 +138,6 @@ function toFileObject(file: FileRecord): FileObject {
 }
 
 const secondsField = "expires_after[seconds]";
-const anchorField = "expires_after[anchor]";
 
 const unserved = new Map([
   ["batch", "has no Batch API"],
@@ -148,35 +146,26 @@ const unserved = new Map([
   ["evals", "has no evals"],
 ]);
 
-interface UploadRequest {
-  purpose: string;
-  expiresAfterSeconds?: number;
-  ignored: string[];
-}
-
 const examineFields = fieldExaminer(UploadFields);
 
 /** Reads the fields of an upload. They may follow the file, which is rejected with them. */
-function toUploadRequest(fields: ReadonlyMap<string, string>): UploadRequest {
+function toUploadRequest(fields: ReadonlyMap<string, string>) {
   const found: Record<string, unknown> = Object.fromEntries(fields);
-  const { purpose } = found;
-  const why = typeof purpose === "string" ? unserved.get(purpose) : undefined;
+  const purpose = fields.get("purpose") ?? "";
+  const why = unserved.get(purpose);
   if (why !== undefined) {
     throw refuse(
       "purpose",
-      `is ${quoted(String(purpose))}, and this node ${why}; send 'assistants' or 'user_data'`,
+      `is ${quoted(purpose)}, and this node ${why}; send 'assistants' or 'user_data'`,
     );
   }
-  const given_ = found[secondsField];
-  if (typeof given_ === "string" && /^\d{1,12}$/.test(given_)) found[secondsField] = Number(given_);
+  const seconds = fields.get(secondsField) ?? "";
+  if (/^\d{1,12}$/.test(seconds)) found[secondsField] = Number(seconds);
   if (!Value.Check(UploadFields, found)) throw invalid(UploadFields, found);
   const expiresAfterSeconds = found[secondsField];
-  if ((found[anchorField] === undefined) !== (expiresAfterSeconds === undefined)) {
+  if ((found["expires_after[anchor]"] === undefined) !== (expiresAfterSeconds === undefined)) {
     throw refuse("expires_after", "needs both 'anchor' ('created_at') and 'seconds'");
   }
-  return {
-    purpose: found.purpose,
-    ...given({ expiresAfterSeconds }),
-    ignored: examineFields(found),
-  };
+  const ignored = examineFields(found);
+  return { purpose: found.purpose, ...given({ expiresAfterSeconds }), ignored };
 }

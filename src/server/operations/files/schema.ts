@@ -37,8 +37,6 @@ export const FileUpload = T.Object({
 
 export const UploadFields = T.Omit(FileUpload, ["file"]);
 
-export type UploadFields = Static<typeof UploadFields>;
-
 export const usualFiles = 1000;
 
 export const FileQuery = pageQuery(

@@ -108,7 +108,6 @@ function toDeltaUsage(usage: TokenUsage): DeltaUsage {
 
 type BlockEvent = Extract<MessageEvent, { type: `content_block_${string}` }>;
 
-/** Converts generation events to content blocks, one after the other, each opened and closed. */
 export class ContentBlocks {
   readonly #thoughts: Thoughts;
   readonly #parts = new AnswerParts({ isInOrder: true });

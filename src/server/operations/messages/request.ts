@@ -15,7 +15,6 @@ import { toSampling } from "../../wire/generation-fields.ts";
 import { toRag } from "../../wire/grounding.ts";
 import type { Block, CountTokensRequest, Message, MessageRequest, TextBlocks } from "./schema.ts";
 
-/** Anthropic's field names for the parts that an error may be about. */
 export const messageNames: FieldNames = {
   ...chatNames,
   tools: inList("tools", ".input_schema"),

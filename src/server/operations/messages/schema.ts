@@ -163,7 +163,6 @@ const OutputFormat = f.openObject({
 const unlessEmpty = { unless: (value: unknown) => Array.isArray(value) && value.length === 0 };
 const tooLong = "Conversations are not shortened; one that is too long is rejected with 400.";
 
-/** The fields that messages and `count_tokens` share. */
 const prompt = {
   model: f.modelName("a chat model"),
   messages: Messages,

@@ -16,10 +16,8 @@ interface ReadinessNeeds {
   checkReadiness: (who: { isStranger: boolean }) => Promise<ReadinessReport>;
 }
 
-/** Facts about the node, in addition to its models and its collection. */
 export interface NodeIdentity {
   version: string;
-  /** The engine's release and build. */
   engineVersion: string;
   port: number;
 }

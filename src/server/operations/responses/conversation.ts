@@ -6,6 +6,7 @@ import { NodeError, reasonOf } from "../../../core/errors.ts";
 import type { ChatMessage, ToolCall } from "../../../core/ports/chat-engine.ts";
 import { isFinished } from "../../../core/ports/response-store.ts";
 import { quoted } from "../../../core/quoted.ts";
+import type { ConversationItem } from "../../../core/responses/conversation-service.ts";
 import { JsonSize } from "../../middleware/read-request.ts";
 import { chatNames, type FieldNames, withNames } from "../../wire/field-names.ts";
 import { refuse, required } from "../../wire/fields.ts";
@@ -13,7 +14,6 @@ import { checkedArguments, type PartTypes, textOfParts } from "../../wire/messag
 import {
   type FindResponse,
   itemCheck,
-  type ListedItem,
   type ReferenceOptions,
   toListedItems,
   withoutReferences,
@@ -25,8 +25,7 @@ import { modelName, refusedItem } from "./tools.ts";
 export interface AskedConversation {
   /** Without instructions, which are not carried over. */
   messages: readonly ChatMessage[];
-  /** The input as `input_items` lists it. */
-  items: readonly ListedItem[];
+  items: readonly ConversationItem[];
 }
 
 type Asked = Pick<ResponseRequest, "input" | "previous_response_id" | "conversation">;

@@ -40,7 +40,6 @@ export type FileSearchTool = Static<typeof FileSearchTool>;
 
 const checker = TypeCompiler.Compile(FileSearchTool);
 
-/** Validates a `file_search` tool; an error names the field. `at`: its path, such as `tools[0]`. */
 export function checkedFileSearch(tool: object, at: string): FileSearchTool {
   if (checker.Check(tool)) return tool;
   const { kind, message, param = "" } = invalid(FileSearchTool, tool);
@@ -59,13 +58,11 @@ export function toRag(tool: FileSearchTool, at: string): RagRequest {
   };
 }
 
-/** The call's output item, without its id and type. */
 export type FileSearchAnswer = Pick<FileSearchCall, "queries" | "results"> & {
   status: "completed" | "failed";
 };
 
 interface FileSearchAsked {
-  /** The query: the last user message. */
   question: string;
   includesResults: boolean;
   /** The passages of this turn, with the attributes of their files. */

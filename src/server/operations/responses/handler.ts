@@ -135,7 +135,6 @@ function checkBackground({ background, stream, store }: ResponseRequest): void {
 
 interface ResponseFacts {
   id: string;
-  /** Unix time in seconds. */
   createdAt: number;
   body: ResponseRequest;
   isStored: boolean;
@@ -182,7 +181,6 @@ export function begunResponse(
 
 interface AskedResponse {
   facts: ResponseFacts;
-  /** The conversation, without instructions. */
   messages: readonly ChatMessage[];
   request: Omit<ChatRequest, "messages">;
   offered: OfferedTools;

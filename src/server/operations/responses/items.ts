@@ -2,6 +2,7 @@
 import { TypeCompiler } from "@sinclair/typebox/compiler";
 import type { SavedResponse } from "../../../core/ports/response-store.ts";
 import { quoted } from "../../../core/quoted.ts";
+import type { ConversationItem } from "../../../core/responses/conversation-service.ts";
 import { excessText, JsonSize } from "../../middleware/read-request.ts";
 import { refuse } from "../../wire/fields.ts";
 import { type Input, InputItem } from "./request-schema.ts";
@@ -57,7 +58,6 @@ export async function withoutReferences(
   return resolved;
 }
 
-/** The references to each response: item ids and their positions in the input. */
 function referencesIn(items: readonly InputItem[]): Map<string, Map<string, number>> {
   const responses = new Map<string, Map<string, number>>();
   for (const [at, item] of items.entries()) {
@@ -93,14 +93,11 @@ function itemsOf(
   asked: ReadonlyMap<string, number>,
 ): Map<string, unknown> {
   const found = new Map<string, unknown>();
-  if (response === undefined) return found;
-  const { body, input } = response;
+  const { body = {}, input = [] } = response ?? {};
   const output: unknown = "output" in body ? body.output : [];
-  for (const items of [Array.isArray(output) ? output : [], input]) {
-    for (const item of items) {
-      const id: unknown = Object(item).id;
-      if (typeof id === "string" && asked.has(id) && !found.has(id)) found.set(id, item);
-    }
+  for (const item of [...(Array.isArray(output) ? output : []), ...input]) {
+    const id: unknown = Object(item).id;
+    if (typeof id === "string" && asked.has(id) && !found.has(id)) found.set(id, item);
   }
   return found;
 }
@@ -118,10 +115,8 @@ const prefixes: Readonly<Record<string, string>> = {
   file_search_call: "fs",
 };
 
-export type ListedItem = Record<string, unknown> & { id: string };
-
 /** The input as `input_items` lists it: complete items with their own ids, unless one repeats. */
-export function toListedItems(input: Input, responseId: string): ListedItem[] {
+export function toListedItems(input: Input, responseId: string): ConversationItem[] {
   const items: readonly InputItem[] =
     typeof input === "string" ? [{ role: "user", content: input }] : input;
   const ids = new Set<string>();
@@ -174,25 +169,18 @@ export function itemWith<Item extends object>(
   item: Item,
   include: readonly Includable[] = [],
 ): Item {
-  const { type, content, results }: Details = item;
+  const { type, content, results }: { type?: unknown; content?: unknown; results?: unknown } = item;
   if (type === "file_search_call" && results !== undefined) {
     return include.includes(served.searchResults) ? item : { ...item, results: null };
   }
-  if (type !== "message" || !Array.isArray(content)) return item;
-  if (include.includes(served.logprobs)) return item;
+  const isShown = type !== "message" || include.includes(served.logprobs);
+  if (isShown || !Array.isArray(content)) return item;
+  const withoutLogprobs = (part: unknown): unknown => {
+    if (!isObject(part)) return part;
+    const { logprobs: _, ...rest }: { logprobs?: unknown } = part;
+    return rest;
+  };
   return { ...item, content: content.map(withoutLogprobs) };
-}
-
-interface Details {
-  type?: unknown;
-  content?: unknown;
-  results?: unknown;
-}
-
-function withoutLogprobs(part: unknown): unknown {
-  if (!isObject(part) || !("logprobs" in part)) return part;
-  const { logprobs: _, ...rest } = part;
-  return rest;
 }
 
 const isObject = (value: unknown): value is object => typeof value === "object" && value !== null;

@@ -32,9 +32,7 @@ type ItemStatus = "in_progress" | "completed" | "incomplete";
 
 interface OutputOptions {
   itemId: (kind: ItemKind, index: number) => string;
-  /** The wire name of a function, by its name for the model. */
   wireName: (name: string) => WireName;
-  /** Whether messages include log probabilities of their tokens. */
   withLogprobs: boolean;
   annotate: (text: string) => readonly Annotation[];
 }
@@ -58,7 +56,6 @@ export class OutputWriter {
     return [...this.#items];
   }
 
-  /** Throws if the answer is incomplete. */
   whole(): WholeAnswer {
     return this.#parts.whole();
   }
@@ -135,7 +132,6 @@ export class OutputWriter {
     return [...this.#done(part), { type: "response.output_item.done", output_index, item }];
   }
 
-  /** The events with the content of a complete item. */
   #done(part: AnswerPart): ItemEvent[] {
     const at = { ...this.#place, content_index: 0 };
     const { text } = part;
@@ -197,7 +193,6 @@ export class OutputWriter {
   }
 }
 
-/** Why an answer was cut short, if it was. */
 function cutShort(
   reason: FinishReason,
 ): NonNullable<ResponseObject["incomplete_details"]>["reason"] | undefined {

@@ -46,7 +46,6 @@ export const TextFormat = T.Union(
   },
 );
 
-/** Being written, complete, or cut short. */
 const ItemStatus = f.oneOf(["in_progress", "completed", "incomplete"]);
 
 export const Annotation = T.Object(

@@ -114,13 +114,11 @@ export type ToolChoice = Static<typeof ToolChoice>;
 export interface OfferedTools {
   /** Undefined if no function may be called. */
   toolUse: ToolUse | undefined;
-  /** The functions that may be called, in the order of `toolUse`. */
   functions: readonly OfferedFunction[];
   /** With its index in the tools; undefined if none is offered, or `tool_choice` excludes it. */
   search: { tool: FileSearchTool; place: number } | undefined;
 }
 
-/** Field names of the Responses API for the parts that an error may be about. */
 export const responseNames = ({ functions }: Pick<OfferedTools, "functions">): FieldNames => ({
   ...chatNames,
   messages: inList("input"),
@@ -177,7 +175,6 @@ interface Available {
 
 interface Choice {
   choice: "none" | "auto" | "required" | { name: string };
-  /** What may be called; undefined: everything. */
   allowed?: Available;
 }
 
@@ -237,7 +234,6 @@ export interface WireName {
 
 interface OfferedFunction {
   tool: Tool;
-  /** Its path in the request: `tools[4].tools[0]`. */
   at: string;
   wire: WireName;
 }
