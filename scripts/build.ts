@@ -3,7 +3,7 @@ import { mkdir, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { parseArgs } from "node:util";
 import { handbookPagesIn } from "../src/ingest/handbook.ts";
-import { entrypoints } from "../src/packaging/bundle.ts";
+import { entrypoints } from "../src/packaging/notices.ts";
 import { pageFiles } from "../src/server/page-files.ts";
 import { contentsModule, filesOf, starterModels } from "./build/contents-module.ts";
 import { llamaVersions } from "./build/llama-modules.ts";

@@ -2,7 +2,7 @@
 import { readFile } from "node:fs/promises";
 import { basename, dirname, join, relative } from "node:path";
 import { pathToFileURL } from "node:url";
-import { entrypoints } from "../../src/packaging/bundle.ts";
+import { entrypoints } from "../../src/packaging/notices.ts";
 import { pageFiles } from "../../src/server/page-files.ts";
 import { bundleLlama, llamaVersions } from "../build/llama-modules.ts";
 import { bundlePage } from "../build/plugin.ts";

@@ -227,7 +227,7 @@ export function parseExpiry(text: string, now: Date): Date {
   );
 }
 
-export async function openKeyStore(
+async function openKeyStore(
   config: Config,
   baseDir: string,
 ): Promise<Disposable & { keys: KeyStore }> {
@@ -235,7 +235,7 @@ export async function openKeyStore(
   return server === undefined ? openOwnKeys(config, baseDir) : await openSharedKeys(server);
 }
 
-export function openOwnKeys(config: Config, baseDir: string) {
+function openOwnKeys(config: Config, baseDir: string) {
   const keys = new SqliteKeys(join(dataDirOf(config, baseDir), keysFile));
   return { keys, [Symbol.dispose]: () => keys[Symbol.dispose]() };
 }
@@ -263,7 +263,7 @@ export async function openSharedKeys(server: RedisOptions) {
 }
 
 /** Ids of stores given by name or id, `:read` included. Unknown names could be another's later. */
-export async function vectorStoreIds(
+async function vectorStoreIds(
   shell: Shell,
   config: Config,
   names: readonly string[],

@@ -16,8 +16,7 @@ import { licensesCommand } from "./licenses.ts";
 import { mcpCommand } from "./mcp.ts";
 import { modelsCommand } from "./models/command.ts";
 import { pullCommand } from "./pull.ts";
-import { reloadCommand } from "./reload.ts";
-import { serveCommand } from "./serve/command.ts";
+import { reloadCommand, serveCommand } from "./serve/command.ts";
 import type { Shell } from "./shell.ts";
 
 /** In the order that help lists them. */

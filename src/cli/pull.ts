@@ -63,15 +63,12 @@ export function pullCommand(shell: Shell): Command {
       shell.say("The next start tries them; 'paddock doctor --gpu' does so now.\n");
       return;
     }
-    const pulled: Pulled[] = [];
-    for (const source of sourcesOf(wanted)) pulled.push(await pull(shell, command, source));
+    const sources = wanted === "starter" ? ["starter:chat", "starter:embedding"] : [wanted];
+    const pulled = await Array.fromAsync(sources, (source) => pull(shell, command, source));
     if (printedJson(shell, command, pulled.map(toJson))) return;
     for (const each of pulled) await show(shell, each);
   });
 }
-
-const sourcesOf = (wanted: string): string[] =>
-  wanted === "starter" ? ["starter:chat", "starter:embedding"] : [wanted];
 
 async function pull(shell: Shell, command: Command, source: string): Promise<Pulled> {
   if (isUpstream(source)) {
@@ -119,19 +116,13 @@ async function show(shell: Shell, { source, path, facts, sha256 }: Pulled): Prom
   if (facts.kind !== "chat") return;
   const { readMachineMemory } = await import("../engine/machine/machine.ts");
   const machine = await readMachineMemory();
-  const { total } = estimateMemory(facts, {
-    contextSize: Math.min(4096, facts.trainContext),
-    parallel: 1,
-  });
+  const contextSize = Math.min(4096, facts.trainContext);
+  const { total } = estimateMemory(facts, { contextSize, parallel: 1 });
   const verdict = fits(total, machine);
   if (verdict === "yes") return;
-  shell.say(
-    `It needs at least ${byteSize(total)} of memory; ${
-      verdict === "no"
-        ? `this machine has ${byteSize(machine.memory)}`
-        : `${byteSize(machine.availableMemory)} are free now`
-    }.\n`,
-  );
+  const has = `this machine has ${byteSize(machine.memory)}`;
+  const why = verdict === "no" ? has : `${byteSize(machine.availableMemory)} are free now`;
+  shell.say(`It needs at least ${byteSize(total)} of memory; ${why}.\n`);
 }
 
 const toJson = ({ source, path, facts, sha256 }: Pulled): object => ({
@@ -143,16 +134,10 @@ const toJson = ({ source, path, facts, sha256 }: Pulled): object => ({
 
 type Accelerator = Device["backend"];
 
-interface PulledPackage {
-  name: string;
-  version: string;
-  path: string;
-}
-
 /** `gpu` chooses; `gpu:cuda` and `gpu:vulkan` name one. */
 const isGpuSource = (source: string): boolean => /^gpu(:|$)/.test(source);
 
-async function pullGpu(shell: Shell, source: string): Promise<PulledPackage[]> {
+async function pullGpu(shell: Shell, source: string) {
   const place = thisMachine(shell.env);
   const backend = source === "gpu" ? choose(place) : named(source);
   const home = pulledFolder();
@@ -160,28 +145,20 @@ async function pullGpu(shell: Shell, source: string): Promise<PulledPackage[]> {
   if (home === undefined || packages.length === 0) {
     throw new CommandError(`There are no libraries of ${backend} for this platform.`);
   }
-  const pulled: PulledPackage[] = [];
   const registryOf = registryFrom(shell.env, shell.cwd);
-  for (const name of packages) {
-    const path = join(home, name);
-    const id = { name: `${scope}/${name}`, version: engineVersion, path };
+  const pulled = await Array.fromAsync(packages, async (name) => {
+    const folder = join(home, name);
+    const id = { name: `${scope}/${name}`, version: engineVersion };
     const found = findPackage(name);
     if (found?.version === engineVersion) {
       shell.say(`${id.name}@${engineVersion} is there already.\n`);
-      pulled.push({ ...id, path: join(found.bins, "..") });
-      continue;
+      return { ...id, path: join(found.bins, "..") };
     }
-    await fetchPackage(
-      { package: id.name, version: engineVersion },
-      {
-        registry: await registryOf(id.name),
-        folder: path,
-        progress: createProgress(shell),
-        signal: shell.stopped,
-      },
-    );
-    pulled.push(id);
-  }
+    const registry = await registryOf(id.name);
+    const fetching = { registry, folder, progress: createProgress(shell), signal: shell.stopped };
+    await fetchPackage({ package: id.name, version: engineVersion }, fetching);
+    return { ...id, path: folder };
+  });
   if (backend === "cuda") sayRuntime(shell, place);
   return pulled;
 }

@@ -4,19 +4,18 @@ import { ApiError } from "../client/api-error.ts";
 import { readChunks } from "../client/event-stream.ts";
 import { isObject, listAt, numberAt, objectAt, textAt } from "../client/json-fields.ts";
 import { NodeError, reasonOf } from "../core/errors.ts";
+import { CommandError } from "./shell.ts";
 
 /** The API's base URL. Without a path, `/v1` is added. */
 export function baseUrlOf(url: string): string {
   const parsed = URL.parse(url);
   if (parsed === null || !/^https?:$/.test(parsed.protocol)) {
-    throw new NodeError(
-      "invalid_request",
+    throw new CommandError(
       `'${url}' is no address of a server; write it as http://127.0.0.1:8080 or https://host/v1.`,
     );
   }
   if (parsed.username !== "" || parsed.password !== "") {
-    throw new NodeError(
-      "invalid_request",
+    throw new CommandError(
       "The address holds a credential; set the environment variable PADDOCK_KEY instead.",
     );
   }
@@ -99,9 +98,8 @@ export class ChatServer {
   }
 
   async retrieve(question: string, signal: AbortSignal): Promise<FoundPassage[]> {
-    const models = [...((await this.#modelTypes(signal)) ?? [])].filter(
-      ([, type]) => type === "embedding",
-    );
+    const types = (await this.#modelTypes(signal)) ?? [];
+    const models = [...types].filter(([, type]) => type === "embedding");
     let refusal = new NodeError(
       "unavailable",
       `The server at ${this.#baseUrl} does not retrieve: it is no node of Paddock, or has no embedding model.`,

@@ -197,14 +197,21 @@ export class PaddockNode implements AsyncDisposable {
     this.#parts.identity.port = port;
   }
 
-  /**
-   * Prepares every model and the collection; each answers requests as soon as it is ready, and the
-   * handbook is stored afterwards. `onOpen` is called as soon as chat models answer.
-   */
+  /** Prepares every model and the collection; each answers when it is ready. `onOpen`: chat models answer. */
   async prepare(signal: AbortSignal, onOpen: () => void = () => {}): Promise<void> {
-    await this.#openTraces();
-    this.#tellOpenRights();
-    this.#parts.resources.use(this.#responses.start(this.#stopping.signal));
+    const { telemetry, resources, options } = this.#parts;
+    const { config, version, log } = options;
+    const endpoint = config.telemetry.otlp_endpoint;
+    if (endpoint !== undefined) {
+      const { OtlpTraces } = await import("../telemetry/otlp-traces.ts");
+      telemetry.watchers.push(resources.use(new OtlpTraces({ endpoint, version, log })));
+    }
+    const rights = openRightsOf(this.#dataDir);
+    if (rights !== undefined) {
+      const remedy = `chmod 700 ${this.#dataDir}`;
+      log.warn("others on this machine can enter the data dir", { rights, remedy });
+    }
+    resources.use(this.#responses.start(this.#stopping.signal));
     await prepareModels(this.#parts, signal, onOpen);
   }
 
@@ -216,26 +223,6 @@ export class PaddockNode implements AsyncDisposable {
   get #dataDir(): string {
     const { config, baseDir } = this.#parts.options;
     return dataDirOf(config, baseDir);
-  }
-
-  #tellOpenRights(): void {
-    const rights = openRightsOf(this.#dataDir);
-    if (rights === undefined) return;
-    const remedy = `chmod 700 ${this.#dataDir}`;
-    this.#parts.options.log.warn("others on this machine can enter the data dir", {
-      rights,
-      remedy,
-    });
-  }
-
-  /** Loads the tracing libraries only if traces are configured. */
-  async #openTraces(): Promise<void> {
-    const { telemetry, resources, options } = this.#parts;
-    const { config, version, log } = options;
-    const endpoint = config.telemetry.otlp_endpoint;
-    if (endpoint === undefined) return;
-    const { OtlpTraces } = await import("../telemetry/otlp-traces.ts");
-    telemetry.watchers.push(resources.use(new OtlpTraces({ endpoint, version, log })));
   }
 }
 

@@ -259,7 +259,7 @@ export async function withCollectionStore(
 }
 
 /** Embeds passages; `tell` then reports those that were cut or left out. */
-export function embedder(
+function embedder(
   { stopped: signal, say }: Shell,
   engine: EmbeddingEngine,
   options: { documentPrefix: string; keepVectors: boolean },

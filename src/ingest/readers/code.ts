@@ -4,8 +4,8 @@
  */
 import { languageOf } from "./formats.ts";
 import type { ReadText } from "./read.ts";
-import { decodeText } from "./text/encoding.ts";
 import { fence, heading } from "./text/markdown.ts";
+import { decodeText } from "./text/plain-text.ts";
 
 /** A program of more lines was written by a program, and is not divided. */
 const mostLines = 1_000_000;

@@ -8,7 +8,7 @@ import {
 } from "./formats.ts";
 import { defaultLimits, unreadable, unsupported } from "./limits.ts";
 import { ZipParts } from "./office/zip.ts";
-import { markedEncoding } from "./text/encoding.ts";
+import { markedEncoding } from "./text/plain-text.ts";
 
 /**
  * The format of a file. Formats with a signature (PDF, Office, EPUB) are told by it, whatever the

@@ -201,9 +201,8 @@ export class UploadIngest implements AsyncDisposable {
   }
 }
 
-export interface DocumentReaderOptions extends ModelOptions {
-  signal: AbortSignal;
-}
+/** `signal` aborts loading. */
+type DocumentReaderOptions = ModelOptions & { signal: AbortSignal };
 
 /** Searches and reads the documents of a data dir in this process, whether or not a node is running. */
 export class DocumentReader implements AsyncDisposable {

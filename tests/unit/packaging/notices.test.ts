@@ -1,8 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { packageFolderOf } from "../../../src/packaging/bundle.ts";
-import { packageNotice } from "../../../src/packaging/notices.ts";
+import { packageFolderOf, packageNotice } from "../../../src/packaging/notices.ts";
 import { tempDir } from "../../support/temp-dir.ts";
 
 async function noticeOf(described: object, files: Record<string, string> = {}) {

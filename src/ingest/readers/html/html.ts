@@ -4,7 +4,6 @@
  */
 import type { ReadLimits } from "../limits.ts";
 import type { ReadOptions, ReadText } from "../read.ts";
-import { decodeText, namedEncoding } from "../text/encoding.ts";
 import {
   escapeMarkers,
   fence,
@@ -14,6 +13,7 @@ import {
   oneLine,
   pipeTable,
 } from "../text/markdown.ts";
+import { decodeText, namedEncoding } from "../text/plain-text.ts";
 import { type HtmlElement, type HtmlNode, headingTags, hiddenTags, parseHtml } from "./parse.ts";
 
 export function readHtml(bytes: Uint8Array, { limits }: ReadOptions): ReadText {

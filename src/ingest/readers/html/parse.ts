@@ -65,12 +65,8 @@ const isUsed = (tag: string): boolean =>
 const isDropped = (tag: string): boolean => hiddenTags.has(tag) && tag !== "form";
 
 function attributesOf(source: HTMLRewriterTypes.Element): Record<string, string> {
-  const attributes: Record<string, string> = {};
-  for (const name of usedAttributes) {
-    const value = source.getAttribute(name);
-    if (value !== null) attributes[name] = value;
-  }
-  return attributes;
+  const given = usedAttributes.filter((name) => source.hasAttribute(name));
+  return Object.fromEntries(given.map((name) => [name, source.getAttribute(name) ?? ""]));
 }
 
 /** A `main` that holds more than half of the page's text, or else the whole body; a form that holds so much becomes a `div`. */

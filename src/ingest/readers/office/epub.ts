@@ -10,14 +10,12 @@ export function readEpub(bytes: Uint8Array, options: ReadOptions): ReadText {
   try {
     const parts = new ZipParts(bytes, options.limits);
     refuseProtected(parts);
-    const texts: string[] = [];
     const count: ElementCount = { elements: 0, limits: options.limits };
-    for (const name of pageNames(parts)) {
+    return pageNames(parts).flatMap((name) => {
       const page = parts.read(name);
       countElements(page, count);
-      texts.push(...readHtml(page, options));
-    }
-    return texts;
+      return readHtml(page, options);
+    });
   } catch (cause) {
     const why = "is damaged or not an EPUB; get it again, or convert it with Calibre";
     throw asUnreadable(cause, why);
@@ -29,23 +27,20 @@ const fontAlgorithms = ["http://www.idpf.org/2008/embedding", "http://ns.adobe.c
 
 function refuseProtected(parts: ZipParts): void {
   const encryption = parts.find("META-INF/encryption.xml");
-  let isProtected = false;
-  if (encryption !== undefined) {
-    let depth = 0;
-    parseXml(encryption, {
-      open: (name, { Algorithm: algorithm = "" }) => {
-        if (name === "EncryptedData") depth += 1;
-        if (name !== "EncryptionMethod" || depth === 0) return;
-        if (!fontAlgorithms.includes(algorithm)) isProtected = true;
-      },
-      close: (name) => {
-        if (name === "EncryptedData") depth -= 1;
-      },
-    });
-  }
-  if (isProtected) {
-    throw unreadable("is protected against copying (DRM); ask its seller for a copy without that");
-  }
+  if (encryption === undefined) return;
+  let depth = 0;
+  parseXml(encryption, {
+    open: (name, { Algorithm: algorithm = "" }) => {
+      if (name === "EncryptedData") depth += 1;
+      if (name !== "EncryptionMethod" || depth === 0 || fontAlgorithms.includes(algorithm)) return;
+      throw unreadable(
+        "is protected against copying (DRM); ask its seller for a copy without that",
+      );
+    },
+    close: (name) => {
+      if (name === "EncryptedData") depth -= 1;
+    },
+  });
 }
 
 /** The pages of the book in the order of its spine, each once, without its table of contents. */

@@ -3,7 +3,7 @@ import { posix } from "node:path";
 import { TextDecoder } from "node:util";
 import { SaxesParser } from "saxes";
 import { asUnreadable, beyond, type ReadLimits, unreadable } from "../limits.ts";
-import { markedEncoding, namedEncoding } from "../text/encoding.ts";
+import { markedEncoding, namedEncoding } from "../text/plain-text.ts";
 import { ZipParts } from "./zip.ts";
 
 const programs = {

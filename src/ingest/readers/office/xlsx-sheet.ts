@@ -29,7 +29,7 @@ export function parseSheet(xml: Uint8Array, book: Workbook): SheetRow[] {
   const merges: string[] = [];
   let row: SheetRow = { number: 0, cells: [] };
   let column = 0;
-  let cell: { type: string; style: number; text: string; formula: string } | undefined;
+  let cell: RawCell | undefined;
   let isAid = false;
   parseXml(xml, {
     open: (name, attributes) => {
@@ -53,7 +53,8 @@ export function parseSheet(xml: Uint8Array, book: Workbook): SheetRow[] {
       else if (name === "v" || (name === "t" && !isAid)) cell.text += text;
       else if (name === "f") cell.formula = text;
       else if (name === "c") {
-        const { text: shown, isWord } = cellText(cell, book);
+        const shown = cellText(cell, book);
+        const isWord = wordTypes.includes(cell.type);
         if (shown !== "") row.cells.push({ column, text: shown, isWord });
         cell = undefined;
       }
@@ -64,27 +65,32 @@ export function parseSheet(xml: Uint8Array, book: Workbook): SheetRow[] {
   return rows;
 }
 
-function cellText(
-  { type, style, text, formula }: { type: string; style: number; text: string; formula: string },
-  { strings, kinds, calendar }: Workbook,
-): { text: string; isWord: boolean } {
+interface RawCell {
+  type: string;
+  style: number;
+  text: string;
+  formula: string;
+}
+
+const wordTypes = ["s", "inlineStr", "str"];
+
+function cellText({ type, style, text, formula }: RawCell, book: Workbook): string {
   switch (type) {
     case "s":
-      return { text: strings[Number(text)] ?? "", isWord: true };
+      return book.strings[Number(text)] ?? "";
     case "inlineStr":
     case "str":
-      return { text: oneLine(text), isWord: true };
+      return oneLine(text);
     case "b":
-      return { text: text === "" ? "" : text.trim() === "1" ? "TRUE" : "FALSE", isWord: false };
+      return text === "" ? "" : text.trim() === "1" ? "TRUE" : "FALSE";
     case "d":
-      return { text: text.trim().replace(/T00:00:00(?:\.0+)?Z?$/, ""), isWord: false };
+      return text.trim().replace(/T00:00:00(?:\.0+)?Z?$/, "");
     case "e":
-      return { text: text.trim(), isWord: false };
-    default: {
+      return text.trim();
+    default:
       // A formula that was never computed has no value to show.
-      if (text === "" && formula !== "") return { text: `=${oneLine(formula)}`, isWord: false };
-      return { text: numberText(text, kinds[style] ?? "number", calendar), isWord: false };
-    }
+      if (text === "" && formula !== "") return `=${oneLine(formula)}`;
+      return numberText(text, book.kinds[style] ?? "number", book.calendar);
   }
 }
 
@@ -133,8 +139,7 @@ export type NumberKind = "number" | "percent" | "date" | "time" | "moment" | "du
 
 /** Formats that every workbook has, by their ids. */
 const builtIn = new Map<number, NumberKind>([
-  [9, "percent"],
-  [10, "percent"],
+  ...range(9, 10, "percent"),
   ...range(14, 17, "date"),
   ...range(18, 21, "time"),
   [22, "moment"],
@@ -142,9 +147,7 @@ const builtIn = new Map<number, NumberKind>([
   ...range(27, 31, "date"),
   ...range(32, 35, "time"),
   [36, "date"],
-  [45, "duration"],
-  [46, "duration"],
-  [47, "duration"],
+  ...range(45, 47, "duration"),
   ...range(50, 58, "date"),
 ]);
 

@@ -2,8 +2,8 @@
 import { CsvError, parse } from "csv-parse/sync";
 import { asUnreadable, beyond, type ReadLimits, unreadable } from "../limits.ts";
 import type { ReadOptions, ReadText } from "../read.ts";
-import { decodeText } from "./encoding.ts";
 import { heading } from "./markdown.ts";
+import { decodeText } from "./plain-text.ts";
 
 const usualTextFields = "text content body passage source document description answer".split(" ");
 const usualHeadingFields = ["title", "heading", "question"];

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { reportLines } from "../../../src/cli/reload.ts";
+import { reportLines } from "../../../../src/cli/serve/command.ts";
 
 const node = {
   id: "1",
