@@ -4,7 +4,6 @@ import { Command } from "commander";
 import type { LogFields } from "../core/log.ts";
 import { quantizations } from "../core/models/model-files.ts";
 import { quantize } from "../engine/quantization/quantizer.ts";
-import { systemInfoCommand } from "../engine/quantization/starter-quantization.ts";
 import { endWithParentProcess } from "../subprocess/program.ts";
 import type { Shell } from "./shell.ts";
 
@@ -48,12 +47,4 @@ export function quantizeCommand(): Command {
         await quantize(input, output, { type, threads: Number(threads) });
       },
     );
-}
-
-/** `paddock system-info`: prints llama.cpp's description of its CPU library. */
-export function createSystemInfoCommand(shell: Shell): Command {
-  return new Command(systemInfoCommand).action(async () => {
-    const { readSystemInfo } = await import("../engine/backend.ts");
-    shell.print(`${await readSystemInfo()}\n`);
-  });
 }

@@ -10,7 +10,7 @@ import { doctorCommand } from "./doctor/command.ts";
 import { documentsCommand } from "./documents.ts";
 import { ingestCommand } from "./ingest.ts";
 import { initCommand } from "./init.ts";
-import { createSystemInfoCommand, probeCommand, quantizeCommand } from "./internal-commands.ts";
+import { probeCommand, quantizeCommand } from "./internal-commands.ts";
 import { keysCommand } from "./keys.ts";
 import { licensesCommand } from "./licenses.ts";
 import { mcpCommand } from "./mcp.ts";
@@ -63,7 +63,6 @@ export function createProgram(shell: Shell): Command {
   for (const make of commands) program.addCommand(make(shell));
   program.addCommand(quantizeCommand(), { hidden: true });
   program.addCommand(probeCommand(shell), { hidden: true });
-  program.addCommand(createSystemInfoCommand(shell), { hidden: true });
   writeThrough(shell, program);
   return program;
 }

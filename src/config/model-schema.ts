@@ -69,12 +69,12 @@ export const ModelConfig = T.Object(
     quantization: choice(["auto", "as-is", ...quantizations], {
       default: "auto",
       description:
-        "What the weights are converted to, once; `auto`: what suits the CPU for the starter chat model, `as-is` for others.",
+        "What the weights are converted to, once; `auto`: `q4_0` for the starter chat model, which loses nothing by it, `as-is` for others.",
     }),
     transcode: choice(["auto", "first", "behind"], {
       default: "auto",
       description:
-        "When that is done: `first`, before the model answers; `behind`, in the background while the unconverted model answers, which is then replaced; `auto`: `first`, except for a starter chat model whose conversion takes minutes.",
+        "When that is done: `first`, before the model answers; `behind`, in the background while the unconverted model answers, which is then replaced; `auto`: `first`.",
     }),
     prompt_template: choice(promptTemplateNames, {
       default: "auto",

@@ -91,19 +91,6 @@ function forward(log: Log, level: LlamaLogLevel, message: string): void {
   else log.debug(message, fields);
 }
 
-/** Like `CPU : AVX512 = 1 | AMX_INT8 = 1 | REPACK = 1 | `. */
-export async function readSystemInfo(): Promise<string> {
-  const llama = await getLlama({
-    build: "never",
-    gpu: false,
-    logLevel: LlamaLogLevel.disabled,
-    progressLogs: false,
-  });
-  const { systemInfo } = llama;
-  await llama.dispose();
-  return systemInfo;
-}
-
 /** The linker's error, which node-llama-cpp does not report. Loads the library in this process. */
 function linkerError(backend: EngineBackend): string | undefined {
   const [name = ""] = packagesOf(backend, { platform: platform(), arch: arch() });

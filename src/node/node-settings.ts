@@ -15,7 +15,6 @@ import { type Quantization, quantizations } from "../core/models/model-files.ts"
 import type { ModelSpec } from "../core/ports/model-host.ts";
 import type { Progress } from "../core/progress.ts";
 import type { Collection } from "../core/retrieval/retrieval-service.ts";
-import type { StarterQuantization } from "../engine/quantization/starter-quantization.ts";
 import type { RedisOptions } from "../gateway/redis/connection.ts";
 import type { UpstreamSpec } from "../gateway/upstream/open-model.ts";
 import type { Hub } from "../models/sources/hub-reference.ts";
@@ -115,21 +114,15 @@ export function toRagSettings({ rag }: Config): RagSettings {
 export const isStarterChat = ({ source }: Pick<ModelConfig, "source">): boolean =>
   source === "starter:chat";
 
-/** Whether the node chooses the quantization, which depends on the CPU. */
-export const isStarterQuantization = ({ quantization, source }: ModelConfig): boolean =>
-  quantization === "auto" && isStarterChat({ source });
-
-/** The quantization of a model; undefined: none. `starter`: the choice for the starter chat model. */
+/** What a model's weights are converted to; undefined: nothing. The starter chat model's lose nothing by it. */
 export function toQuantization(
   model: ModelConfig,
-  starter: StarterQuantization | undefined,
 ): { type: Quantization; inBackground: boolean } | undefined {
-  const chosen = isStarterQuantization(model) ? starter : undefined;
-  const type = chosen?.type ?? quantizations.find((known) => known === model.quantization);
+  const wanted =
+    model.quantization === "auto" && isStarterChat(model) ? "q4_0" : model.quantization;
+  const type = quantizations.find((known) => known === wanted);
   if (type === undefined) return undefined;
-  const isFirst =
-    model.transcode === "auto" ? (chosen?.first ?? true) : model.transcode === "first";
-  return { type, inBackground: !isFirst && model.type === "chat" };
+  return { type, inBackground: model.transcode === "behind" && model.type === "chat" };
 }
 
 /** Only local chat models have slots and a bounded queue; an upstream server has its own. */

@@ -14,7 +14,6 @@ import { ResponseObject } from "../../src/server/operations/responses/schema.ts"
 import { RetrieveResult } from "../../src/server/operations/retrieve/schema.ts";
 import { decode } from "../support/decode.ts";
 import { type ServingPaddock, servePaddock, sourceFile } from "../support/paddock-process.ts";
-import { playCpu } from "../support/played-cpu.ts";
 import { readFrames } from "../support/sse.ts";
 import { type TempDir, tempDir } from "../support/temp-dir.ts";
 
@@ -27,7 +26,6 @@ let node: ServingPaddock;
 /** The first start assembles 320 MB of weights; with all of the handbook, which the program in `src` has. */
 beforeAll(async () => {
   folder = await tempDir();
-  await playCpu(folder.path, "with AMX");
   node = await servePaddock({ cwd: folder.path, entry: sourceFile }, oneThread);
 });
 afterAll(async () => {
@@ -100,7 +98,7 @@ describe("a first start with the starter models", () => {
       /^Paddock \d+\.\d+\.\d+ listening on http:\/\/127\.0\.0\.1:\d+\nPage: .*\/\nDocs: .*\/docs\nTry: {2}curl /,
     );
     expect(node.stderr()).toContain("Assembling the starter chat model");
-    expect(node.stderr()).toContain("Quantizing tinyllama-1.1b-chat-v1.0.iq2_xxs.gguf to q8_0");
+    expect(node.stderr()).toContain("Quantizing tinyllama-1.1b-chat-v1.0.iq2_xxs.gguf to q4_0");
     expect(node.stderr()).toMatch(/(Converting|Writing) the starter embedding model/);
   });
 
@@ -330,10 +328,9 @@ describe("a first start with the starter models", () => {
     const before = await listing();
     expect(before.map(({ name }) => name)).toEqual([
       "all-minilm-l6-v2.q8_0.gguf",
-      "cpu.json",
       "digests.json",
-      "tinyllama-1.1b-chat-v1.0.iq2_xxs.from-1f5ff7382583babb.q8_0.gguf",
-      "tinyllama-1.1b-chat-v1.0.iq2_xxs.from-1f5ff7382583babb.q8_0.gguf.made-from.json",
+      "tinyllama-1.1b-chat-v1.0.iq2_xxs.from-1f5ff7382583babb.q4_0.gguf",
+      "tinyllama-1.1b-chat-v1.0.iq2_xxs.from-1f5ff7382583babb.q4_0.gguf.made-from.json",
       "tinyllama-1.1b-chat-v1.0.iq2_xxs.gguf",
     ]);
     await using second = await servePaddock({ cwd: folder.path, entry: sourceFile }, oneThread);

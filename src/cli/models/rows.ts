@@ -17,7 +17,6 @@ import {
   pickChatFile,
   readFacts,
 } from "../../engine/machine/model-memory.ts";
-import { rememberedQuantization } from "../../engine/quantization/starter-quantization.ts";
 import { listModels, modelsFolder } from "../../models/models-folder.ts";
 import { autoSource, findSource } from "../../models/sources/resolve.ts";
 import { starterChat, starterEmbedding, starterGteSmall } from "../../models/starter-models.ts";
@@ -104,7 +103,7 @@ export async function loadedFile(
   baseDir: string,
 ): Promise<string | undefined> {
   const path = await findSource(model.source, { folder, baseDir });
-  const type = toQuantization(model, await rememberedQuantization(folder))?.type;
+  const type = toQuantization(model)?.type;
   if (path === undefined || type === undefined) return path;
   const digest = await weightsDigest(path).catch(() => undefined);
   if (digest === undefined) return path;

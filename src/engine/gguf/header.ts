@@ -11,6 +11,8 @@ export interface GgufTensor {
   values: number;
   type: number;
   offset: number;
+  /** Position of `type` in the file; `offset` follows it. */
+  typeAt: number;
 }
 
 export interface GgufHeader {
@@ -143,10 +145,11 @@ class HeaderReader {
     const dimensions = bounded(await this.#uint32(), ggufLimits.dimensions, "dimensions");
     let values = 1;
     for (let at = 0; at < dimensions; at++) values *= await this.#uint64();
+    const typeAt = this.#start + this.#at;
     const type = await this.#uint32();
     const offset = await this.#uint64();
     if (Number.isSafeInteger(values) && Number.isSafeInteger(offset)) {
-      return { values, type, offset };
+      return { values, type, offset, typeAt };
     }
     throw new Error("its header has a tensor that no file could hold");
   }

@@ -6,6 +6,8 @@ import { basename, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Quantization } from "../../core/models/model-files.ts";
 import { nativeFolder } from "../../packaging/native-libraries.ts";
+import { readGgufHeader } from "../gguf/header.ts";
+import { convertTwoBitWeights, hasTwoBitWeights } from "./two-bit-weights.ts";
 
 const fileTypes: Record<Quantization, number> = {
   f16: 1,
@@ -17,8 +19,9 @@ const fileTypes: Record<Quantization, number> = {
   q6_k: 18,
 };
 
-/** The release whose parameter struct has the layout below; any other is refused. */
-const knownRelease = "v0.5.0";
+/** Of the release whose parameter struct has the layout below; any other is refused. */
+const knownLibrary = /^(?:lib)?llama\.v0\.5\.0\.(?:so|dylib|dll)$/;
+export const baseLibrary = /^(?:lib)?ggml-base\.(?:so|dylib|dll)$/;
 
 const packages: Readonly<Record<string, string>> = {
   "linux-x64": "linux-x64",
@@ -33,7 +36,11 @@ export async function quantize(
   output: string,
   { type, threads }: { type: Quantization; threads: number },
 ): Promise<void> {
-  const library = dlopen(await findLibrary(), {
+  const header = await readGgufHeader(input);
+  if (type === "q4_0" && hasTwoBitWeights(header)) {
+    return await convertTwoBitWeights(input, output, header, await findLibrary(baseLibrary));
+  }
+  const library = dlopen(await findLibrary(knownLibrary), {
     llama_backend_init: { args: [], returns: FFIType.void },
     llama_model_quantize: {
       args: [FFIType.ptr, FFIType.ptr, FFIType.ptr],
@@ -50,7 +57,7 @@ export async function quantize(
   }
 }
 
-async function findLibrary(): Promise<string> {
+export async function findLibrary(file: RegExp): Promise<string> {
   const name = packages[`${platform()}-${arch()}`];
   if (name === undefined) throw new Error(`there is no quantiser for ${platform()} on ${arch()}`);
   const carried = nativeFolder();
@@ -58,14 +65,10 @@ async function findLibrary(): Promise<string> {
     carried === undefined
       ? fileURLToPath(new URL("../bins", import.meta.resolve(`@node-llama-cpp/${name}`)))
       : join(carried, name);
-  const pattern = /^(?:lib)?llama\.(v[\d.]+)\.(?:so|dylib|dll)$/;
-  for (const file of await readdir(folder, { recursive: true })) {
-    const release = pattern.exec(basename(file))?.[1];
-    if (release === knownRelease) return join(folder, file);
-    if (release !== undefined)
-      throw new Error(`llama.cpp ${release} is not known to the quantiser`);
-  }
-  throw new Error(`there is no shared llama.cpp library in ${name}`);
+  const files = await readdir(folder, { recursive: true });
+  const found = files.find((path) => file.test(basename(path)));
+  if (found !== undefined) return join(folder, found);
+  throw new Error(`the package ${name} has no library of llama.cpp that the quantiser knows`);
 }
 
 /** GGML_TYPE_COUNT: no type is asked for. */

@@ -11,7 +11,6 @@ import { shareOf } from "../../core/progress.ts";
 import { type Machine, readMachineMemory, withinLimit } from "../../engine/machine/machine.ts";
 import { pickChatFile, readFacts } from "../../engine/machine/model-memory.ts";
 import { findQuantized, quantizeModel } from "../../engine/quantization/quantize-model.ts";
-import { starterQuantization } from "../../engine/quantization/starter-quantization.ts";
 import { modelsFolder } from "../../models/models-folder.ts";
 import { hubFrom } from "../../models/sources/hub-reference.ts";
 import { autoSource, resolveSource } from "../../models/sources/resolve.ts";
@@ -21,7 +20,6 @@ import type { UpstreamModels } from "../gateway/upstream-models.ts";
 import {
   dataDirOf,
   isStarterChat,
-  isStarterQuantization,
   type ModelOptions,
   toMemoryLimit,
   toModelSpec,
@@ -96,14 +94,8 @@ export class NodeModels implements AsyncDisposable {
     }
     const folder = this.#folder;
     const model = await this.#chosen(configured);
-    const { program, log } = this.#options;
-    // Runs while the model's file is fetched.
-    const starter = isStarterQuantization(model)
-      ? starterQuantization({ folder, program, log, signal: loading.signal })
-      : undefined;
-    starter?.catch(() => {}); // awaited below, unless the file cannot be had
     const source = await this.#resolve(model.source, loading, model.sha256);
-    const wanted = toQuantization(model, await starter);
+    const wanted = toQuantization(model);
     if (wanted === undefined) return await this.#loadFile(model, source, loading);
     const { type, inBackground } = wanted;
     const made = inBackground ? await findQuantized(source, { folder, type }) : undefined;

@@ -38,22 +38,21 @@ describe("the sampling of a model", () => {
 });
 
 describe("the quantization of a model", () => {
-  const slow = { type: "q4_k_s", first: false } as const;
-  const quick = { type: "q8_0", first: true } as const;
   const cases = [
-    ['source = "./m.gguf"', slow, undefined],
-    ['source = "./m.gguf"\nquantization = "q6_k"', slow, { type: "q6_k", inBackground: false }],
-    ['source = "starter:chat"', quick, { type: "q8_0", inBackground: false }],
-    ['source = "starter:chat"', slow, { type: "q4_k_s", inBackground: true }],
-    ['source = "starter:chat"\ntranscode = "first"', slow, { type: "q4_k_s", inBackground: false }],
-    ['source = "starter:chat"\nquantization = "as-is"', slow, undefined],
+    ['source = "./m.gguf"', undefined],
+    ['source = "./m.gguf"\nquantization = "q6_k"', { type: "q6_k", inBackground: false }],
+    ['source = "starter:chat"', { type: "q4_0", inBackground: false }],
+    ['source = "starter:chat"\nquantization = "as-is"', undefined],
+    ['source = "starter:chat"\nquantization = "q8_0"', { type: "q8_0", inBackground: false }],
     [
       'source = "./m.gguf"\nquantization = "q4_0"\ntranscode = "behind"',
-      undefined,
       { type: "q4_0", inBackground: true },
     ],
   ] as const;
-  test.each(cases)("is as configured, or what suits the CPU: %s %j", (lines, form, expected) => {
-    expect(toQuantization(configured(lines), form)).toEqual(expected);
-  });
+  test.each(cases)(
+    "is as configured, and that of the starter model by itself: %s",
+    (lines, expected) => {
+      expect(toQuantization(configured(lines))).toEqual(expected);
+    },
+  );
 });

@@ -47,7 +47,7 @@ describe("a header", () => {
         ["a.each", { length: 2, numbers: [3, 4] }],
         ["a.words", { length: 2 }],
       ]),
-      tensors: [{ values: 15, type: 0, offset: 0 }],
+      tensors: [{ values: 15, type: 0, offset: 0, typeAt: bytes.length - 12 }],
       dataStart: Math.ceil(bytes.length / 32) * 32,
     });
   });
