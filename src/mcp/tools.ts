@@ -59,6 +59,12 @@ const pageInput = ({ usual, most }: { usual: number; most: number }) => ({
   cursor: optional(T.String({ minLength: 1, maxLength: 256 }), "`next_cursor` of the page before."),
 });
 
+const pageOf = (
+  limit: number | undefined,
+  after: string | undefined,
+  { usual }: { usual: number },
+) => toPageRequest({ ...given({ limit, after }), order: "asc" }, usual);
+
 const searchLimits = { usual: 8, most: 50 };
 
 export const searchDocuments = defineTool({
@@ -214,10 +220,7 @@ export const listCollections = defineTool({
   }),
   async call({ limit, cursor: after }, { caller, documents }) {
     const { stores, storeAccess } = documents;
-    const page = toPageRequest(
-      { ...given({ limit, after }), order: "asc" },
-      collectionLimits.usual,
-    );
+    const page = pageOf(limit, after, collectionLimits);
     const { items, hasMore } = await stores.list(caller, page);
     return {
       collections: items.map(({ store, counts, isExpired }) => ({
@@ -267,7 +270,7 @@ export const listDocuments = defineTool({
   async call({ collection, limit, cursor: after }, { caller, documents }) {
     const { storeAccess, storeFiles } = documents;
     const { id } = await storeAccess.find(caller, collection, "collection");
-    const page = toPageRequest({ ...given({ limit, after }), order: "asc" }, documentLimits.usual);
+    const page = pageOf(limit, after, documentLimits);
     const { items, hasMore } = await storeFiles.list(caller, id, page);
     return {
       collection: id,

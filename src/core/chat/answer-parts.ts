@@ -61,7 +61,10 @@ export class AnswerParts {
       }
       case "tool-arguments": {
         const call = this.#calls.get(event.index);
-        if (this.#isInOrder && (call === undefined || call !== last)) throw mixedCalls();
+        if (this.#isInOrder && (call === undefined || call !== last)) {
+          const why = "The server that runs the model mixed the arguments of two tool calls.";
+          throw new NodeError("upstream_failed", why);
+        }
         if (call !== undefined) call.text += event.text;
         return {};
       }
@@ -95,9 +98,3 @@ export async function readWhole({
 
 export const unfinished = (): NodeError =>
   new NodeError("internal", "The model's answer ended without a reason.");
-
-const mixedCalls = (): NodeError =>
-  new NodeError(
-    "upstream_failed",
-    "The server that runs the model mixed the arguments of two tool calls.",
-  );

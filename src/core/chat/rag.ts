@@ -45,9 +45,8 @@ export interface FoundPassages {
   notice?: string;
 }
 
+/** Its passages are in the order of their numbers: those of earlier turns, then this turn's. */
 export interface Grounding extends FoundPassages {
-  /** In the order of their numbers: those of earlier turns, then this turn's in descending score. */
-  points: readonly FoundPassage[];
   /** How many matched, now or in earlier turns, but were left out: contained in another, or no room. */
   dropped: number;
   /** How many of `points`, from the first, belong to earlier turns. */

@@ -16,8 +16,6 @@ export interface FileRecord {
   expiresAt?: Date;
 }
 
-export type StoreState = "ready" | "expired";
-
 export interface StoreRecord {
   id: string;
   collection: string;
@@ -27,7 +25,7 @@ export interface StoreRecord {
   expiresAfterDays?: number;
   createdAt: Date;
   lastActiveAt: Date;
-  state: StoreState;
+  state: "ready" | "expired";
   /** Whether it was created over HTTP; otherwise it is a collection of the command line. */
   isOwn: boolean;
 }

@@ -75,24 +75,18 @@ export class ModelActivities {
 
   /** Wraps a model; one that is loaded again continues with the same counts. */
   measured(model: LoadedModel): LoadedModel {
-    const { name } = model.card;
-    const activity = this.#activities.get(name);
+    const activity = this.#activities.get(model.card.name);
     if (activity === undefined) return model;
-    if (model.type === "chat") {
-      return { ...model, engine: measuredChat(name, model.engine, activity) };
-    }
+    if (model.type === "chat") return { ...model, engine: measuredChat(model.engine, activity) };
     if (model.type === "reranker") {
-      return { ...model, engine: measuredReranker(name, model.engine, activity) };
+      return { ...model, engine: measuredReranker(model.engine, activity) };
     }
-    return { ...model, engine: measuredEmbedding(name, model.engine, activity) };
+    return { ...model, engine: measuredEmbedding(model.engine, activity) };
   }
 }
 
-export function measuredChat(
-  model: string,
-  engine: ChatEngine,
-  activity: ModelActivity,
-): ChatEngine {
+export function measuredChat(engine: ChatEngine, activity: ModelActivity): ChatEngine {
+  const model = activity.bounds.name;
   const tally = new TokenTally();
   return withMethods(engine, {
     async *generate(
@@ -156,31 +150,29 @@ export function measuredChat(
 }
 
 export const measuredEmbedding = (
-  model: string,
   engine: EmbeddingEngine,
   activity: ModelActivity,
 ): EmbeddingEngine =>
   withMethods(engine, {
     async embed(inputs, { report = () => {}, onStart, ...options }) {
-      const called = { model, modelType: "embedding", activity } as const;
-      const { result, from, to } = await measuredCall(called, { report, onStart }, (start) =>
+      const tell = { modelType: "embedding", report, onStart } as const;
+      const { result, ...span } = await measuredCall(activity, tell, (start) =>
         engine.embed(inputs, { ...options, onStart: start }),
       );
       const tokens = result.reduce((sum, embedding) => sum + embedding.tokens, 0);
-      report({ type: "embedded", model, inputs: inputs.length, tokens, from, to });
+      report({ type: "embedded", inputs: inputs.length, tokens, ...span });
       return result;
     },
   });
 
-const measuredReranker = (model: string, engine: Reranker, activity: ModelActivity): Reranker =>
+const measuredReranker = (engine: Reranker, activity: ModelActivity): Reranker =>
   withMethods(engine, {
     async rank(question, passages, { report = () => {}, onStart, ...options }) {
-      const called = { model, modelType: "reranker", activity } as const;
-      const { result, from, to } = await measuredCall(called, { report, onStart }, (start) =>
+      const tell = { modelType: "reranker", report, onStart } as const;
+      const { result, ...span } = await measuredCall(activity, tell, (start) =>
         engine.rank(question, passages, { ...options, onStart: start }),
       );
-      const { tokens } = result;
-      report({ type: "reranked", model, passages: passages.length, tokens, from, to });
+      report({ type: "reranked", passages: passages.length, tokens: result.tokens, ...span });
       return result;
     },
   });
@@ -196,10 +188,15 @@ const withMethods = <Engine extends object>(engine: Engine, methods: Partial<Eng
 
 /** `work` calls `start` when it leaves the queue; `from` and `to` include the waiting time. */
 async function measuredCall<Result>(
-  { model, modelType, activity }: { model: string; modelType: ModelType; activity: ModelActivity },
-  { report, onStart }: { report: Report; onStart: (() => void) | undefined },
+  activity: ModelActivity,
+  {
+    modelType,
+    report,
+    onStart,
+  }: { modelType: ModelType; report: Report; onStart: (() => void) | undefined },
   work: (start: () => void) => Promise<Result>,
-): Promise<{ result: Result; from: number; to: number }> {
+) {
+  const model = activity.bounds.name;
   const call = activity.call();
   const from = performance.now();
   let waits = true;
@@ -211,7 +208,7 @@ async function measuredCall<Result>(
     onStart?.();
   };
   try {
-    return { result: await work(start), from, to: performance.now() };
+    return { result: await work(start), model, from, to: performance.now() };
   } finally {
     call.end();
   }

@@ -70,7 +70,7 @@ const moment = expect.any(Number);
 function measured() {
   const scripted = new ScriptedChatEngine();
   const activity = new ModelActivity({ name: "m" });
-  const engine = measuredChat("m", scripted, activity);
+  const engine = measuredChat(scripted, activity);
   const events: WorkEvent[] = [];
   const generate = (options: Partial<CallOptions> = {}) =>
     engine.generate(
@@ -182,7 +182,7 @@ function measuredVectors(inner = new ScriptedEmbeddingEngine()) {
   const activity = new ModelActivity({ name: "m" });
   const events: WorkEvent[] = [];
   const report = (event: WorkEvent): void => void events.push(event);
-  return { engine: measuredEmbedding("m", inner, activity), activity, events, report };
+  return { engine: measuredEmbedding(inner, activity), activity, events, report };
 }
 
 /** Fails once it is at work. */
