@@ -46,20 +46,17 @@ interface Count {
 const none: Count = { steps: 0, ms: 0 };
 
 /** Another number of threads, compared with the present one. */
-class Trial {
-  readonly threads: number;
+interface Trial {
+  threads: number;
   /** Whether it began because steps were slow. */
-  readonly forced: boolean;
+  forced: boolean;
   /** Times of its steps, each against the usual one. */
-  readonly ratios: number[] = [];
-  ms = 0;
-  lostMs = 0;
-
-  constructor(threads: number, forced: boolean) {
-    this.threads = threads;
-    this.forced = forced;
-  }
+  ratios: readonly number[];
+  ms: number;
+  lostMs: number;
 }
+
+const begun: Omit<Trial, "threads" | "forced"> = { ratios: [], ms: 0, lostMs: 0 };
 
 class Group {
   threads: number;
@@ -130,9 +127,9 @@ export class StepThreads {
       threads > 1 &&
       (forced || (group.comparesFewer && isEnough(group.settled, trySteps, tryMs) && !steady))
     ) {
-      group.trial = new Trial(Math.floor(threads / 2), forced);
+      group.trial = { ...begun, threads: Math.floor(threads / 2), forced };
     } else if (threads < this.#most && now >= group.moreAt && !steady) {
-      group.trial = new Trial(Math.min(this.#most, threads * 2), false);
+      group.trial = { ...begun, threads: Math.min(this.#most, threads * 2), forced: false };
     }
   }
 
@@ -142,7 +139,7 @@ export class StepThreads {
     { usualMs, ms, now }: { usualMs: number | undefined; ms: number; now: number },
   ): void {
     if (usualMs === undefined) return;
-    trial.ratios.push(ms / usualMs);
+    trial.ratios = [...trial.ratios, ms / usualMs];
     trial.ms += ms;
     trial.lostMs += Math.max(0, ms - usualMs);
     const isHopeless = ms > slowFactor * usualMs;

@@ -1,6 +1,6 @@
 /** Checks redirects: none to a nearer network than the source's (SSRF), none from https to http. */
 import { lookup as lookUp } from "node:dns/promises";
-import { BlockList, isIP, isIPv6 } from "node:net";
+import { isAddress, parseRange } from "../../core/address-range.ts";
 import { NodeError } from "../../core/errors.ts";
 
 /** Resolves a host name; empty if it is unknown. */
@@ -41,47 +41,24 @@ export async function checkRedirect(
 /** The nearness of each address of a host; an unknown host counts as far. */
 async function nearnessOf({ hostname }: URL, lookup: Lookup): Promise<number[]> {
   const host = hostname.replace(/^\[|\]$/g, "").replace(/\.$/, "");
-  if (isIP(host) !== 0) return [nearness(host)];
+  if (isAddress(host)) return [nearness(host)];
   if (/(^|\.)localhost$/i.test(host)) return [nearest];
   const addresses = await lookup(host);
   return addresses.length === 0 ? [farthest] : addresses.map(nearness);
 }
 
-function listOf(...subnets: [address: string, prefix: number][]): BlockList {
-  const list = new BlockList();
-  for (const [address, prefix] of subnets) {
-    list.addSubnet(address, prefix, isIPv6(address) ? "ipv6" : "ipv4");
-  }
-  return list;
-}
-
 /** In the order of `places`, without the internet. */
-const lists = [
-  listOf(
-    ["10.0.0.0", 8],
-    ["172.16.0.0", 12],
-    ["192.168.0.0", 16],
-    ["100.64.0.0", 10], // carrier-grade NAT
-    ["198.18.0.0", 15],
-    ["fc00::", 7],
-  ),
-  listOf(["169.254.0.0", 16], ["fe80::", 10]),
-  listOf(["127.0.0.0", 8], ["0.0.0.0", 8], ["::", 127]),
-];
+const networks = [
+  // 100.64.0.0/10: carrier-grade NAT
+  "10.0.0.0/8 172.16.0.0/12 192.168.0.0/16 100.64.0.0/10 198.18.0.0/15 fc00::/7",
+  "169.254.0.0/16 fe80::/10",
+  "127.0.0.0/8 0.0.0.0/8 ::/127",
+].map((ranges) => ranges.split(" ").flatMap((range) => parseRange(range) ?? []));
 
 function nearness(address: string): number {
-  const plain = embeddedIpv4(address) ?? address;
-  return 1 + lists.findIndex((list) => list.check(plain, isIPv6(plain) ? "ipv6" : "ipv4"));
-}
-
-/** The IPv4 address that an IPv6 address maps: `::ffff:7f00:1`, `64:ff9b::127.0.0.1`. */
-function embeddedIpv4(address: string): string | undefined {
-  const [, dotted, high, low] =
-    /^(?:::ffff:|64:ff9b::)(?:([\d.]+)|([0-9a-f]{1,4}):([0-9a-f]{1,4}))$/i.exec(address) ?? [];
-  if (dotted !== undefined) return dotted;
-  if (high === undefined || low === undefined) return undefined;
-  const value = Number.parseInt(high, 16) * 65_536 + Number.parseInt(low, 16);
-  return [24, 16, 8, 0].map((shift) => (value >>> shift) & 255).join(".");
+  // NAT64 writes an IPv4 address into an IPv6 one in its own way: `64:ff9b::127.0.0.1`.
+  const plain = address.replace(/^64:ff9b::/i, "::ffff:");
+  return 1 + networks.findIndex((ranges) => ranges.some((isIn) => isIn(plain)));
 }
 
 const refusal = (message: string): NodeError => new NodeError("unavailable", message);

@@ -12,6 +12,7 @@ import {
   cannotBeFetched,
   type IdleOptions,
   RetryableError,
+  type RetryOptions,
   readJson,
   refuse,
   requestWithRetry,
@@ -104,15 +105,15 @@ export function parseNpmReference(source: string): NpmReference {
 
 const mostUnpacked = { libraries: 4e9, model: 64 * 2 ** 30 };
 
-interface FetchPackageOptions extends Omit<TakeOptions, "source"> {
-  /** The package's folder; an existing one is replaced. */
-  folder: string;
+interface PackageOptions extends IdleOptions, Pick<RetryOptions, "pauseMs"> {
+  registry: Hub;
+  progress: Progress;
 }
 
-/** Leaves nothing behind if it fails. */
+/** Replaces the folder by the whole package; leaves nothing behind if it fails. */
 export async function fetchPackage(
   reference: PackageReference,
-  { folder, ...options }: FetchPackageOptions,
+  { folder, ...options }: PackageOptions & { folder: string },
 ): Promise<void> {
   const source = `${reference.package}@${reference.version}`;
   const subject: Subject = { source, what: "package", hub: options.registry };
@@ -120,8 +121,7 @@ export async function fetchPackage(
   try {
     await makePrivateFolder(aside);
     const pathOf = (name: string): string => pathIn(aside, name, subject);
-    const limits = { source, mostUnpacked: mostUnpacked.libraries };
-    await readPackage(reference, subject, pathOf, { ...options, ...limits });
+    await readPackage(reference, subject, pathOf, mostUnpacked.libraries, options);
     await rm(folder, { recursive: true, force: true });
     await rename(aside, folder);
   } finally {
@@ -143,26 +143,15 @@ function pathIn(folder: string, name: string, subject: Subject): string {
 export async function takeFiles(
   reference: PackageReference,
   wanted: ReadonlyMap<string, string>,
-  options: TakeOptions,
+  options: PackageOptions & { source: string },
 ): Promise<void> {
   const { source, registry: hub } = options;
   const subject: Subject = { source, hub };
-  const limits = { mostUnpacked: mostUnpacked.model };
   const pathOf = (name: string): string | undefined => wanted.get(name);
-  const written = await readPackage(reference, subject, pathOf, { ...options, ...limits });
+  const written = await readPackage(reference, subject, pathOf, mostUnpacked.model, options);
   const [missing] = [...wanted].flatMap(([file, path]) => (written.has(path) ? [] : [file]));
   if (missing !== undefined) throw failure(subject, `the package has no file '${missing}'`);
 }
-
-interface TakeOptions extends IdleOptions {
-  registry: Hub;
-  source: string;
-  progress: Progress;
-  /** Pause before the first retry. Default: half a second. */
-  pauseMs?: number;
-}
-
-type ReadOptions = TakeOptions & { mostUnpacked: number };
 
 type PackageReference = Omit<NpmReference, "file">;
 
@@ -174,10 +163,11 @@ async function readPackage(
   reference: PackageReference,
   subject: Subject,
   pathOf: PathOf,
-  options: ReadOptions,
+  most: number,
+  options: PackageOptions,
 ): Promise<ReadonlySet<string>> {
   const dist = await readDist(reference, subject, options);
-  return await withRetries(() => attempt(dist, pathOf, subject, options), {
+  return await withRetries(() => attempt(dist, pathOf, subject, most, options), {
     ...options,
     mostTries: 4,
     giveUp: ({ message }) => failure(subject, message),
@@ -198,7 +188,7 @@ const Manifest = T.Object({
 async function readDist(
   { package: name, version }: PackageReference,
   subject: Subject,
-  options: TakeOptions,
+  options: PackageOptions,
 ): Promise<Dist> {
   const url = `${options.registry.endpoint}/${name.replace("/", "%2f")}/${version}`;
   const question = { url, headers: { accept: "application/json" } };
@@ -225,7 +215,8 @@ async function attempt(
   { tarball, algorithm, digest }: Dist,
   pathOf: PathOf,
   subject: Subject,
-  options: ReadOptions,
+  most: number,
+  options: PackageOptions,
 ): Promise<ReadonlySet<string>> {
   const { registry: hub, progress } = options;
   return await withIdleTimeout(tarball, options, async (signal, heard) => {
@@ -243,7 +234,7 @@ async function attempt(
     };
     const written = new Set<string>();
     try {
-      const archive = unzipped(answer.response, subject, options.mostUnpacked, onBytes);
+      const archive = unzipped(answer.response, subject, most, onBytes);
       for await (const { name, size, content } of tarEntries(archive)) {
         const path = pathOf(name);
         if (path === undefined || written.has(path)) continue;
