@@ -162,17 +162,13 @@ export class RunnerHost implements ModelHost {
       );
     }
     // First come, first served: an evicted model cannot overtake the one it was evicted for.
-    const { promise: isOver, resolve: end } = Promise.withResolvers<void>();
-    const before = this.#lastReservation;
-    this.#lastReservation = isOver;
-    try {
-      await before;
+    const evicted = this.#lastReservation.then(async () => {
       await this.#evictFor(name, bytes, memory.limit, signal);
       this.#reserved.set(name, bytes);
-      return reservation;
-    } finally {
-      end();
-    }
+    });
+    this.#lastReservation = evicted.catch(() => {});
+    await evicted;
+    return reservation;
   }
 
   async #evictFor(name: string, bytes: number, limit: number, signal: AbortSignal): Promise<void> {

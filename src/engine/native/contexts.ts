@@ -171,7 +171,7 @@ async function decodeBatch(
   try {
     raw.setThreads(threads);
     const startedAt = performance.now();
-    await oneAtATime(gpu === "vulkan", () => raw.decodeBatch());
+    await (gpu === "vulkan" ? inTurn(() => raw.decodeBatch()) : raw.decodeBatch());
     return { threads, ms: performance.now() - startedAt };
   } finally {
     handle[Symbol.dispose]();
@@ -179,19 +179,12 @@ async function decodeBatch(
 }
 
 /** Vulkan's driver crashes when two contexts decode at the same time, so there they take turns. */
-let vulkanIsBusy: Promise<void> = Promise.resolve();
+let lastTurn: Promise<void> = Promise.resolve();
 
-async function oneAtATime(needed: boolean, work: () => Promise<void>): Promise<void> {
-  if (!needed) return await work();
-  const before = vulkanIsBusy;
-  const { promise, resolve } = Promise.withResolvers<void>();
-  vulkanIsBusy = promise;
-  await before;
-  try {
-    await work();
-  } finally {
-    resolve();
-  }
+function inTurn(work: () => Promise<void>): Promise<void> {
+  const turn = lastTurn.then(work);
+  lastTurn = turn.catch(() => {});
+  return turn;
 }
 
 /** A token with its logit after the sampler's filters, and what turns logits into probabilities. */

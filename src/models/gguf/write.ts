@@ -30,14 +30,13 @@ export interface ByteSink {
 }
 
 export async function writeGguf(file: ByteSink, { metadata, tensors }: Gguf): Promise<void> {
-  const header = new ByteWriter();
-  header.ascii("GGUF").uint32(3).uint64(tensors.length).uint64(Object.keys(metadata).length);
-  for (const [key, value] of Object.entries(metadata)) writeEntry(header, key, value);
+  const entries = Object.entries(metadata);
+  const header = [Buffer.from("GGUF"), uint32(3), uint64(tensors.length), uint64(entries.length)];
+  for (const [key, value] of entries) header.push(string(key), Buffer.concat(encodeEntry(value)));
   let offset = 0;
   for (const { name, shape, type } of tensors) {
-    header.string(name).uint32(shape.length);
-    for (const size of shape) header.uint64(size);
-    header.uint32(tensorTypeIds[type]).uint64(offset);
+    header.push(string(name), uint32(shape.length), ...shape.map(uint64));
+    header.push(uint32(tensorTypeIds[type]), uint64(offset));
     offset += align(tensorBytes(type, count(shape)));
   }
   const put = async (bytes: Uint8Array): Promise<void> => {
@@ -45,7 +44,7 @@ export async function writeGguf(file: ByteSink, { metadata, tensors }: Gguf): Pr
     const padding = align(bytes.length) - bytes.length;
     if (padding > 0) await file.writeFile(new Uint8Array(padding));
   };
-  await put(header.bytes());
+  await put(Buffer.concat(header));
   for (const tensor of tensors) {
     const values = await tensor.values();
     if (values.length !== count(tensor.shape)) {
@@ -55,80 +54,44 @@ export async function writeGguf(file: ByteSink, { metadata, tensors }: Gguf): Pr
   }
 }
 
+/** Numbers are little-endian, as on every machine that llama.cpp has libraries for. */
+const bytesOf = ({ buffer }: { buffer: ArrayBuffer }): Buffer => Buffer.from(buffer);
+const uint32 = (value: number): Buffer => bytesOf(Uint32Array.of(value));
+const uint64 = (value: number): Buffer => bytesOf(BigUint64Array.of(BigInt(value)));
+const string = (text: string): Buffer =>
+  Buffer.concat([uint64(Buffer.byteLength(text)), Buffer.from(text)]);
+
+function encodeEntry(entry: MetadataValue): Buffer[] {
+  switch (entry.type) {
+    case "uint32":
+      return [uint32(typeIds.uint32), uint32(entry.value)];
+    case "float32":
+      return [uint32(typeIds.float32), bytesOf(Float32Array.of(entry.value))];
+    case "bool":
+      return [uint32(typeIds.bool), bytesOf(Uint8Array.of(entry.value ? 1 : 0))];
+    case "string":
+      return [uint32(typeIds.string), string(entry.value)];
+    case "strings":
+      return [...listHead("string", entry.value), ...entry.value.map(string)];
+    case "int32s":
+      return [...listHead("int32", entry.value), bytesOf(Int32Array.from(entry.value))];
+    case "float32s":
+      return [...listHead("float32", entry.value), bytesOf(Float32Array.from(entry.value))];
+  }
+}
+
+const listHead = (type: keyof typeof typeIds, { length }: readonly unknown[]): Buffer[] => [
+  uint32(typeIds.array),
+  uint32(typeIds[type]),
+  uint64(length),
+];
+
 export function fitsBlocks(type: TensorType, rowLength: number): boolean {
   return rowLength % blockSizes[type].values === 0;
 }
 
-function writeEntry(out: ByteWriter, key: string, entry: MetadataValue): void {
-  out.string(key);
-  switch (entry.type) {
-    case "uint32":
-    case "float32":
-      out.uint32(typeIds[entry.type])[entry.type](entry.value);
-      break;
-    case "bool":
-      out.uint32(typeIds.bool).byte(entry.value ? 1 : 0);
-      break;
-    case "string":
-      out.uint32(typeIds.string).string(entry.value);
-      break;
-    case "strings":
-      out.uint32(typeIds.array).uint32(typeIds.string).uint64(entry.value.length);
-      for (const item of entry.value) out.string(item);
-      break;
-    case "int32s":
-    case "float32s": {
-      const type = entry.type === "int32s" ? "int32" : "float32";
-      out.uint32(typeIds.array).uint32(typeIds[type]).uint64(entry.value.length);
-      for (const item of entry.value) out[type](item);
-    }
-  }
-}
-
 const align = (size: number): number => Math.ceil(size / alignment) * alignment;
 const count = (shape: readonly number[]): number => shape.reduce((product, size) => product * size);
-
-/** Collects bytes; numbers are little-endian, as on every machine that llama.cpp has libraries for. */
-class ByteWriter {
-  readonly #parts: Uint8Array[] = [];
-
-  bytes(): Uint8Array {
-    return Buffer.concat(this.#parts);
-  }
-
-  byte(value: number): this {
-    return this.#add(Uint8Array.of(value));
-  }
-
-  int32(value: number): this {
-    return this.#add(Int32Array.of(value));
-  }
-
-  uint32(value: number): this {
-    return this.#add(Uint32Array.of(value));
-  }
-
-  float32(value: number): this {
-    return this.#add(Float32Array.of(value));
-  }
-
-  uint64(value: number): this {
-    return this.#add(BigUint64Array.of(BigInt(value)));
-  }
-
-  ascii(text: string): this {
-    return this.#add(Buffer.from(text));
-  }
-
-  string(text: string): this {
-    return this.uint64(Buffer.byteLength(text)).#add(Buffer.from(text));
-  }
-
-  #add({ buffer, byteOffset, byteLength }: NodeJS.ArrayBufferView): this {
-    this.#parts.push(new Uint8Array(buffer, byteOffset, byteLength));
-    return this;
-  }
-}
 
 export type TensorType = "f32" | "f16" | "q8_0";
 
