@@ -161,12 +161,13 @@ export class Generation {
     const logprobs: TokenLogprobs[] = [];
     while (!this.#full) {
       sampler.use(writing.grammar(), this.#generated);
-      const { token, logits } = yield writing.feed;
+      const sampled = yield writing.feed;
+      const { token } = sampled;
       writing.feed = { tokens: [token] };
       if (model.isEogToken(token)) return undefined;
       this.#generated.push(token);
-      if (logits !== undefined) {
-        logprobs.push(toLogprobs(tokenBytes, logits, this.topLogprobs ?? 0));
+      if ("logit" in sampled) {
+        logprobs.push(toLogprobs(tokenBytes, sampled, this.topLogprobs ?? 0));
       }
       const piece = writing.text.push(token);
       if (piece !== undefined) {

@@ -1,26 +1,16 @@
 /** A model's chat template: renders a conversation to tokens, and knows the markers of the model's answers. */
 import {
-  AlpacaChatWrapper,
   type ChatHistoryItem,
-  ChatMLChatWrapper,
   type ChatModelFunctions,
   type ChatModelResponse,
   type ChatWrapper,
-  DeepSeekChatWrapper,
-  FalconChatWrapper,
   type GbnfJsonSchema,
-  GemmaChatWrapper,
-  HarmonyChatWrapper,
   isLlamaText,
   JinjaTemplateChatWrapper,
-  Llama2ChatWrapper,
-  Llama3_1ChatWrapper,
-  Llama3ChatWrapper,
   type LlamaModel,
   LlamaText,
-  MistralChatWrapper,
-  QwenChatWrapper,
   resolveChatWrapper,
+  type SpecializedChatWrapperTypeName,
   SpecialToken,
   SpecialTokensText,
   type Token,
@@ -213,24 +203,15 @@ const isSchema = (value: unknown): value is GbnfJsonSchema =>
 export function toChatHistory(messages: readonly ChatMessage[]): ChatHistoryItem[] {
   const history: ChatHistoryItem[] = [];
   for (const [index, message] of messages.entries()) {
-    switch (message.role) {
-      case "system":
-        history.push({ type: "system", text: message.content });
-        break;
-      case "user":
-        history.push({ type: "user", text: message.content });
-        break;
-      case "assistant":
-        turnAt(history, messages[index - 1]).response.push(
-          ...(message.content === "" ? [] : [message.content]),
-          ...(message.toolCalls ?? []).map((call, at) =>
-            toFunctionCall(call, resultsAfter(messages, index), at === 0),
-          ),
-        );
-        break;
-      case "tool": // its result is part of the call above
-        break;
-    }
+    const { role, content } = message;
+    if (role === "system" || role === "user") history.push({ type: role, text: content });
+    // A tool's result is part of the call above.
+    if (role !== "assistant") continue;
+    const results = resultsAfter(messages, index);
+    turnAt(history, messages[index - 1]).response.push(
+      ...(content === "" ? [] : [content]),
+      ...(message.toolCalls ?? []).map((call, at) => toFunctionCall(call, results, at === 0)),
+    );
   }
   if (messages.at(-1)?.role !== "tool") history.push({ type: "model", response: [] });
   return history;
@@ -276,44 +257,45 @@ function fromJson(text: string): unknown {
   }
 }
 
-const wrappers: Record<PromptTemplateName, (model: LlamaModel) => ChatWrapper> = {
-  auto: ownWrapper,
-  alpaca: () => new AlpacaChatWrapper(),
-  chatml: () => new ChatMLChatWrapper(),
-  "deepseek-chat": () => new DeepSeekChatWrapper(),
-  "falcon-chat": () => new FalconChatWrapper(),
-  "gemma-instruct": () => new GemmaChatWrapper(),
-  "gpt-oss": () => new HarmonyChatWrapper(),
-  "llama-2-chat": () => new Llama2ChatWrapper(),
-  "llama-3-chat": () => new Llama3ChatWrapper(),
-  "llama-3.1-chat": () => new Llama3_1ChatWrapper(),
-  "mistral-instruct": () => new MistralChatWrapper(),
-  "phi-3-chat": () =>
-    jinja(
+/** Templates by their names in a configuration: the library's wrappers, or Jinja. */
+const templates: Record<
+  PromptTemplateName,
+  SpecializedChatWrapperTypeName | "auto" | { template: string }
+> = {
+  auto: "auto",
+  alpaca: "alpacaChat",
+  chatml: "chatML",
+  "deepseek-chat": "deepSeek",
+  "falcon-chat": "falconChat",
+  "gemma-instruct": "gemma",
+  "gpt-oss": "harmony",
+  "llama-2-chat": "llama2Chat",
+  "llama-3-chat": "llama3",
+  "llama-3.1-chat": "llama3.1",
+  "mistral-instruct": "mistral",
+  "phi-3-chat": {
+    template:
       "{% for message in messages %}{{ '<|' + message['role'] + '|>\\n' + message['content'] + '<|end|>\\n' }}{% endfor %}{% if add_generation_prompt %}{{ '<|assistant|>\\n' }}{% endif %}",
-    ),
-  qwen: () => new QwenChatWrapper(),
-  "vicuna-1.1-chat": () =>
-    jinja(
+  },
+  qwen: "qwen",
+  "vicuna-1.1-chat": {
+    template:
       "{% for message in messages %}{% if message['role'] == 'system' %}{{ message['content'] + ' ' }}{% elif message['role'] == 'user' %}{{ 'USER: ' + message['content'] + ' ' }}{% else %}{{ 'ASSISTANT: ' + message['content'] + '</s>' }}{% endif %}{% endfor %}{% if add_generation_prompt %}{{ 'ASSISTANT: ' }}{% endif %}",
-    ),
-  zephyr: () =>
-    jinja(
+  },
+  zephyr: {
+    template:
       "{% for message in messages %}{{ '<|' + message['role'] + '|>\\n' + message['content'] + '</s>\\n' }}{% endfor %}{% if add_generation_prompt %}{{ '<|assistant|>\\n' }}{% endif %}",
-    ),
+  },
 };
 
 /** No wrapper of the library writes this marker, and trying them all takes up to a second: the template is used as it is. */
 const unknownToWrappers = "<|user|>";
 
-function ownWrapper(model: LlamaModel): ChatWrapper {
-  const template = model.fileInfo.metadata.tokenizer.chat_template;
-  const type = template?.includes(unknownToWrappers) === true ? "jinjaTemplate" : "auto";
+export function chatWrapperFor(name: PromptTemplateName, model: LlamaModel): ChatWrapper {
+  const wanted = templates[name];
+  if (typeof wanted === "object") return new JinjaTemplateChatWrapper(wanted);
+  const own = model.fileInfo.metadata.tokenizer.chat_template ?? "";
+  const isUnknown = wanted === "auto" && own.includes(unknownToWrappers);
+  const type = isUnknown ? "jinjaTemplate" : wanted;
   return resolveChatWrapper(model, { type, warningLogs: false });
 }
-
-export function chatWrapperFor(name: PromptTemplateName, model: LlamaModel): ChatWrapper {
-  return wrappers[name](model);
-}
-
-const jinja = (template: string): ChatWrapper => new JinjaTemplateChatWrapper({ template });

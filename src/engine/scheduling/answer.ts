@@ -16,10 +16,8 @@ export interface Feed {
   tokens: readonly Token[];
 }
 
-export interface Sampled {
-  token: Token;
-  logits?: SampledLogits;
-}
+/** With logits only where the answer wants them. */
+export type Sampled = SampledLogits | { token: Token };
 
 /** Takes the log probabilities of a prompt's own tokens. */
 export interface PromptScores {

@@ -170,11 +170,13 @@ export class Scheduler {
     if (run.stopped) return;
     const { answer } = run;
     const { sampler, topLogits: top } = answer;
-    const logits = top === undefined ? undefined : await sampler.sampleWithLogits(output, top);
-    const token = logits?.token ?? (await sampler.sample(output));
+    const sampled =
+      top === undefined
+        ? { token: await sampler.sample(output) }
+        : await sampler.sampleWithLogits(output, top);
     if (run.stopped) return;
     run.inPrefill = false;
-    this.#goOn(run, answer.accept(logits === undefined ? { token } : { token, logits }));
+    this.#goOn(run, answer.accept(sampled));
   }
 
   #goOn(run: RunningAnswer, feed: Feed | undefined): void {

@@ -18,7 +18,6 @@ import {
   missingOf,
   noteOrigin,
   type Origin,
-  type Pin,
   pinnedAt,
 } from "./origin.ts";
 import { checkRoom } from "./partial-file.ts";
@@ -72,28 +71,22 @@ async function fetchModel(
   await makePrivateFolder(folder);
   // Written before the download, so that it is resumed at the same commit.
   await noteOrigin(path, source, place.pin);
-  sayPin(source, place.pin, options);
+  if (source.startsWith("hf:")) {
+    const { commit } = place.pin;
+    options.say?.(
+      commit === undefined
+        ? `The hub does not say which commit '${source}' is of, so it is not pinned.`
+        : `'${source}' is pinned to the commit ${commit}.`,
+    );
+  }
   try {
     await fetchParts(files, place, subject, options);
     return path;
   } catch (error) {
-    if (!(await isBegun(files, folder))) await forgetSource(path, source);
+    const begun = files.flatMap((file) => [file, `${file}.part`]);
+    if ((await missingOf(begun, folder)).length === begun.length) await forgetSource(path, source);
     throw error;
   }
-}
-
-async function isBegun(files: readonly string[], folder: string): Promise<boolean> {
-  const all = files.flatMap((file) => [file, `${file}.part`]);
-  return (await missingOf(all, folder)).length < all.length;
-}
-
-function sayPin(source: string, { commit }: Pin, { say }: DownloadOptions): void {
-  if (!source.startsWith("hf:")) return;
-  say?.(
-    commit === undefined
-      ? `The hub does not say which commit '${source}' is of, so it is not pinned.`
-      : `'${source}' is pinned to the commit ${commit}.`,
-  );
 }
 
 async function fetchParts(
@@ -104,15 +97,16 @@ async function fetchParts(
 ): Promise<void> {
   const { folder, signal } = options;
   const urls = partAddresses(url);
-  const missing = await missingOf(files, folder);
+  const missing = (await missingOf(files, folder)).map((file) => ({
+    file,
+    address: urls[files.indexOf(file)] ?? url,
+  }));
   if (missing.length > 1) {
-    const wanted = urls.filter((_, at) => missing.includes(files[at] ?? ""));
+    const wanted = missing.map(({ address }) => address);
     await checkRoomForAll(wanted, folder, subject, signal);
   }
-  for (const [at, file] of files.entries()) {
-    if (!missing.includes(file)) continue;
-    const target = join(folder, file);
-    await fetchNoted(urls[at] ?? url, target, subject, options);
+  for (const { file, address } of missing) {
+    await fetchNoted(address, join(folder, file), subject, options);
   }
 }
 
