@@ -1,6 +1,7 @@
 /** Checks redirects: none to a nearer network than the source's (SSRF), none from https to http. */
 import { lookup as lookUp } from "node:dns/promises";
-import { isAddress, parseRange } from "../../core/address-range.ts";
+import { isIP } from "node:net";
+import { parseRange } from "../../core/address-range.ts";
 import { NodeError } from "../../core/errors.ts";
 
 /** Resolves a host name; empty if it is unknown. */
@@ -41,7 +42,7 @@ export async function checkRedirect(
 /** The nearness of each address of a host; an unknown host counts as far. */
 async function nearnessOf({ hostname }: URL, lookup: Lookup): Promise<number[]> {
   const host = hostname.replace(/^\[|\]$/g, "").replace(/\.$/, "");
-  if (isAddress(host)) return [nearness(host)];
+  if (isIP(host) !== 0) return [nearness(host)];
   if (/(^|\.)localhost$/i.test(host)) return [nearest];
   const addresses = await lookup(host);
   return addresses.length === 0 ? [farthest] : addresses.map(nearness);
