@@ -34,7 +34,12 @@ export function loadConfig({ file, env: all, flags }: ConfigSources): Config {
     if (setting.flag === undefined) continue;
     setFrom(tree, origins, setting, flags[setting.flag], `option --${setting.flag}`);
   }
-  if (tree.models !== undefined) tree.models = fitAutoModels(tree.models);
+  // With `source = "auto"`, sizes default to `auto` too.
+  if (Array.isArray(tree.models)) {
+    tree.models = tree.models.map((model: unknown) =>
+      isObject(model) && model.source === "auto" ? { ...auto, ...model } : model,
+    );
+  }
   const written = writtenKeys(tree);
   const value = Value.Default(Config, tree);
   const violation = findViolation(Config, value);
@@ -130,16 +135,7 @@ function suggest(found: string, known: readonly string[]): string {
     : ` Known are: ${known.join(", ")}.`;
 }
 
-/** With `source = "auto"`, sizes default to `auto` too. */
-function fitAutoModels(models: unknown): unknown {
-  if (!Array.isArray(models)) return models; // the schema reports it
-  return models.map((model: unknown) => (isAuto(model) ? { ...auto, ...model } : model));
-}
-
 const auto = { n_gpu_layers: "auto", ctx_size: "auto", batch_size: "auto" };
-
-const isAuto = (model: unknown): model is { source: "auto" } =>
-  typeof model === "object" && model !== null && "source" in model && model.source === "auto";
 
 const address = /^[0-9a-f]*[.:][0-9a-f.:]+$/i;
 const number = /^\d+$/;

@@ -111,6 +111,7 @@ async function storeAll(
   options: IngestOptions,
   course: Course,
 ): Promise<void> {
+  const { repository, signal } = options;
   let storing: Promise<void> = Promise.resolve();
   try {
     for await (const batch of batches) {
@@ -119,7 +120,11 @@ async function storeAll(
       storing = (async () => {
         const passages = await embedding;
         await before;
-        await store(passages, batch, options);
+        signal.throwIfAborted();
+        // In this order a crash between the two loses nothing; the next run removes what is left over.
+        await repository.upsert(passages);
+        signal.throwIfAborted();
+        for (const { document, ids } of batch.done) await repository.delete(document.name, ids);
         course.onStored(passages);
         finish(batch, course);
       })();
@@ -187,18 +192,6 @@ export async function embedMissing(
     if (vector === undefined) throw new NodeError("internal", "A passage was not embedded.");
     return { ...passage, vector };
   });
-}
-
-async function store(
-  passages: readonly EmbeddedPassage[],
-  { done }: Batch,
-  { repository, signal }: IngestOptions,
-): Promise<void> {
-  signal.throwIfAborted();
-  // In this order a crash between the two loses nothing; the next run removes what is left over.
-  await repository.upsert(passages);
-  signal.throwIfAborted();
-  for (const { document, ids } of done) await repository.delete(document.name, ids);
 }
 
 function finish({ passages, bytes }: Batch, { summary, advance }: Course): void {

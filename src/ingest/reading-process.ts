@@ -72,28 +72,21 @@ export class ReadingProcess implements AsyncDisposable {
       } else {
         const excess = watch.stop();
         if (answer?.type === "cut") return chunks;
-        const failure = await this.#failure(answer, excess);
+        if (answer?.type !== "refused") await this.#end();
         signal.throwIfAborted();
-        throw failure;
+        if (answer?.type === "refused") {
+          const kind = answer.isUnsupported ? "unsupported_media_type" : "invalid_request";
+          throw new NodeError(kind, answer.message);
+        }
+        const ended = "it ended the process that read it";
+        const why = answer?.type === "failed" ? answer.message : ended;
+        throw excess ?? unreadable(`cannot be read: ${why}`);
       }
     }
   };
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#end();
-  }
-
-  async #failure(
-    answer: FromReader | undefined,
-    excess: NodeError | undefined,
-  ): Promise<NodeError> {
-    if (answer?.type === "refused") {
-      const kind = answer.isUnsupported ? "unsupported_media_type" : "invalid_request";
-      return new NodeError(kind, answer.message);
-    }
-    await this.#end();
-    const why = answer?.type === "failed" ? answer.message : "it ended the process that read it";
-    return excess ?? unreadable(`cannot be read: ${why}`);
   }
 
   /** A process that ended while it was idle is replaced. */

@@ -95,11 +95,6 @@ export function toQuota({ documents }: Config): QuotaSettings {
   };
 }
 
-export const toDocumentLimits = ({ documents }: Config) => ({
-  maxStores: documents.max_vector_stores,
-  maxQueue: documents.max_queue,
-});
-
 export function toRagSettings({ rag }: Config): RagSettings {
   return {
     policy: rag.policy,

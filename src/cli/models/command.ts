@@ -1,5 +1,5 @@
 /** `paddock models`: lists configured and downloaded models, and removes them. */
-import { basename, join, resolve } from "node:path";
+import { basename, dirname, join, resolve } from "node:path";
 import { Command } from "commander";
 import { byteSize } from "../../core/byte-size.ts";
 import { given } from "../../core/given.ts";
@@ -9,14 +9,7 @@ import { removeModel } from "../../models/models-folder.ts";
 import { addConfigOptions, addExamples, readConfig } from "../command-options.ts";
 import { isConfirmed, printedJson, toTable } from "../printing.ts";
 import { CommandError, type Shell } from "../shell.ts";
-import {
-  backendLines,
-  findModels,
-  isInFolder,
-  type ModelRow,
-  parameterCount,
-  withBackends,
-} from "./rows.ts";
+import { backendLines, findModels, type ModelRow, parameterCount, withBackends } from "./rows.ts";
 
 export function modelsCommand(shell: Shell): Command {
   const command = new Command("models").description(
@@ -109,7 +102,7 @@ function remove(shell: Shell): Command {
       row?.path ??
       resolve(folder, basename(wanted) === wanted ? wanted : resolve(shell.cwd, wanted));
     const [first = path] = partsOf(path);
-    if (!isInFolder(folder, first)) {
+    if (dirname(first) !== folder) {
       throw new CommandError(
         `${first} is not in the models folder (${folder}), so it is not Paddock's to remove.`,
       );

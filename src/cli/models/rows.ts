@@ -1,5 +1,5 @@
 /** Finds the models of a node, configured or in the models folder, and describes them. */
-import { basename, dirname, join } from "node:path";
+import { basename, join } from "node:path";
 import { isUpstream, type ModelConfig, upstreamUrls } from "../../config/model-schema.ts";
 import type { Config } from "../../config/schema.ts";
 import { byteSize } from "../../core/byte-size.ts";
@@ -58,7 +58,9 @@ export async function findModels(options: FindModelsOptions) {
   const rows: ModelRow[] = [];
   for (const configured of config.models) {
     if (isUpstream(configured.source)) {
-      rows.push(upstreamRow(configured));
+      const { name, source, type, upstream_model: model = name } = configured;
+      const upstream = { urls: upstreamUrls(configured), model, type };
+      rows.push({ name, configured: true, source, upstream });
       continue;
     }
     const model = await withChosenSource(configured, folder, machine);
@@ -72,12 +74,6 @@ export async function findModels(options: FindModelsOptions) {
   }
   const unused = models.filter((file) => !used.has(join(folder, file)) && isQuantized(file));
   return { folder, rows, unfinished, unused, problems };
-}
-
-function upstreamRow(model: ModelConfig): ModelRow {
-  const { name, source, type, upstream_model: upstreamModel = name } = model;
-  const upstream = { urls: upstreamUrls(model), model: upstreamModel, type };
-  return { name, configured: true, source, upstream };
 }
 
 /** Resolves `source = "auto"` to what a start would choose. */
@@ -145,8 +141,6 @@ export function toRow(
     memory: { bytes, contextSize, parallel, fits: fits(bytes, machine) },
   };
 }
-
-export const isInFolder = (folder: string, path: string): boolean => dirname(path) === folder;
 
 /** Adds the backend of each configured model whose file exists; nothing is tried. */
 export async function withBackends(

@@ -32,7 +32,6 @@ import {
   type ModelOptions,
   type StoreOptions,
   toCollection,
-  toDocumentLimits,
   toQuota,
 } from "../node-settings.ts";
 import { collectionStore, embeddingModelIn, specFor } from "./node-collection.ts";
@@ -59,6 +58,7 @@ export class NodeDocuments implements AsyncDisposable {
   constructor(options: NodeDocumentOptions) {
     const { config, baseDir, log, program, models, retrieval, clock, quotaOf } = options;
     const folder = dataDirOf(config, baseDir);
+    const { max_vector_stores: maxStores, max_queue: maxQueue } = config.documents;
     const { name: ownCollection, embeddingModel } = toCollection(config);
     const model = () => {
       if (embeddingModel === undefined) {
@@ -83,7 +83,7 @@ export class NodeDocuments implements AsyncDisposable {
         usualChunking: usualSizes,
         ingest: this.#ingest.ingest,
         quota: toQuota(config),
-        limits: toDocumentLimits(config),
+        limits: { maxStores, maxQueue },
         handbook: `${handbookLabel}/`,
         now: () => new Date(),
         expiryTime: () => clock.expiryTime(),

@@ -150,9 +150,15 @@ export function toUpstream(
     onEvent = () => {},
   }: { secretOf?: SecretOf; log: Log; onEvent?: (event: ReplicaEvent) => void },
 ): ConfiguredUpstream {
-  const { name, upstream_model: upstreamModel = name } = model;
+  const { name, upstream_model: upstreamModel = name, api_key_env: variable } = model;
   const named = `the model '${name}'`;
-  const key = keyOf(named, model.api_key_env, secretOf);
+  // A value from a file or a command may end with a line break.
+  const key = variable === undefined ? undefined : (secretOf?.(variable)?.trim() ?? "");
+  if (key !== undefined && !/^[\x21-\x7e]+$/.test(key)) {
+    throw new ConfigError(
+      `The environment variable ${variable} ${key === "" ? "is not set" : "is not a valid key"}: 'api_key_env' of ${named} says that it holds the key of its server.`,
+    );
+  }
   const probe = probeServer(key);
   const urls = upstreamUrls(model);
   return {
@@ -163,18 +169,4 @@ export function toUpstream(
     log,
     ...given({ key }),
   };
-}
-
-function keyOf(
-  named: string,
-  variable: string | undefined,
-  secretOf: SecretOf | undefined,
-): string | undefined {
-  if (variable === undefined) return undefined;
-  // A value from a file or a command may end with a line break.
-  const key = secretOf?.(variable)?.trim() ?? "";
-  if (/^[\x21-\x7e]+$/.test(key)) return key;
-  throw new ConfigError(
-    `The environment variable ${variable} ${key === "" ? "is not set" : "is not a valid key"}: 'api_key_env' of ${named} says that it holds the key of its server.`,
-  );
 }

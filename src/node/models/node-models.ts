@@ -64,7 +64,11 @@ export class NodeModels implements AsyncDisposable {
   ): Promise<NodeModels> {
     await using resources = new AsyncDisposableStack();
     const host = resources.use(await openHost(resources));
-    const upstreams = await upstreamsOf(options, resources);
+    let { upstreams } = options;
+    if (upstreams === undefined && options.config.models.some(({ source }) => isUpstream(source))) {
+      const { UpstreamModels } = await import("../gateway/upstream-models.ts");
+      upstreams = resources.use(new UpstreamModels(options));
+    }
     return new NodeModels(options, host, upstreams, resources.move());
   }
 
@@ -225,18 +229,6 @@ export class NodeModels implements AsyncDisposable {
       ...given({ sha256: sha256?.toLowerCase(), registryOf }),
     });
   }
-}
-
-/** The node's upstream models, or new ones; undefined if every model runs on this machine. */
-async function upstreamsOf(
-  options: ModelOptions,
-  resources: AsyncDisposableStack,
-): Promise<UpstreamModels | undefined> {
-  const { upstreams, config } = options;
-  if (upstreams !== undefined) return upstreams;
-  if (!config.models.some(({ source }) => isUpstream(source))) return undefined;
-  const { UpstreamModels } = await import("../gateway/upstream-models.ts");
-  return resources.use(new UpstreamModels(options));
 }
 
 /** Freely licensed; memory for four answers with a context of 4096 tokens each. The best first. */
