@@ -8,7 +8,7 @@ import type {
   ReplicaTelemetry,
   Telemetry,
 } from "../core/ports/telemetry.ts";
-import { buckets, replicaMetrics, seriesIn, Watched } from "./series.ts";
+import { replicaMetrics, seriesIn, Watched } from "./series.ts";
 
 type ModelPlace = "local" | "upstream";
 
@@ -41,19 +41,16 @@ export function createMetrics(sources: MetricsSources): Metrics {
   const requestSeconds = histogram(
     "request_seconds",
     "From a request's arrival to its end, streams included.",
-    buckets.requestSeconds,
     "operation",
   );
   const firstTokenSeconds = histogram(
     "time_to_first_token_seconds",
     "From a chat request's arrival to the first token of an answer.",
-    buckets.firstTokenSeconds,
     "model",
   );
   const tokensPerSecond = histogram(
     "tokens_per_second",
     "Speed of an answer after its first token.",
-    buckets.tokensPerSecond,
     "model",
   );
   const promptTokens = counter("prompt_tokens_total", "Tokens that models were given.", "model");
@@ -68,19 +65,13 @@ export function createMetrics(sources: MetricsSources): Metrics {
     "model",
   );
   const queueLength = gauge("queue_length", "Calls that wait for a model.", "model");
-  const queueSeconds = histogram(
-    "queue_seconds",
-    "How long a call waited for its model.",
-    buckets.queueSeconds,
-    "model",
-  );
+  const queueSeconds = histogram("queue_seconds", "How long a call waited for its model.", "model");
   const slotCount = gauge("slots", "Answers that a model can generate at the same time.", "model");
   const slotsInUse = gauge("slots_in_use", "Answers that it generates now.", "model");
   const embeddings = counter("embeddings_total", "Texts that were embedded.", "model");
   const embeddingSeconds = histogram(
     "embedding_seconds",
     "How long the texts of a request took to embed, waiting included.",
-    buckets.workSeconds,
     "model",
   );
   const reranked = counter(
@@ -91,19 +82,13 @@ export function createMetrics(sources: MetricsSources): Metrics {
   const rerankSeconds = histogram(
     "rerank_seconds",
     "How long the passages of a question took to judge, waiting included.",
-    buckets.workSeconds,
     "model",
   );
   const retrievalSeconds = histogram(
     "retrieval_seconds",
     "How long a search of the collection took, failed ones included.",
-    buckets.workSeconds,
   );
-  const retrievalPassages = histogram(
-    "retrieval_passages",
-    "How many passages a search found.",
-    buckets.passages,
-  );
+  const retrievalPassages = histogram("retrieval_passages", "How many passages a search found.");
   const retrievalFailures = counter(
     "retrieval_failures_total",
     "Searches of the collection that failed.",

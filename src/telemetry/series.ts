@@ -16,11 +16,10 @@ export function seriesIn(registry: Registry) {
     gauge: <Label extends string = never>(name: string, help: string, ...labelNames: Label[]) =>
       new Gauge<Label>({ ...named(name, help), labelNames }),
     histogram: <Label extends string = never>(
-      name: string,
+      name: keyof typeof buckets,
       help: string,
-      bounds: readonly number[],
       ...labelNames: Label[]
-    ) => new Histogram<Label>({ ...named(name, help), labelNames, buckets: [...bounds] }),
+    ) => new Histogram<Label>({ ...named(name, help), labelNames, buckets: [...buckets[name]] }),
     /** A metric whose value is read at each scrape. */
     read(
       name: string,
@@ -41,15 +40,19 @@ export function seriesIn(registry: Registry) {
   };
 }
 
+const workSeconds = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
+
 /** Histogram buckets: from a cache hit on a fast machine to a long answer on a slow one. */
-export const buckets = {
-  requestSeconds: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600],
-  firstTokenSeconds: [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120],
-  queueSeconds: [0.001, 0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300],
-  workSeconds: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30],
-  tokensPerSecond: [1, 2, 5, 10, 15, 20, 30, 50, 75, 100, 150, 200, 300, 500, 1000],
-  passages: [0, 1, 2, 3, 5, 10, 20, 50, 100],
-} as const;
+const buckets = {
+  request_seconds: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600],
+  time_to_first_token_seconds: [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120],
+  queue_seconds: [0.001, 0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300],
+  embedding_seconds: workSeconds,
+  rerank_seconds: workSeconds,
+  retrieval_seconds: workSeconds,
+  tokens_per_second: [1, 2, 5, 10, 15, 20, 30, 50, 75, 100, 150, 200, 300, 500, 1000],
+  retrieval_passages: [0, 1, 2, 3, 5, 10, 20, 50, 100],
+};
 
 /** Values by name. An entry lasts until it is disposed, or replaced under the same name. */
 export class Watched<Value> extends Map<string, Value> {
