@@ -108,11 +108,8 @@ function reporting(exporter: SpanExporter, endpoint: string, log: Log): SpanExpo
       exporter.export(spans, (result) => {
         const { error } = result;
         if (error !== undefined && !isAway) {
-          const fields = { endpoint, reason: reasonOf(error) };
-          log.warn(
-            "traces cannot be delivered; they are dropped until the collector answers",
-            fields,
-          );
+          const what = "traces cannot be delivered; they are dropped until the collector answers";
+          log.warn(what, { endpoint, reason: reasonOf(error) });
         } else if (error === undefined && isAway) {
           log.info("traces are delivered again", { endpoint });
         }

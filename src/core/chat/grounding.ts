@@ -168,8 +168,9 @@ export class GroundingService {
     const places = remembered.flatMap(({ points }) => points);
     const read = await this.#retrieval.read(places, caller).catch((error: unknown) => {
       // They stay remembered: a store that is unavailable for one turn has not lost them.
-      this.#log.warn("the passages of earlier turns cannot be read; the chat goes on without", {
-        reason: reasonOf(error),
+      const reason = reasonOf(error);
+      this.#log.warn("passages of earlier turns cannot be read; the chat goes on without", {
+        reason,
       });
       return [];
     });

@@ -22,11 +22,8 @@ export class PassageRemover {
       await this.remove(removal);
       return true;
     } catch (error) {
-      const { collection, document } = removal;
-      this.#parts.log.warn("passages cannot be deleted now; they are left out of answers", {
-        ...{ collection, document },
-        reason: reasonOf(error),
-      });
+      const fields = { ...removal, reason: reasonOf(error) };
+      this.#parts.log.warn("passages cannot be deleted now; they are left out of answers", fields);
       if (error instanceof NodeError) return false;
       throw error;
     }

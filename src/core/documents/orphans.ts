@@ -47,9 +47,8 @@ export async function setOrphansAside({
       log.info("uploads were moved back from files/orphaned", { files: back.length });
     }
   } catch (error) {
-    log.error("uploads cannot be compared with their registry; they stay as they are", {
-      reason: reasonOf(error),
-    });
+    const reason = reasonOf(error);
+    log.error("uploads cannot be compared with their registry; they stay as they are", { reason });
   }
 }
 

@@ -85,13 +85,8 @@ export async function loadWithBest<Loaded>(
       if (backend === candidates.at(-1)) throw error.cause;
       const { message: reason, lasts, cause } = error;
       const next = candidates[candidates.indexOf(backend) + 1];
-      log.warn("a backend does not work; the model is loaded with the next", {
-        model: name,
-        backend,
-        next,
-        reason,
-        detail: reasonOf(cause),
-      });
+      const fields = { model: name, backend, next, reason, detail: reasonOf(cause) };
+      log.warn("a backend does not work; the model is loaded with the next", fields);
       if (lasts !== "no") await keep(backend, { reason, isForAll: lasts === "for all" });
       rejected.push({ backend, reason, hasDevice: true, remedy: tryAgain });
     }

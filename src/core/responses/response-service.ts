@@ -34,10 +34,8 @@ export class ResponseService {
       await this.#options.store.save(response);
       return true;
     } catch (error) {
-      this.#options.log.warn("a response is not stored", {
-        id: response.id,
-        reason: reasonOf(error),
-      });
+      const fields = { id: response.id, reason: reasonOf(error) };
+      this.#options.log.warn("a response is not stored", fields);
       return false;
     }
   }

@@ -60,8 +60,6 @@ const toOpen = (
   { queryPrefix, documentPrefix }: OpenCollection["prefixes"],
 ): OpenCollection => ({ repository, prefixes: { queryPrefix, documentPrefix } });
 
-const noPrefixes = { queryPrefix: "", documentPrefix: "" };
-
 /** The collection's own prefixes count: vectors with and without a prefix do not match. */
 function filledWith(
   { name, embedding }: CollectionDescription,
@@ -69,22 +67,17 @@ function filledWith(
   log: Log,
 ): OpenCollection["prefixes"] {
   if (embedding === undefined) {
-    log.warn(
-      "the collection does not say which model filled it; it is taken for the configured one, without prefixes",
-      { collection: name, model: spec.embedding.model },
-    );
-    return noPrefixes;
+    const what =
+      "the collection does not say which model filled it; it is taken for the configured one, without prefixes";
+    log.warn(what, { collection: name, model: spec.embedding.model });
+    return { queryPrefix: "", documentPrefix: "" };
   }
+  const { queryPrefix: query_prefix, documentPrefix: document_prefix } = embedding;
   const { queryPrefix, documentPrefix } = spec.embedding;
-  if (embedding.queryPrefix !== queryPrefix || embedding.documentPrefix !== documentPrefix) {
-    log.warn(
-      "the collection was filled with other prefixes than the model's; its own stay in use",
-      {
-        collection: name,
-        query_prefix: embedding.queryPrefix,
-        document_prefix: embedding.documentPrefix,
-      },
-    );
+  if (query_prefix !== queryPrefix || document_prefix !== documentPrefix) {
+    const what =
+      "the collection was filled with other prefixes than the model's; its own stay in use";
+    log.warn(what, { collection: name, query_prefix, document_prefix });
   }
   return embedding;
 }

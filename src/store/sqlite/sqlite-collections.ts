@@ -78,11 +78,9 @@ export class SqliteCollectionStore implements CollectionStore {
   }
 
   #open(name: string, spec?: CollectionSpec): PassageRepository {
-    const database = openDatabase(name, this.#path(name), spec, () =>
-      this.#log.info("a collection that an older version filled has its words rebuilt, once", {
-        collection: name,
-      }),
-    );
+    const what = "a collection that an older version filled has its words rebuilt, once";
+    const onRebuild = (): void => this.#log.info(what, { collection: name });
+    const database = openDatabase(name, this.#path(name), spec, onRebuild);
     return new SqliteRepository(name, database, this.#log, this.#folder);
   }
 }
