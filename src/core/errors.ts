@@ -79,9 +79,8 @@ export const copyOf = (error: NodeError): NodeError =>
 export function asNodeError(cause: unknown, what?: string): NodeError {
   if (cause instanceof NodeError) return cause;
   const reason = reasonOf(cause);
-  return new NodeError("unavailable", what ? `${what}: ${reason.replace(/\.$/, "")}.` : reason, {
-    cause,
-  });
+  const why = what ? `${what}: ${reason.replace(/\.$/, "")}.` : reason;
+  return new NodeError("unavailable", why, { cause });
 }
 
 /** The message of any thrown value, for a log line or a person. */

@@ -80,9 +80,8 @@ function checkContent(engine: EmbeddingEngine, input: EmbeddingInput, param: str
 
 function checkLength(engine: EmbeddingEngine, tokens: number, param: string): void {
   if (tokens === 0) {
-    throw new NodeError("invalid_request", `${param} holds nothing that this model can read.`, {
-      param,
-    });
+    const why = `${param} holds nothing that this model can read.`;
+    throw new NodeError("invalid_request", why, { param });
   }
   if (tokens > engine.maxTokens) {
     const why = `${param} has ${tokens === Number.POSITIVE_INFINITY ? `more than ${engine.maxTokens}` : tokens} tokens; this embedding model takes at most ${engine.maxTokens}. Split the text.`;

@@ -29,9 +29,8 @@ export async function rankDocuments(
 ): Promise<{ model: string; ranked: RankedDocument[]; tokens: number }> {
   const { card, engine } = models.reranker(model);
   if (query.trim() === "") {
-    throw new NodeError("invalid_request", "'query' is empty; say what the documents are to fit.", {
-      param: "query",
-    });
+    const why = "'query' is empty; say what the documents are to fit.";
+    throw new NodeError("invalid_request", why, { param: "query" });
   }
   const { scores, tokens } = await engine.rank(query, documents, {
     signal,

@@ -51,13 +51,8 @@ export class QdrantRepository implements PassageRepository {
 
   async describe(): Promise<CollectionDescription> {
     const { dimension, distance, embedding } = this.#shape;
-    return {
-      name: this.#name,
-      dimension,
-      distance,
-      url: this.#connection.url,
-      ...(embedding && { embedding }),
-    };
+    const { url } = this.#connection;
+    return { name: this.#name, dimension, distance, url, ...(embedding && { embedding }) };
   }
 
   async count(): Promise<number> {
@@ -71,9 +66,8 @@ export class QdrantRepository implements PassageRepository {
 
   async documents(): Promise<StoredDocument[]> {
     const with_payload = [documentField, "document_hash", "parts"];
-    return await tallied(
-      this.#connection.scroll(this.#name, { with_payload, limit: documentPage }),
-    );
+    const pages = this.#connection.scroll(this.#name, { with_payload, limit: documentPage });
+    return await tallied(pages);
   }
 
   async *passages(document?: string): AsyncGenerator<EmbeddedPassage> {
@@ -98,13 +92,9 @@ export class QdrantRepository implements PassageRepository {
     // A foreign collection may have no positions; its passages are all at 0.
     const unplaced = from === 0 ? [{ is_empty: { key: "position" } }] : [];
     const range = { key: "position", range: { gte: from, lt: from + limit } };
-    const within = { should: [range, ...unplaced] };
+    const filter = { must: [...must, { should: [range, ...unplaced] }] };
     const { points } = await this.#connection.read((client) =>
-      client.scroll(this.#name, {
-        filter: { must: [...must, within] },
-        with_payload: payloadFields,
-        limit,
-      }),
+      client.scroll(this.#name, { filter, with_payload: payloadFields, limit }),
     );
     const passages = points.slice(0, limit).flatMap((point) => passageOf(point) ?? []);
     return passages.toSorted((a, b) => a.position - b.position);
