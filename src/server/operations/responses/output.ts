@@ -1,10 +1,5 @@
 /** Converts an answer to the items of a response, and each step to the API's events. */
-import {
-  type AnswerPart,
-  AnswerParts,
-  unfinished,
-  type WholeAnswer,
-} from "../../../core/chat/answer-parts.ts";
+import { type AnswerPart, AnswerParts, unfinished } from "../../../core/chat/answer-parts.ts";
 import type { ChatAnswer } from "../../../core/chat/chat-service.ts";
 import type { NodeError } from "../../../core/errors.ts";
 import type { Finish, FinishReason, GenerationEvent } from "../../../core/ports/chat-engine.ts";
@@ -30,11 +25,14 @@ type WithoutNumber<Event> = Event extends unknown ? Omit<Event, "sequence_number
 type ItemKind = "msg" | "fc" | "rs" | "fs";
 type ItemStatus = "in_progress" | "completed" | "incomplete";
 
-interface OutputOptions {
+interface RunOptions {
   itemId: (kind: ItemKind, index: number) => string;
   wireName: (name: string) => WireName;
   withLogprobs: boolean;
   annotate: (text: string) => readonly Annotation[];
+  search: FileSearchAnswer | undefined;
+  /** Called with the complete response before it is sent; returns the response to send. */
+  settle: (response: ResponseObject) => Promise<ResponseObject>;
 }
 
 interface ItemPlace {
@@ -42,26 +40,80 @@ interface ItemPlace {
   output_index: number;
 }
 
-export class OutputWriter {
-  readonly #options: OutputOptions;
+/** Runs one response to its end, as a complete object or as a stream of events. */
+export class ResponseRun {
+  readonly #begun: ResponseObject;
+  readonly #answer: Pick<ChatAnswer, "events">;
+  readonly #options: RunOptions;
   readonly #parts = new AnswerParts({ isInOrder: true });
   readonly #items: OutputItem[] = [];
   #place: ItemPlace = { item_id: "", output_index: 0 };
+  #number = 0;
 
-  constructor(options: OutputOptions) {
+  constructor(begun: ResponseObject, answer: Pick<ChatAnswer, "events">, options: RunOptions) {
+    this.#begun = begun;
+    this.#answer = answer;
     this.#options = options;
   }
 
-  get items(): OutputItem[] {
-    return [...this.#items];
+  async whole(): Promise<ResponseObject> {
+    for await (const { type, ...event } of this.#events()) {
+      const isWhole = type === "response.completed" || type === "response.incomplete";
+      if (isWhole && "response" in event) return event.response;
+    }
+    throw unfinished();
   }
 
-  whole(): WholeAnswer {
-    return this.#parts.whole();
+  /** Serialized events; the first is sent with the answer's first event. */
+  async *streamed(): AsyncGenerator<string> {
+    for await (const event of this.#events()) yield this.#numbered(event);
+  }
+
+  /** The events that end a started stream after a failure. */
+  failed(error: NodeError): string {
+    const { code, message, param } = errorBody(error).error;
+    const response: ResponseObject = {
+      ...this.#begun,
+      output: [...this.#items],
+      status: "failed",
+      // There is no answer to continue from.
+      store: false,
+      error: { code: toFailure(error).code, message },
+    };
+    return (
+      this.#numbered({ type: "error", code, message, param }) +
+      this.#numbered({ type: "response.failed", response })
+    );
+  }
+
+  async *#events(): AsyncGenerator<ItemEvent> {
+    let isBegun = false;
+    for await (const { value } of this.#answer.events) {
+      if (!isBegun) yield* this.#beginning();
+      isBegun = true;
+      yield* this.#take(value);
+    }
+    const { finish } = this.#parts.whole();
+    const ended = endedResponse(this.#begun, this.#items, finish);
+    const response = await this.#options.settle(ended);
+    const isCut = cutShort(finish.reason) !== undefined;
+    yield { type: isCut ? "response.incomplete" : "response.completed", response };
+  }
+
+  *#beginning(): Generator<ItemEvent> {
+    yield { type: "response.created", response: this.#begun };
+    yield { type: "response.in_progress", response: this.#begun };
+    const { search } = this.#options;
+    if (search !== undefined) yield* this.#searched(search);
+  }
+
+  #numbered(event: ItemEvent): string {
+    const { type, ...fields } = event;
+    return namedEvent(type, { type, sequence_number: this.#number++, ...fields });
   }
 
   /** A search that was made before the answer began. */
-  searched(call: FileSearchAnswer): ItemEvent[] {
+  #searched(call: FileSearchAnswer): ItemEvent[] {
     const at = this.#next("fs");
     const done: FileSearchCall = { type: "file_search_call", id: at.item_id, ...call };
     const begun: FileSearchCall = { ...done, status: "in_progress", queries: [], results: null };
@@ -77,7 +129,7 @@ export class OutputWriter {
     ];
   }
 
-  take(event: GenerationEvent): ItemEvent[] {
+  #take(event: GenerationEvent): ItemEvent[] {
     if (event.type !== "finish") return this.#add(event, "completed");
     // An empty answer is an empty message.
     const isEmpty = this.#parts.all.length === 0;
@@ -150,12 +202,7 @@ export class OutputWriter {
       ...whole.annotations.map((annotation, annotation_index): ItemEvent => {
         return { type, ...at, annotation_index, annotation };
       }),
-      {
-        type: "response.output_text.done",
-        ...at,
-        text,
-        logprobs: toLogprobs(part.logprobs ?? []),
-      },
+      { type: "response.output_text.done", ...at, text, logprobs: toLogprobs(part.logprobs ?? []) },
       { type: "response.content_part.done", ...at, part: whole },
     ];
   }
@@ -198,87 +245,6 @@ function cutShort(
 ): NonNullable<ResponseObject["incomplete_details"]>["reason"] | undefined {
   if (reason === "length") return "max_output_tokens";
   return reason === "content_filter" ? reason : undefined;
-}
-
-interface RunOptions extends OutputOptions {
-  search: FileSearchAnswer | undefined;
-  /** Called with the complete response before it is sent; returns the response to send. */
-  settle: (response: ResponseObject) => Promise<ResponseObject>;
-}
-
-/** Runs one response to its end, as a complete object or as a stream of events. */
-export class ResponseRun {
-  readonly #begun: ResponseObject;
-  readonly #answer: Pick<ChatAnswer, "events">;
-  readonly #options: RunOptions;
-  readonly #writer: OutputWriter;
-  #number = 0;
-
-  constructor(begun: ResponseObject, answer: Pick<ChatAnswer, "events">, options: RunOptions) {
-    this.#begun = begun;
-    this.#answer = answer;
-    this.#options = options;
-    this.#writer = new OutputWriter(options);
-  }
-
-  async whole(): Promise<ResponseObject> {
-    let response: ResponseObject | undefined;
-    for await (const event of this.#events()) {
-      if (event.type === "response.completed" || event.type === "response.incomplete") {
-        response = event.response;
-      }
-    }
-    if (response === undefined) throw unfinished();
-    return response;
-  }
-
-  /** Serialized events; the first is sent with the answer's first event. */
-  async *streamed(): AsyncGenerator<string> {
-    for await (const event of this.#events()) yield this.#numbered(event);
-  }
-
-  /** The events that end a started stream after a failure. */
-  failed(error: NodeError): string {
-    const { code, message, param } = errorBody(error).error;
-    const response: ResponseObject = {
-      ...this.#begun,
-      output: this.#writer.items,
-      status: "failed",
-      // There is no answer to continue from.
-      store: false,
-      error: { code: toFailure(error).code, message },
-    };
-    return (
-      this.#numbered({ type: "error", code, message, param }) +
-      this.#numbered({ type: "response.failed", response })
-    );
-  }
-
-  async *#events(): AsyncGenerator<ItemEvent> {
-    let isBegun = false;
-    for await (const { value } of this.#answer.events) {
-      if (!isBegun) yield* this.#beginning();
-      isBegun = true;
-      yield* this.#writer.take(value);
-    }
-    const { finish } = this.#writer.whole();
-    const ended = endedResponse(this.#begun, this.#writer.items, finish);
-    const response = await this.#options.settle(ended);
-    const isCut = cutShort(finish.reason) !== undefined;
-    yield { type: isCut ? "response.incomplete" : "response.completed", response };
-  }
-
-  *#beginning(): Generator<ItemEvent> {
-    yield { type: "response.created", response: this.#begun };
-    yield { type: "response.in_progress", response: this.#begun };
-    const { search } = this.#options;
-    if (search !== undefined) yield* this.#writer.searched(search);
-  }
-
-  #numbered(event: ItemEvent): string {
-    const { type, ...fields } = event;
-    return namedEvent(type, { type, sequence_number: this.#number++, ...fields });
-  }
 }
 
 function endedResponse(
