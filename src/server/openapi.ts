@@ -105,14 +105,12 @@ function describeAnswer({ answer, stream }: OperationFacts) {
     description,
     content: {
       [contentType]: { schema: reference(answer), ...given({ example }) },
-      ...(stream === undefined
-        ? {}
-        : {
-            "text/event-stream": {
-              schema: { ...reference(stream), description: stream.description },
-              example: stream.example,
-            },
-          }),
+      ...(stream && {
+        "text/event-stream": {
+          schema: { ...reference(stream), description: stream.description },
+          example: stream.example,
+        },
+      }),
     },
   };
 }

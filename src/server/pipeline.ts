@@ -191,8 +191,8 @@ export class Pipeline {
     checkAddress(request);
     if (allowedHosts !== undefined) checkHost(request, allowedHosts);
     checkOrigin(request, corsOrigins);
-    const isHarmless = operation?.isProbe === true || this.#isOpen(name);
-    checkForwarded(request, isHarmless, { wantsKeys: () => access.wantsKeys(), isOpen });
+    const isForAll = isOpen || operation?.isProbe === true || this.#isOpen(name);
+    if (!isForAll) checkForwarded(request, access);
   }
 
   /** Operations that report the node's state are still served. */

@@ -184,7 +184,11 @@ class FrameSource {
   #stall(): void {
     // It did not read what came before, so its buffer is dropped.
     this.#taken();
-    const error = stalled(Math.round(this.#patienceMs / 1000));
+    const seconds = Math.round(this.#patienceMs / 1000);
+    const error = new NodeError(
+      "client_stalled",
+      `The client took nothing of its answer for ${seconds} s, and the answer was ended (http.stall_timeout).`,
+    );
     this.#abandon(error, () => this.#options.onStall(error));
   }
 
@@ -246,12 +250,6 @@ export class StreamBuffers {
 }
 
 const encoder = new TextEncoder();
-
-const stalled = (seconds: number): NodeError =>
-  new NodeError(
-    "client_stalled",
-    `The client took nothing of its answer for ${seconds} s, and the answer was ended (http.stall_timeout).`,
-  );
 
 /** The format of a stream's events: data only, or named events. */
 export interface EventFormat {

@@ -106,15 +106,11 @@ export function startTimeout(
 ): Disposable {
   const late = new AbortController();
   context.endWith(late.signal, stopping);
-  const timer = ms === 0 ? undefined : setTimeout(() => late.abort(overdue(ms / 1000)), ms);
+  const overdue = `The answer took longer than the ${ms / 1000} s that this node allows a request. Ask for fewer tokens, or raise limits.request_timeout.`;
+  const abort = (): void => late.abort(new NodeError("timeout", overdue));
+  const timer = ms === 0 ? undefined : setTimeout(abort, ms);
   return { [Symbol.dispose]: () => clearTimeout(timer) };
 }
-
-const overdue = (seconds: number): NodeError =>
-  new NodeError(
-    "timeout",
-    `The answer took longer than the ${seconds} s that this node allows a request. Ask for fewer tokens, or raise limits.request_timeout.`,
-  );
 
 export const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 

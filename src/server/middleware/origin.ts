@@ -1,6 +1,7 @@
 /** Checks a request's host, origin and proxy headers; and CORS. */
 import { NodeError } from "../../core/errors.ts";
 import { quoted } from "../../core/quoted.ts";
+import type { Access } from "./authentication.ts";
 
 const own = /^(localhost|[a-z0-9.-]+\.localhost|127(\.\d{1,3}){3}|\[::1\])$/;
 
@@ -67,22 +68,13 @@ const marks = [
   "fly-client-ip",
 ] as const;
 
-interface ForwardedRules {
-  wantsKeys: () => boolean;
-  isOpen: boolean;
-}
-
 /**
  * Rejects a request that a proxy forwarded to a node without keys. Such a node listens on loopback
  * for its own machine; a proxy on that machine would let the whole world in.
  */
-export function checkForwarded(
-  request: Request,
-  isHarmless: boolean,
-  { wantsKeys, isOpen }: ForwardedRules,
-): void {
-  const mark = marks.find((name) => request.headers.has(name));
-  if (mark === undefined || isHarmless || isOpen || wantsKeys()) return;
+export function checkForwarded({ headers }: Request, access: Pick<Access, "wantsKeys">): void {
+  const mark = marks.find((name) => headers.has(name));
+  if (mark === undefined || access.wantsKeys()) return;
   throw new NodeError(
     "keys_required",
     `A proxy passed this request on (it carries '${mark}'), and this node has no API key: everyone whom the proxy lets in could use it. Give a key out with 'paddock keys create NAME', set PADDOCK_API_KEYS (or [auth] api_keys), or write [auth] open = true to serve everyone.`,

@@ -3,6 +3,7 @@ import type { Static, TObject, TSchema } from "@sinclair/typebox";
 import { TypeCompiler } from "@sinclair/typebox/compiler";
 import { untilAborted } from "../../core/abort.ts";
 import { NodeError } from "../../core/errors.ts";
+import { given } from "../../core/given.ts";
 import { quoted } from "../../core/quoted.ts";
 import { findViolation, formatPath, type Violation } from "../../validation/violation.ts";
 import type { AskedFor, Operation, ReadRequest } from "../operation.ts";
@@ -26,9 +27,8 @@ export async function readRequest<Services>(
 export function invalid(schema: TSchema | undefined, body: unknown): NodeError {
   const violation = schema === undefined ? undefined : findViolation(schema, body);
   if (violation === undefined) return new NodeError("internal", "A body failed without a reason.");
-  return new NodeError("invalid_request", messageOf(violation), {
-    ...(violation.path.length > 0 ? { param: formatPath(violation.path) } : {}),
-  });
+  const param = violation.path.length > 0 ? formatPath(violation.path) : undefined;
+  return new NodeError("invalid_request", messageOf(violation), given({ param }));
 }
 
 function messageOf({ path, kind, expected, found, knownKeys }: Violation): string {
@@ -42,20 +42,14 @@ function messageOf({ path, kind, expected, found, knownKeys }: Violation): strin
   return `${name} must be ${expected}; found ${found}.`;
 }
 
-/** Rejects JSON that is small in bytes but deep or with too many values, before it is parsed. */
-async function checkSize(bytes: Uint8Array): Promise<void> {
-  const excess = await new JsonSize().addInSlices(bytes);
-  if (excess === undefined) return;
-  const { what, field } = excess;
-  throw new NodeError(
-    "invalid_request",
-    `${field === undefined ? "The body" : quoted(field)} ${excessText[what]}.`,
-    field === undefined ? {} : { param: field },
-  );
-}
-
 async function parsed(bytes: Uint8Array): Promise<unknown> {
-  await checkSize(bytes);
+  // JSON may be small in bytes but deep, or have too many values.
+  const excess = await new JsonSize().addInSlices(bytes);
+  if (excess !== undefined) {
+    const { what, field: param } = excess;
+    const subject = param === undefined ? "The body" : quoted(param);
+    throw new NodeError("invalid_request", `${subject} ${excessText[what]}.`, given({ param }));
+  }
   const text = orInvalid("UTF-8", () => new TextDecoder("utf-8", { fatal: true }).decode(bytes));
   if (text.trim() === "") {
     throw new NodeError("invalid_request", "The body is empty; a JSON object is needed.");
@@ -109,7 +103,8 @@ async function* inTime(
   if (body === null) return;
   const reader = body.getReader();
   const late = new AbortController();
-  const timer = setTimeout(() => late.abort(overdue(ms / 1000)), ms);
+  const overdue = `The body did not arrive within the ${ms / 1000} s that this node waits for it (limits.body_timeout).`;
+  const timer = setTimeout(() => late.abort(new NodeError("body_timeout", overdue)), ms);
   try {
     for (;;) {
       const { done, value } = await untilAborted(reader.read(), late.signal);
@@ -122,12 +117,6 @@ async function* inTime(
     reader.cancel().catch(() => {});
   }
 }
-
-const overdue = (seconds: number): NodeError =>
-  new NodeError(
-    "body_timeout",
-    `The body did not arrive within the ${seconds} s that this node waits for it (limits.body_timeout).`,
-  );
 
 export interface ListLimits {
   maxMessages: number;

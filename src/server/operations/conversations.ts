@@ -156,9 +156,14 @@ export const conversationOperations = [
     answer: { ...listAnswer, description: "The items that were added." },
     handler: async ({ body, parameters }, { authenticated }, { conversations, limits }: Needs) => {
       const added = checkedItems(body.items);
-      await conversations.change(parameters.conversation_id, authenticated, ({ items }) => ({
-        items: withItems(items, added, limits.maxMessages),
-      }));
+      await conversations.change(parameters.conversation_id, authenticated, ({ items: before }) => {
+        const items = [...before, ...added];
+        if (items.length <= limits.maxMessages) return { items };
+        throw refuse(
+          "items",
+          `makes a conversation of ${items.length} items; this node takes at most ${limits.maxMessages} (limits.max_messages)`,
+        );
+      });
       return { json: toPage({ items: added, hasMore: false }, (item) => item) };
     },
   }),
@@ -217,18 +222,6 @@ const toConversation = ({ id, createdAt, metadata }: Conversation): Conversation
 function checkedItems(items: readonly InputItem[]): ConversationItem[] {
   toMessagesSoFar(items, "items");
   return toListedItems([...items], newResponseId());
-}
-
-function withItems(
-  before: readonly ConversationItem[],
-  more: readonly ConversationItem[],
-  most: number,
-): ConversationItem[] {
-  if (before.length + more.length <= most) return [...before, ...more];
-  throw refuse(
-    "items",
-    `makes a conversation of ${before.length + more.length} items; this node takes at most ${most} (limits.max_messages)`,
-  );
 }
 
 const noSuchItem = (id: string): NodeError =>

@@ -1,5 +1,6 @@
 /** GET and DELETE /v1/responses/{response_id}, its input items, and cancel. */
 import { Type as T } from "@sinclair/typebox";
+import { given } from "../../core/given.ts";
 import { responseStatuses, type SavedResponse } from "../../core/ports/response-store.ts";
 import type { ResponseService } from "../../core/responses/response-service.ts";
 import { redactPaths } from "../middleware/errors.ts";
@@ -142,11 +143,8 @@ export const storedResponseOperations = [
       "Only a response with `background: true` can be cancelled. One that has ended stays as it is.",
     answer: described({ StoredResponse }, "The response in its current state.", cancelledExample),
     handler: async ({ parameters }, context, { responses }: Needs) => {
-      return {
-        json: toStoredResponse(
-          await responses.cancel(parameters.response_id, context.authenticated),
-        ),
-      };
+      const { response_id: id } = parameters;
+      return { json: toStoredResponse(await responses.cancel(id, context.authenticated)) };
     },
   }),
 ] as const;
@@ -156,12 +154,6 @@ function toStoredResponse(
   { body, status, failure }: SavedResponse,
   include?: readonly Includable[],
 ): object {
-  return {
-    error: null,
-    ...shownWith(body, include),
-    status,
-    ...(failure === undefined
-      ? {}
-      : { error: { code: failure.code, message: redactPaths(failure.message) } }),
-  };
+  const error = failure && { code: failure.code, message: redactPaths(failure.message) };
+  return { error: null, ...shownWith(body, include), status, ...given({ error }) };
 }

@@ -74,14 +74,10 @@ export const DetokenizeRequest = f.openObject({
   skip_special_tokens: f.ignored("Special tokens are written out."),
 });
 
-export type DetokenizeRequest = Static<typeof DetokenizeRequest>;
-
 export const DetokenizeResult = T.Object({
   prompt: T.String({ description: "The text; special tokens are written out." }),
   content: T.String({ description: "The same, under llama-server's name." }),
 });
-
-export type DetokenizeResult = Static<typeof DetokenizeResult>;
 
 type Needs = { models: ModelRegistry };
 
@@ -149,7 +145,7 @@ export const tokenizeOperations = [
     handler: async ({ body }, { signal }, { models }: Needs) => {
       const { tokenizer } = tokenizerOf(models, body.model);
       const text = await tokenizer.detokenize(body.tokens, { signal });
-      return { json: { prompt: text, content: text } satisfies DetokenizeResult };
+      return { json: { prompt: text, content: text } };
     },
   }),
 ] as const;
@@ -162,8 +158,7 @@ interface ReadInput {
 const sources = ["prompt", "content", "messages"] as const;
 
 export function toTokenizerInput(body: TokenizeRequest): ReadInput {
-  const sent = sources.filter((name) => body[name] !== null && body[name] !== undefined);
-  const [field, second] = sent;
+  const [field, second] = sources.filter((name) => (body[name] ?? null) !== null);
   if (field === undefined) throw f.refuse("prompt", "is required; or 'messages', or 'content'");
   if (second !== undefined)
     throw f.refuse(second, `cannot stand beside '${field}'; send one of them`);
@@ -209,12 +204,10 @@ function saidOfSpecial(body: TokenizeRequest): boolean | undefined {
   return one ?? other ?? undefined;
 }
 
-function toPieces({ return_token_strs: strings, with_pieces: pieces }: TokenizeRequest) {
-  if (strings && pieces) {
-    throw f.refuse("with_pieces", "cannot stand beside 'return_token_strs'; send one of them");
-  }
-  const form: PieceForm | undefined = strings ? "vocabulary" : pieces ? "text" : undefined;
-  return form;
+function toPieces(body: TokenizeRequest): PieceForm | undefined {
+  if (!body.return_token_strs) return body.with_pieces ? "text" : undefined;
+  if (!body.with_pieces) return "vocabulary";
+  throw f.refuse("with_pieces", "cannot stand beside 'return_token_strs'; send one of them");
 }
 
 export function toTokenizeResult(
@@ -223,7 +216,10 @@ export function toTokenizeResult(
 ): TokenizeResult {
   const ids = Array.from(tokens);
   const withPieces = (): TokenizeResult["tokens"] =>
-    ids.map((id, at) => ({ id, piece: toPiece(pieces?.[at] ?? "") }));
+    ids.map((id, at) => {
+      const piece = pieces?.[at] ?? "";
+      return { id, piece: typeof piece === "string" ? piece : [...piece] };
+    });
   return {
     count: ids.length,
     max_model_len: contextSize,
@@ -231,6 +227,3 @@ export function toTokenizeResult(
     token_strs: form === "vocabulary" ? (pieces ?? []).map(String) : null,
   };
 }
-
-const toPiece = (piece: string | readonly number[]): string | number[] =>
-  typeof piece === "string" ? piece : [...piece];

@@ -18,8 +18,8 @@ interface AnswerForm {
   isOlder: boolean;
 }
 
-type Message = ChatCompletion["choices"][number]["message"];
 type Choice = ChatCompletion["choices"][number];
+type Message = Choice["message"];
 type Chunk = ChatCompletionChunk["choices"][number];
 
 export async function toChatCompletion(
@@ -137,7 +137,5 @@ const toChoice = (index: number, delta: Chunk["delta"]): Chunk => ({
   finish_reason: null,
 });
 
-const toChoiceLogprobs = (
-  logprobs: readonly TokenLogprobs[] | undefined,
-): ChatCompletion["choices"][number]["logprobs"] =>
+const toChoiceLogprobs = (logprobs: readonly TokenLogprobs[] | undefined): Choice["logprobs"] =>
   logprobs === undefined ? null : { content: toLogprobs(logprobs), refusal: null };

@@ -122,9 +122,7 @@ export async function* toChunks(
 }
 
 /** A raw prompt has no tools to call. */
-const toReason = (
-  reason: FinishReason | undefined,
-): Completion["choices"][number]["finish_reason"] =>
+const toReason = (reason: FinishReason | undefined) =>
   reason === "length" || reason === "content_filter" ? reason : "stop";
 
 /** The answers to send: the best of each prompt by log probability per token, in prompt order. */

@@ -7,7 +7,8 @@ import type { MetricsPage } from "../../../core/ports/telemetry.ts";
 import type { ReadinessReport } from "../../../core/readiness.ts";
 import type { RetrievalService } from "../../../core/retrieval/retrieval-service.ts";
 import { redactPaths } from "../../middleware/errors.ts";
-import { type Answer, defineOperation, described, type Handler } from "../../operation.ts";
+import { type Answer, defineOperation, described } from "../../operation.ts";
+import type { RequestContext } from "../../request-context.ts";
 import { toSeconds } from "../../wire/fields.ts";
 import { Health, Model, ModelList, NodeInfo, Readiness } from "./schema.ts";
 
@@ -41,23 +42,15 @@ const modelExample: Model = {
   context_length: 2048,
 };
 
-const listModels: Handler<unknown, ModelNeeds> = (_request, _context, { models }) => ({
-  json: { object: "list", data: models.cards().map(toModel) } satisfies ModelList,
-});
-
 const models = {
   name: "models",
   description: "The models that are ready, of every type. No body is read.",
   tag: "Node",
   answer: described({ ModelList }, "The models.", { object: "list", data: [modelExample] }),
-  handler: listModels,
+  handler: (_request: unknown, _context: unknown, { models }: ModelNeeds) => ({
+    json: { object: "list", data: models.cards().map(toModel) } satisfies ModelList,
+  }),
 } as const;
-
-/** Strangers do not learn where the store and the models are, or what the machine is. */
-const describeNode: Handler<unknown, InfoNeeds> = (_request, { isStranger }, needs) => {
-  const info = toNodeInfo(needs);
-  return { json: isStranger ? forStrangers(info) : info };
-};
 
 const info = {
   name: "info",
@@ -96,7 +89,9 @@ const info = {
       score_threshold: 0.4,
     },
   }),
-  handler: describeNode,
+  handler: (_request: unknown, { isStranger }: RequestContext, needs: InfoNeeds) => ({
+    json: isStranger ? forStrangers(toNodeInfo(needs)) : toNodeInfo(needs),
+  }),
 } as const;
 
 export const modelOperations = [
@@ -220,6 +215,7 @@ function toModel({ name, createdAt, ownedBy, settings }: ModelCard): Model {
 
 const hidden = "hidden";
 
+/** Strangers do not learn where the store and the models are, or what the machine is. */
 function forStrangers(info: NodeInfo): NodeInfo {
   return {
     ...info,

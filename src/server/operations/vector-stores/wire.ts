@@ -44,8 +44,7 @@ export function toVectorStore(view: StoreView): VectorStore {
 
 function toCounts(counts: FileCounts): VectorStore["file_counts"] {
   const { in_progress, completed, failed, cancelled } = counts;
-  const total = in_progress + completed + failed + cancelled;
-  return { in_progress, completed, failed, cancelled, total };
+  return { ...counts, total: in_progress + completed + failed + cancelled };
 }
 
 export function toNewStore(body: VectorStoreRequest): NewStore {
