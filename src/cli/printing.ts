@@ -24,10 +24,7 @@ export const escapedJson = (json: string): string =>
 
 export type Style = ReturnType<typeof createStyle>;
 
-/**
- * NO_COLOR, set to anything, wins over all; FORCE_COLOR, set to anything but 0, gives colour where
- * there is no terminal; else a terminal has colour unless it calls itself dumb.
- */
+/** NO_COLOR wins over all; FORCE_COLOR gives colour without a terminal; a terminal has it unless it is dumb. */
 export function wantsColour(
   env: Readonly<Record<string, string | undefined>>,
   isTerminal: boolean,

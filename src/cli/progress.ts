@@ -32,8 +32,10 @@ export function createProgress({ isTerminal, say, draw }: Shell): Progress {
       const work = { label, total, unit, from, startedAt, rateAt: pace(from) };
       return {
         update: isTerminal ? bar(write, work) : lines(write, work),
-        finish: (note = "done") =>
-          write(`${label}: ${printableName(note)} (${elapsed(startedAt)})\n`),
+        finish: (note = "done") => {
+          const seconds = ((performance.now() - startedAt) / 1000).toFixed(1);
+          write(`${label}: ${printableName(note)} (${seconds} s)\n`);
+        },
       };
     },
   };
@@ -111,9 +113,6 @@ function timeLeft(amountLeft: number, rate: number, before: string): string {
   if (minutes < 90) return `${before}${minutes} min left`;
   return `${before}${(minutes / 60).toFixed(1)} h left`;
 }
-
-const elapsed = (startedAt: number): string =>
-  `${((performance.now() - startedAt) / 1000).toFixed(1)} s`;
 
 function amount(value: number, unit: Unit): string {
   if (unit === "bytes") return byteSize(value);

@@ -35,10 +35,7 @@ export interface Shell {
   residentMemory: () => number;
   /** This process, and how others are recognized and signalled. */
   processes: Processes;
-  /**
-   * Calls back at SIGHUP, which otherwise ends the process. It still ends one whose terminal was
-   * closed. Windows has no such signal.
-   */
+  /** Calls back at SIGHUP, which then ends the process only if its terminal was closed. */
   onHangup(hear: () => void): Disposable;
   stopped: AbortSignal;
 }

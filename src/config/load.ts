@@ -153,10 +153,7 @@ const forms: readonly (readonly [name: RegExp, value: RegExp])[] = [
   [/_PORT_\d+_(TCP|UDP|SCTP)_ADDR$/, address],
 ];
 
-/**
- * Variables that Kubernetes sets in every pod for each Service of its namespace, under the
- * Service's name. Those of a Service called `paddock` are not settings.
- */
+/** Variables that Kubernetes sets in every pod for a Service called `paddock`: they are no settings. */
 export const serviceVariables = (env: ConfigSources["env"]): string[] =>
   Object.entries(env).flatMap(([name, value = ""]) =>
     name.startsWith("PADDOCK_") &&

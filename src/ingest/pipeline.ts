@@ -1,7 +1,4 @@
-/**
- * The ingest pipeline of `paddock ingest`, uploads and the handbook: reads and splits documents,
- * embeds and stores what is new, and removes what is gone.
- */
+/** The one ingest pipeline: reads and splits documents, embeds and stores what is new, removes what is gone. */
 import { NodeError, reasonOf } from "../core/errors.ts";
 import type { EmbeddedPassage } from "../core/ports/passage-repository.ts";
 import type { Progress } from "../core/progress.ts";

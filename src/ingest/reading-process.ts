@@ -1,7 +1,4 @@
-/**
- * Reads documents in a separate process: a hostile file can make the PDF and Word libraries use any
- * amount of time and memory, and only a process can be killed while it works.
- */
+/** Reads documents in a process that can be killed: a hostile file can make libraries use any time and memory. */
 import { readFile } from "node:fs/promises";
 import { constants, setPriority } from "node:os";
 import { onAbort } from "../core/abort.ts";

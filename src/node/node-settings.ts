@@ -193,10 +193,7 @@ const others = 0o077;
 /** Rights of everyone else: the group may be the node's own. */
 export const everyone = 0o007;
 
-/**
- * The rights of a file or folder in `chmod` notation, such as `755`, if others than its owner have
- * any; otherwise undefined. They are only reported: they may be shared on purpose.
- */
+/** Rights in `chmod` notation, if others than the owner have any. Only reported: they may be shared on purpose. */
 export function openRightsOf(path: string, whose = others): string | undefined {
   const mode = statSync(path, { throwIfNoEntry: false })?.mode ?? 0;
   // Windows has a different model, and reports these rights for everyone.

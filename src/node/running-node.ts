@@ -1,7 +1,4 @@
-/**
- * The record of a running node: a file in its data dir, from start to end. `paddock reload` finds the
- * process in it, sends SIGHUP, and reads the outcome from it.
- */
+/** The record of a running node in its data dir: `paddock reload` finds the process in it, and reads the outcome. */
 import { readdir, readFile, rm } from "node:fs/promises";
 import { hostname } from "node:os";
 import { join } from "node:path";
@@ -115,10 +112,7 @@ export class RunningNode implements AsyncDisposable {
   }
 }
 
-/**
- * Finds the nodes of a data dir: those of this host, and those of others, which may be gone. Removes
- * records of version 0.2.0, and of nodes that were killed on this host.
- */
+/** Those of other hosts may be gone. Removes records of version 0.2.0, and of nodes that were killed on this host. */
 export async function findNodes(dataDir: string, processes: Processes) {
   const here: NodeRecord[] = [];
   const onOtherHosts: NodeRecord[] = [];

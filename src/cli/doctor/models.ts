@@ -11,6 +11,7 @@ import { noLog } from "../../core/log.ts";
 import { type Machine, readMachineMemory, threadBudget } from "../../engine/machine/machine.ts";
 import { type ModelFacts, readFacts } from "../../engine/machine/model-memory.ts";
 import { modelsFolder } from "../../models/models-folder.ts";
+import { hashOf } from "../../models/sources/digest.ts";
 import { isRemote } from "../../models/sources/download.ts";
 import { findSource } from "../../models/sources/resolve.ts";
 import { checkStarterParts } from "../../models/sources/starter.ts";
@@ -120,7 +121,7 @@ async function damageOf(
     return problem(`${file} is not a GGUF file: ${reasonOf(error)}.`, getAgain);
   }
   const wanted = sha256?.toLowerCase() ?? starterDigests[source];
-  const found = wanted === undefined ? undefined : await sha256Of(path);
+  const found = wanted === undefined ? undefined : (await hashOf(path)).digest("hex");
   if (found === wanted) return undefined;
   return problem(
     `${file} is not the file that it should be: its sha256 is ${found}, expected ${wanted}.`,
@@ -128,12 +129,6 @@ async function damageOf(
       ? `Remove ${path}; the next start makes it again.`
       : `${getAgain} Or correct 'sha256' of the model.`,
   );
-}
-
-async function sha256Of(path: string): Promise<string> {
-  const hash = new Bun.CryptoHasher("sha256");
-  for await (const chunk of Bun.file(path).stream()) hash.update(chunk);
-  return hash.digest("hex");
 }
 
 const purposes = { chat: "to chat", embedding: "for embeddings", reranker: "for ranking" } as const;

@@ -1,7 +1,4 @@
-/**
- * Source code of any language as blocks, found by blank lines and indentation: a function, a class or
- * a run of statements, each under the line that begins it. Long blocks are divided again inside.
- */
+/** Source code of any language as blocks, found by blank lines and indentation, each under the line that begins it. */
 import { languageOf } from "./formats.ts";
 import type { ReadText } from "./read.ts";
 import { fence, heading } from "./text/markdown.ts";

@@ -1,7 +1,4 @@
-/**
- * The configured collection and its embedding model: opened for commands, or for the node, which
- * retries while the store is unavailable and stores the handbook in the background.
- */
+/** The configured collection with its embedding model, for commands, and for the node, which fills it with the handbook. */
 import { join } from "node:path";
 import type { ModelConfig } from "../../config/model-schema.ts";
 import type { Config } from "../../config/schema.ts";

@@ -109,10 +109,7 @@ export class NodeModels implements AsyncDisposable {
     return await this.#loadFile(model, path, loading);
   }
 
-  /**
-   * Quantizes the remaining weights while there are no requests, one model after the other, and
-   * hot-swaps each result. A failure is retried at the next start.
-   */
+  /** Quantizes weights while there are no requests, and hot-swaps them. A failure is retried at the next start. */
   async improve({ quiet, signal, onProgress, onBetter, onEnd }: ImproveOptions): Promise<void> {
     const { log } = this.#options;
     for (const { model, source, type } of this.#improvements.splice(0)) {

@@ -150,10 +150,7 @@ export interface LoadingListener {
 /** Head start for a chat model whose file is there, so that it is loaded first: users wait for chat. */
 const headStartMs = 250;
 
-/**
- * Loads types in parallel: quantizing a starter chat model takes seconds in which an embedding model
- * gets ready. Models of one type load in turn: two large ones must not be quantized at once.
- */
+/** Loads types in parallel, since quantizing takes seconds; of one type in turn: two large ones must not be quantized at once. */
 export async function loadModels(
   nodeModels: Pick<NodeModels, "load">,
   models: readonly ModelConfig[],

@@ -1,7 +1,4 @@
-/**
- * Converts HTML to Markdown: headings, paragraphs, lists, tables, quotations and code, without links
- * and emphasis. Reads UTF-8, UTF-16 with a byte order mark, or the encoding that the page declares.
- */
+/** Converts HTML to Markdown: headings, paragraphs, lists, tables, quotations and code, without links and emphasis. */
 import type { ReadLimits } from "../limits.ts";
 import type { ReadOptions, ReadText } from "../read.ts";
 import {

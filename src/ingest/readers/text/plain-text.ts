@@ -1,7 +1,4 @@
-/**
- * Reads plain text and Markdown, in UTF-8, UTF-16 with a byte order mark, an encoding that the file
- * declares, or Windows-1252. Of front matter, only the title stays, as a heading.
- */
+/** Reads plain text and Markdown: UTF-8, UTF-16 with a byte order mark, a declared encoding, or Windows-1252. */
 import { TextDecoder } from "node:util";
 import { isHeading, lexBlocks } from "../../blocks.ts";
 import { unreadable } from "../limits.ts";
