@@ -4,7 +4,6 @@ import { readChunks } from "./event-stream.ts";
 import type {
   ChatCompletionChunk,
   ChatCompletionRequest,
-  FileObject,
   ListPage,
   ModelList,
   NodeInfo,
@@ -33,11 +32,6 @@ interface PageOptions extends RequestOptions {
   limit: number;
   /** The page after the item with this id. */
   after?: string | undefined;
-}
-
-interface PassageOptions extends RequestOptions {
-  from: number;
-  limit: number;
 }
 
 interface AnyRequestOptions extends RequestOptions {
@@ -143,21 +137,16 @@ export class ApiClient {
     return this.ask(`${pathOf(store)}/files?${pageQuery(page)}`, page);
   }
 
-  addFile(
-    store: string,
-    { id }: Pick<FileObject, "id">,
-    options?: RequestOptions,
-  ): Promise<VectorStoreFile> {
-    return this.ask(`${pathOf(store)}/files`, { ...options, body: { file_id: id } });
+  addFile(store: string, file: string, options?: RequestOptions): Promise<VectorStoreFile> {
+    return this.ask(`${pathOf(store)}/files`, { ...options, body: { file_id: file } });
   }
 
   removeFile(store: string, file: string, options?: RequestOptions): Promise<void> {
     return this.#delete(pathOf(store, file), options);
   }
 
-  passages(store: string, file: string, page: PassageOptions): Promise<PassagePage> {
-    const { from, limit } = page;
-    return this.ask(`${pathOf(store, file)}/content?limit=${limit}&page=${from}`, page);
+  passages(store: string, file: string, from: number, limit: number): Promise<PassagePage> {
+    return this.ask(`${pathOf(store, file)}/content?limit=${limit}&page=${from}`);
   }
 
   async #delete(path: string, options?: RequestOptions): Promise<void> {

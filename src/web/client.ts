@@ -10,7 +10,7 @@ const item = "paddock.key";
 export const key = signal(readItem("session", item));
 
 /** Why the dialog asks for a key; undefined while it is closed. */
-export const keyQuestion = signal<{ reason: string } | undefined>(undefined);
+export const keyQuestion = signal<string | undefined>(undefined);
 
 let waiting = Promise.withResolvers<boolean>();
 
@@ -18,7 +18,7 @@ let waiting = Promise.withResolvers<boolean>();
 export function askForKey(reason: string): Promise<boolean> {
   if (keyQuestion.value === undefined) {
     waiting = Promise.withResolvers();
-    keyQuestion.value = { reason };
+    keyQuestion.value = reason;
   }
   return waiting.promise;
 }

@@ -64,13 +64,13 @@ export function Page() {
 }
 
 function KeyDialog() {
-  const question = keyQuestion.value;
-  return question === undefined ? null : (
+  if (keyQuestion.value === undefined) return null;
+  return (
     <TextDialog
       title="This node wants an API key"
       label="API key"
       action="Use this key"
-      reason={question.reason}
+      reason={keyQuestion.value}
       note="It is stored in this tab until you close it, and sent to this node only."
       field={{ type: "password", spellcheck: false }}
       onText={giveKey}

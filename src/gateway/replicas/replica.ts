@@ -61,9 +61,8 @@ export interface Clock {
 export const systemClock: Clock = {
   now: () => performance.now(),
   after(ms, run) {
-    const timer = setTimeout(run, ms);
     // Probing a replica does not hold the process alive.
-    timer.unref();
+    const timer = setTimeout(run, ms).unref();
     return { [Symbol.dispose]: () => clearTimeout(timer) };
   },
 };

@@ -78,19 +78,13 @@ function written(messages: readonly ChatMessage[]): Uint8Array {
 }
 
 function toWireMessage(message: ChatMessage): object {
-  if (message.role === "tool") {
-    const { content, toolCallId } = message;
-    return { role: "tool", tool_call_id: toolCallId, content };
-  }
-  if (message.role !== "assistant" || !message.toolCalls?.length) {
-    const { role, content } = message;
-    return { role, content };
-  }
-  const { content, toolCalls } = message;
+  const { role, content } = message;
+  if (message.role === "tool") return { role, tool_call_id: message.toolCallId, content };
+  if (message.role !== "assistant" || !message.toolCalls?.length) return { role, content };
   return {
-    role: "assistant",
+    role,
     content: content === "" ? null : content,
-    tool_calls: toolCalls.map((call) => ({
+    tool_calls: message.toolCalls.map((call) => ({
       id: call.id,
       type: "function",
       function: { name: call.name, arguments: call.arguments },

@@ -11,6 +11,7 @@ import {
   current,
   draft,
   focusComposer,
+  isWriting,
   lastSettings,
 } from "./store.ts";
 import { send, stop } from "./turn.ts";
@@ -25,7 +26,7 @@ const meaning: Record<Grounded, string> = {
 
 export function Composer() {
   const field = useRef<HTMLTextAreaElement>(null);
-  const writing = current.value?.turns.some((turn) => "state" in turn && turn.state === "writing");
+  const writing = current.value?.turns.some(isWriting);
   const ready = chatModels.value.length > 0;
   const { model, grounded, collections } = lastSettings();
   useLayoutEffect(() => {

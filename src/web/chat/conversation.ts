@@ -94,17 +94,18 @@ export function speedOf({ tokens, restMs }: Measures): number | undefined {
 }
 
 export const exportFormats = {
-  JSON: { extension: "json", type: "application/json", toText: toJson },
+  JSON: {
+    extension: "json",
+    type: "application/json",
+    toText: (conversation: Conversation) => `${JSON.stringify(conversation, null, 2)}\n`,
+  },
   Markdown: { extension: "md", type: "text/markdown", toText: toMarkdown },
 } as const;
 
-function toJson(conversation: Conversation): string {
-  return `${JSON.stringify(conversation, null, 2)}\n`;
-}
-
 function toMarkdown({ title, createdAt, settings, turns }: Conversation): string {
-  const system = settings.system.trim() === "" ? [] : [`> ${lines(settings.system).join("\n> ")}`];
-  const parts = [`# ${title}`, `${settings.model}, ${createdAt}`, ...system, ...turns.map(toPart)];
+  const system = settings.system.trim().replaceAll("\n", "\n> ");
+  const quoted = system === "" ? [] : [`> ${system}`];
+  const parts = [`# ${title}`, `${settings.model}, ${createdAt}`, ...quoted, ...turns.map(toPart)];
   return `${parts.join("\n\n")}\n`;
 }
 
@@ -117,8 +118,6 @@ function toPart(turn: Turn): string {
   const listed = sources.length === 0 ? "" : `\n\nSources:\n\n${sources.join("\n")}`;
   return `## ${turn.model}\n\n${turn.content}${listed}`;
 }
-
-const lines = (text: string): string[] => text.trim().split("\n");
 
 export function fileNameOf({ title }: Conversation, extension: string): string {
   const name = title

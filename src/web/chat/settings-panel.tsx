@@ -79,12 +79,7 @@ export function SettingsPanel() {
       </div>
       <div class="numbers">
         {numbers.map((field) => (
-          <NumberInput
-            key={field.name}
-            field={field}
-            id={`${id}-${field.name}`}
-            fallback={defaults[field.name]}
-          />
+          <NumberInput key={field.name} field={field} fallback={defaults[field.name]} />
         ))}
       </div>
       <p class="note">An empty field leaves the choice to the model's own default.</p>
@@ -92,15 +87,10 @@ export function SettingsPanel() {
   );
 }
 
-interface NumberInputProps {
-  field: NumberField;
-  id: string;
-  /** The default, which the empty field shows. */
-  fallback: string | undefined;
-}
-
-function NumberInput({ field, id, fallback }: NumberInputProps) {
+/** An empty field shows the `fallback`. */
+function NumberInput({ field, fallback }: { field: NumberField; fallback: string | undefined }) {
   const { name, label, note, ...limits } = field;
+  const id = `${useId()}-${name}`;
   // While a number is being typed, the text is not always one.
   const [text, setText] = useState<string>();
   return (

@@ -4,6 +4,7 @@ import { readItem, writeItem } from "../browser.ts";
 import { areAllKnown, collections, holdsPassages } from "../documents/collections.ts";
 import { chatModels } from "../node/state.ts";
 import {
+  type AnswerTurn,
   type Conversation,
   defaultSettings,
   type Grounded,
@@ -118,16 +119,16 @@ function isConversation(value: unknown): value is Conversation {
   return "id" in value && "title" in value && "settings" in value && "turns" in value;
 }
 
-const isWriting = (turn: Turn): boolean => turn.role === "assistant" && turn.state === "writing";
+export function isWriting(turn: Turn): turn is AnswerTurn {
+  return turn.role === "assistant" && turn.state === "writing";
+}
 
 /** An answer in progress when the page was closed is stopped. Earlier versions stored a boolean. */
 function settle(conversation: Conversation): Conversation {
   const stored: unknown = conversation.settings.grounded;
   const grounded = isGrounded(stored) ? stored : stored === true ? "on" : "off";
   const turns = conversation.turns.map((turn) =>
-    turn.role === "assistant" && turn.state === "writing"
-      ? { ...turn, state: "stopped" as const }
-      : turn,
+    isWriting(turn) ? { ...turn, state: "stopped" as const } : turn,
   );
   return { ...conversation, settings: { ...conversation.settings, grounded }, turns };
 }

@@ -58,33 +58,25 @@ export function Thread() {
 interface Example {
   question: string;
   about: string;
-  settings: Partial<Settings>;
+  settings?: Partial<Settings>;
 }
 
-/** At temperature 0: a first try should get the likeliest answer, and small models stray easily. */
 const examples: readonly Example[] = [
-  {
-    question: "What is the capital of France?",
-    about: "A plain question",
-    settings: { temperature: 0 },
-  },
+  { question: "What is the capital of France?", about: "A plain question" },
   {
     question: "How do I stop this node?",
     about: "Answered from the documents",
     // One passage has the answer, and a small model is easily distracted, also by a system prompt.
-    settings: { grounded: "on", passages: 1, system: "", temperature: 0 },
+    settings: { grounded: "on", passages: 1, system: "" },
   },
-  {
-    question: "Write a haiku about autumn.",
-    about: "Something to write",
-    settings: { temperature: 0 },
-  },
+  { question: "Write a haiku about autumn.", about: "Something to write" },
 ];
 
 function StarterQuestions() {
   const begin = async ({ question, settings }: Example): Promise<void> => {
     await firstCollections;
-    changeSettings(settings);
+    // A first try should get the likeliest answer, and small models stray easily.
+    changeSettings({ ...settings, temperature: 0 });
     void send(question);
     focusComposer();
   };

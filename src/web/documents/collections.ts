@@ -20,10 +20,7 @@ export const collectionsFailure = loaded.failure;
 export const refusal = computed(() => loaded.value.value?.refusal);
 /** Whether the user can see collections. */
 export const isOpen = computed(
-  () =>
-    loaded.value.value !== undefined &&
-    loaded.failure.value === undefined &&
-    refusal.value === undefined,
+  () => loaded.value.value !== undefined && !loaded.failure.value && !refusal.value,
 );
 export const hasMoreCollections = computed(() => loaded.value.value?.hasMore === true);
 export const areAllKnown = computed(() => isOpen.value && !hasMoreCollections.value);

@@ -35,7 +35,7 @@ function Content({ shown }: { shown: Reading }) {
     return (
       <>
         <FailureNote message={failure.message} onRetry={failure.canRetry ? retry : undefined} />
-        {marked !== undefined && <AsGiven marked={marked} />}
+        <AsGiven marked={marked} />
       </>
     );
   }
@@ -48,7 +48,6 @@ function Passages({ page, shown }: { page: PassagesShown; shown: Reading }) {
   const { marked } = shown;
   const scroller = useRef<HTMLElement>(null);
   const at = markedAt(page, marked);
-  const isChanged = at === -1;
   useEffect(() => {
     scroller.current?.focus();
     const [found] = scroller.current?.getElementsByClassName("marked") ?? [];
@@ -59,7 +58,7 @@ function Passages({ page, shown }: { page: PassagesShown; shown: Reading }) {
     return (
       <>
         <p>Nothing of this document can be read here: it was removed, or is not ingested yet.</p>
-        {marked !== undefined && <AsGiven marked={marked} />}
+        <AsGiven marked={marked} />
       </>
     );
   }
@@ -86,7 +85,7 @@ function Passages({ page, shown }: { page: PassagesShown; shown: Reading }) {
           </div>
         )}
       </div>
-      {isChanged && marked !== undefined && (
+      {at === -1 && (
         <>
           <p class="note" role="status">
             The document has changed since: this is what the answer was given.
@@ -120,7 +119,9 @@ function Passages({ page, shown }: { page: PassagesShown; shown: Reading }) {
   );
 }
 
-function AsGiven({ marked: { source, heading } }: { marked: MarkedPassage }) {
+function AsGiven({ marked }: { marked: MarkedPassage | undefined }) {
+  if (marked === undefined) return null;
+  const { source, heading } = marked;
   return (
     <blockquote class="as-given">
       {heading !== null && <p class="note">{heading}</p>}

@@ -44,9 +44,8 @@ export function closeReading(): void {
 
 export const loadPassages = ({ store, file }: Reading, from: number): Promise<void> =>
   passages.load(async () => {
-    const page = { from, limit: pageSize };
-    const { data, has_more: hasMore } = await withKey(() => api.passages(store, file, page));
-    return { from, texts: data.map(({ text }) => text), hasMore };
+    const page = await withKey(() => api.passages(store, file, from, pageSize));
+    return { from, texts: page.data.map(({ text }) => text), hasMore: page.has_more };
   });
 
 /** The document of a passage; undefined if its location is not known. */

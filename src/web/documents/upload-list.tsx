@@ -115,7 +115,7 @@ function Failed({ upload }: { upload: Upload }) {
 const queue = new UploadQueue({
   refusalOf: (file) => refusalOf(file, maxFileBytes.value),
   send: (file, options) => withKey(() => sendOrTellWhy(file, options), options.signal),
-  add: (store, sent, signal) => withKey(() => api.addFile(store, sent, { signal }), signal),
+  add: (store, sent, signal) => withKey(() => api.addFile(store, sent.id, { signal }), signal),
   discard: (sent) => void api.deleteFile(sent.id).catch(() => {}),
   failureOf: uploadFailure,
   onAdded: ({ store }) => {
