@@ -256,11 +256,11 @@ function summaryLines(outcome: IngestOutcome): string {
 
 function summaryJson(outcome: IngestOutcome): string {
   const { added, changed, unchanged, empty, failed, removed, total } = outcome;
-  const { embedded: stored, reused: kept, unreadable: left_out } = outcome;
+  const { embedded: stored, reused, unreadable } = outcome;
   const fields = {
     dry_run: outcome.dryRun,
     collection: outcome.collection,
-    passages: { stored, kept, left_out, total },
+    passages: { stored, kept: reused, left_out: unreadable, total },
     documents: { new: added, changed, unchanged, empty, failed, removed },
     left_alone: Object.fromEntries(outcome.skipped),
     left_out: outcome.leftOut,
