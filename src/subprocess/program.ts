@@ -105,10 +105,8 @@ const setParentDeathSignal = 1;
 const sigkill = 9;
 
 /**
- * Has the kernel end this process when the one that started it ends, whatever the loop of this one
- * does. Says whether it will; only Linux does. It watches the thread that started this process: in
- * a node that is its main thread, which lives as long as the node. A parent that ended before the
- * call is not noticed: look at the parent's id before and after.
+ * Has the kernel end this process with the thread that started it, in a node its main thread; says whether
+ * it will, as only Linux does. A parent that ended before is not noticed: look at its id before and after.
  */
 export function endWithParentProcess(): boolean {
   for (const name of libraries) {

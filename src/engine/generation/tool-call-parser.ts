@@ -39,14 +39,8 @@ export class ToolCallParser {
   }
 
   #next(): CallPart | undefined {
-    switch (this.#state) {
-      case "name":
-        return this.#readName();
-      case "arguments":
-        return this.#readArguments();
-      case "after":
-        return this.#readBetween();
-    }
+    if (this.#state === "name") return this.#readName();
+    return this.#state === "arguments" ? this.#readArguments() : this.#readBetween();
   }
 
   #readName(): CallPart | undefined {

@@ -12,10 +12,8 @@ export interface PartContext {
   compile: (schema: unknown, ...steps: string[]) => Part;
 }
 
-export interface Container {
-  text: string;
+export interface Container extends Pick<Part, "text" | "members"> {
   inside: readonly Part[];
-  members?: Part["members"];
 }
 
 export function objectGrammar(schema: SchemaObject, context: PartContext): Container {

@@ -228,9 +228,8 @@ export class JsonSchemaCompiler {
     return part;
   }
 
-  #container(kind: "object" | "array", { text, inside, members }: Container): Part {
-    const part = this.#part(text, [kind], inside);
-    return members === undefined ? part : { ...part, members };
+  #container(kind: "object" | "array", { text, inside, ...members }: Container): Part {
+    return { ...this.#part(text, [kind], inside), ...members };
   }
 
   #contextAt(path: Path, depth: number): PartContext {

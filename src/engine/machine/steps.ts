@@ -82,10 +82,7 @@ class Group {
   }
 }
 
-/**
- * All threads at first, fewer while fewer are clearly faster: they wait for each other at every layer,
- * so beside a busy program two can be 20 times slower than one. Steps that are made anyway are compared.
- */
+/** All threads at first, fewer while fewer are clearly faster: beside a busy program two can be 20 times slower than one. Steps that are made anyway are compared. */
 export class StepThreads {
   readonly start: { threads: number; why: string };
   readonly #most: number;

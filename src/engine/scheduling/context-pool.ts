@@ -9,13 +9,11 @@ interface RunOptions {
   background?: boolean;
 }
 
-interface Job<Input, Result> {
+interface Job<Input, Result> extends PromiseWithResolvers<Result> {
   input: Input;
   signal: AbortSignal;
   background: boolean;
   start: () => void;
-  resolve: (result: Result) => void;
-  reject: (reason: unknown) => void;
 }
 
 /** What else is computed at the same time. */

@@ -29,11 +29,7 @@ interface Lease extends SlotRequest {
   inPrefill: boolean;
 }
 
-interface Waiter {
-  request: SlotRequest;
-  give: (slot: Slot) => void;
-  refuse: (error: NodeError) => void;
-}
+type Waiter = PromiseWithResolvers<Slot> & { request: SlotRequest };
 
 /** A prompt that keeps at least this part of a sequence's tokens continues its conversation. */
 const continuedAtLeast = 0.9;
@@ -62,14 +58,13 @@ export class Slots {
     const best = this.#best(request);
     if (best !== undefined) return this.#lease(best, request);
     this.checkQueue(caller);
-    const { promise, resolve, reject } = Promise.withResolvers<Slot>();
-    const waiter: Waiter = { request, give: resolve, refuse: reject };
+    const waiter: Waiter = { request, ...Promise.withResolvers<Slot>() };
     using _ = onAbort(signal, () => {
       this.#queue.leave(caller, waiter);
-      reject(signal.reason);
+      waiter.reject(signal.reason);
     });
-    this.#queue.join(caller, waiter)?.refuse(this.#busy());
-    return await promise;
+    this.#queue.join(caller, waiter)?.reject(this.#busy());
+    return await waiter.promise;
   }
 
   #busy(): NodeError {
@@ -79,12 +74,8 @@ export class Slots {
     );
   }
 
-  /**
-   * The free sequence whose conversation the prompt continues; else one beside a busy one, since
-   * llama.cpp computes neighbours in one pass over the weights; else the least recently used one. A
-   * prefix that another sequence holds is copied then. Where cells cannot be copied, the sequence
-   * with the longest shared prefix is taken, whatever else it holds.
-   */
+  // The free sequence whose conversation the prompt continues; else one beside a busy one, since llama.cpp
+  // computes neighbours in one pass; else the least recently used. Without copies: the longest shared prefix.
   #best({ prompt, fresh, scope }: SlotRequest): CachedSequence | undefined {
     let best: CachedSequence | undefined;
     let most = 0;
@@ -192,7 +183,7 @@ export class Slots {
     this.#free.push(sequence);
     const next = this.#queue.next();
     if (next === undefined) return;
-    next.give(this.#lease(this.#best(next.request) ?? sequence, next.request));
+    next.resolve(this.#lease(this.#best(next.request) ?? sequence, next.request));
   }
 }
 

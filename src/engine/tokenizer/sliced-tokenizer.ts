@@ -44,11 +44,7 @@ export class SlicedTokenizer {
     return false;
   }
 
-  /**
-   * The tokens of a text, which are those of llama.cpp; undefined where they are too many to be counted.
-   * `parsesSpecial`: special tokens that the text writes out count as such; default: no. In vocabularies
-   * that begin a text with a space there is one behind each of them too.
-   */
+  /** The tokens of a text, as llama.cpp's; undefined if there are too many. `parsesSpecial`: special tokens that it writes out count as such. */
   async tokens(
     text: string,
     budget: TokenBudget,

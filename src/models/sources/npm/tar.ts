@@ -1,7 +1,4 @@
-/**
- * Streaming tar reader. Written by hand: Bun.Archive holds the whole archive in memory, which may
- * be gigabytes for a model, and node-tar brings five packages to unpack into folders.
- */
+/** Streaming tar reader: Bun.Archive holds the whole archive in memory, and node-tar brings five packages to unpack into folders. */
 import { NodeError } from "../../../core/errors.ts";
 import { given } from "../../../core/given.ts";
 
