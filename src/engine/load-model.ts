@@ -48,7 +48,7 @@ export async function loadModel(
   progress: Progress,
   onStage: (stage: LoadStage) => void = () => {},
 ): Promise<LoadedModel> {
-  const { name, path } = spec;
+  const { name, type, path } = spec;
   const step = progress.step(`Loading ${name}`, 100, "percent");
   try {
     onStage("file");
@@ -67,19 +67,29 @@ export async function loadModel(
     try {
       const weights = await weightsDigest(path);
       const loading = { backend, model, spec: { ...spec, settings }, weights, onStage };
-      const made = await makers[spec.type](loading);
+      const { sizes, template = "none", ...own } = await makers[type](loading);
+      const actual = { ...settings, ...sizes, nGpuLayers: model.gpuLayers };
       if (why !== undefined) {
         backend.log.info("sizes were chosen for the machine", {
           model: name,
-          ctx_size: made.settings.ctxSize,
-          batch_size: made.settings.batchSize,
-          n_gpu_layers: made.settings.nGpuLayers,
+          ctx_size: actual.ctxSize,
+          batch_size: actual.batchSize,
+          n_gpu_layers: actual.nGpuLayers,
           why,
         });
       }
       const { mtime: createdAt } = await stat(path);
+      const ownedBy = model.fileInfo.metadata.general.author ?? "paddock";
       step.finish();
-      return toLoaded(loading, made, createdAt);
+      return {
+        ...own,
+        card: { name, type, createdAt, ownedBy, settings: actual },
+        fingerprint: fingerprint({ weights, engine: backend.version, settings: actual, template }),
+        async [Symbol.asyncDispose]() {
+          await own.engine.close();
+          await model.dispose();
+        },
+      };
     } catch (error) {
       await model.dispose();
       throw error;
@@ -134,25 +144,7 @@ type Made = (
   | { type: "chat"; engine: LlamaChatEngine }
   | { type: "embedding"; engine: LlamaEmbeddingEngine; identity: EmbeddingIdentity }
   | { type: "reranker"; engine: LlamaReranker }
-) & { settings: ModelSettings; template?: string };
-
-function toLoaded(
-  { backend, model, spec, weights }: Loading,
-  { settings, template = "none", ...own }: Made,
-  createdAt: Date,
-): LoadedModel {
-  const { name, type } = spec;
-  const { author } = model.fileInfo.metadata.general;
-  return {
-    ...own,
-    card: { name, type, createdAt, ownedBy: author ?? "paddock", settings },
-    fingerprint: fingerprint({ weights, engine: backend.version, settings, template }),
-    async [Symbol.asyncDispose]() {
-      await own.engine.close();
-      await model.dispose();
-    },
-  };
-}
+) & { sizes: Pick<ModelSettings, "ctxSize" | "batchSize">; template?: string };
 
 async function makeChat({ backend, model, spec, onStage }: Loading): Promise<Made> {
   if (model.fileInfo.architectureMetadata.attention?.causal === false) {
@@ -178,7 +170,7 @@ async function makeChat({ backend, model, spec, onStage }: Loading): Promise<Mad
   return {
     type: "chat",
     engine: new LlamaChatEngine(model, context, template, { maxQueue, threads, steps }),
-    settings: sizes(model, spec, context.contextSize, context.batchSize),
+    sizes: { ctxSize: context.contextSize, batchSize: context.batchSize },
     template: template.name,
   };
 }
@@ -201,7 +193,7 @@ async function makeEmbedding({ backend, model, spec, weights, onStage }: Loading
     type: "embedding",
     engine: new LlamaEmbeddingEngine(model, [first, ...others], options),
     identity: identityOf(model, spec, weights),
-    settings: sizes(model, spec, size, size),
+    sizes: { ctxSize: size, batchSize: size },
   };
 }
 
@@ -214,17 +206,10 @@ async function makeReranker({ backend, model, spec, onStage }: Loading): Promise
   const engine = new LlamaReranker(model, contexts, { maxTokens: size, steps: backend.steps });
   await proveReranker(engine);
   onStage("model");
-  return { type: "reranker", engine, settings: sizes(model, spec, size, size) };
+  return { type: "reranker", engine, sizes: { ctxSize: size, batchSize: size } };
 }
 
 const makers = { chat: makeChat, embedding: makeEmbedding, reranker: makeReranker } as const;
-
-const sizes = (
-  model: LlamaModel,
-  { settings }: FittedSpec,
-  ctxSize: number,
-  batchSize: number,
-): ModelSettings => ({ ...settings, ctxSize, batchSize, nGpuLayers: model.gpuLayers });
 
 /** A collection outlives engine builds and settings, so its identity is that of the weights alone. */
 function identityOf(

@@ -1,5 +1,4 @@
 /** Plans a model's backends from this machine's devices, libraries and earlier trials. */
-
 import { mkdir, rename, rm, writeFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { type Static, Type as T } from "@sinclair/typebox";

@@ -1,5 +1,4 @@
 /** Splits model output by markers: text, reasoning, start of a tool call, end of the turn. */
-
 import type { LlamaModel, Token } from "node-llama-cpp";
 import type { TokenLogprobs } from "../../core/ports/chat-engine.ts";
 import type { TokenBytes } from "../tokenizer/vocabulary.ts";

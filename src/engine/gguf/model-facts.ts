@@ -1,5 +1,4 @@
 /** Reads a model's metadata from its files without loading it; checks that they are complete. */
-
 import { stat } from "node:fs/promises";
 import { GgmlType, GgufFileType } from "node-llama-cpp";
 import { NodeError, reasonOf } from "../../core/errors.ts";

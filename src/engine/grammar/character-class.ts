@@ -1,5 +1,4 @@
 /** Sets of characters as GBNF for the inside of a JSON string, where some must be escaped. */
-
 import { literal } from "./rules.ts";
 
 export type Range = readonly [number, number];

@@ -1,5 +1,4 @@
 /** A grammar under construction in llama.cpp's GBNF: named rules, and the pieces that JSON is made of. */
-
 import { Budget, charactersOfRule, mostGrammarCharacters, OverBudget } from "./limits.ts";
 
 /** Longer property names are cut, since each reference to a rule repeats its name. */

@@ -1,16 +1,9 @@
 /** Downloads all files of a model, from the hub or from a URL, into the models folder. */
-
 import { rename, rm } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { reasonOf } from "../../core/errors.ts";
 import { partsOf } from "../../core/models/model-files.ts";
 import { makePrivateFolder, sizeOf } from "../files.ts";
-import { checkDigest, checkOneFile, digestOf, noteDigest } from "./digest.ts";
-import { type FetchOptions, fetchFile } from "./fetch-file.ts";
-import { responseTimeoutMs, type Subject, sendRequest } from "./http-request.ts";
-import { type Hub, locate, lookAt, type Place, partAddresses } from "./hub-reference.ts";
-import { downloadFromRegistry } from "./npm/fetch-package.ts";
-import type { RegistryOf } from "./npm/registry-settings.ts";
 import {
   findOrigin,
   forgetSource,
@@ -19,7 +12,13 @@ import {
   noteOrigin,
   type Origin,
   pinnedAt,
-} from "./origin.ts";
+} from "../models-folder.ts";
+import { checkDigest, checkOneFile, digestOf, noteDigest } from "./digest.ts";
+import { type FetchOptions, fetchFile } from "./fetch-file.ts";
+import { responseTimeoutMs, type Subject, sendRequest } from "./http-request.ts";
+import { type Hub, locate, lookAt, type Place, partAddresses } from "./hub-reference.ts";
+import { downloadFromRegistry } from "./npm/fetch-package.ts";
+import type { RegistryOf } from "./npm/registry-settings.ts";
 import { checkRoom } from "./partial-file.ts";
 
 export interface DownloadOptions extends Omit<FetchOptions, "subject"> {

@@ -5,6 +5,7 @@ import { Value } from "@sinclair/typebox/value";
 import { NodeError } from "../../core/errors.ts";
 import { given } from "../../core/given.ts";
 import { partsOf } from "../../core/models/model-files.ts";
+import { type Pin, withoutKey } from "../models-folder.ts";
 import {
   type RetryOptions,
   readJson,
@@ -12,7 +13,6 @@ import {
   type SourceResponse,
   type Subject,
 } from "./http-request.ts";
-import { type Pin, withoutKey } from "./origin.ts";
 
 export interface Hub {
   /** Without a trailing slash. */

@@ -10,11 +10,10 @@ import {
   quantizations,
 } from "../../core/models/model-files.ts";
 import { sizeOf } from "../files.ts";
-import { listModels } from "../models-folder.ts";
+import { findFetched, listModels } from "../models-folder.ts";
 import { starterChat, starterEmbedding, starterGteSmall } from "../starter-models.ts";
 import { checkDigest } from "./digest.ts";
 import { type DownloadOptions, download, isRemote } from "./download.ts";
-import { findFetched } from "./origin.ts";
 import { prepareFetched, prepareStarterChat, prepareStarterEmbedding } from "./starter.ts";
 
 export interface ResolveOptions extends DownloadOptions {

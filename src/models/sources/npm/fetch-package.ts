@@ -6,6 +6,7 @@ import { Value } from "@sinclair/typebox/value";
 import { NodeError, reasonOf } from "../../../core/errors.ts";
 import type { Progress } from "../../../core/progress.ts";
 import { makePrivateFolder, sizeOf } from "../../files.ts";
+import { findFetched, noteOrigin } from "../../models-folder.ts";
 import { checkDigest, hashOf, wrongDigest } from "../digest.ts";
 import type { DownloadOptions } from "../download.ts";
 import {
@@ -22,7 +23,6 @@ import {
   withRetries,
 } from "../http-request.ts";
 import type { Hub } from "../hub-reference.ts";
-import { findFetched, noteOrigin } from "../origin.ts";
 import { checkRoom, headLength, headProblem, lockDownload } from "../partial-file.ts";
 import { checkRedirect } from "../redirects.ts";
 import { registryFrom } from "./registry-settings.ts";
