@@ -63,8 +63,8 @@ export class QdrantConnection {
     let offset: Schemas["ScrollRequest"]["offset"] = null;
     do {
       const from: Schemas["ScrollRequest"]["offset"] = offset;
-      const page: Schemas["ScrollResult"] = await this.read((client) =>
-        client.scroll(collection, { ...request, offset: from }),
+      const page: Schemas["ScrollResult"] = await this.read(async (client) =>
+        withPoints(await client.scroll(collection, { ...request, offset: from })),
       );
       yield page.points;
       offset = page.next_page_offset ?? null;
@@ -127,6 +127,14 @@ export class QdrantConnection {
     if (isPassing(status)) return `cannot answer now (${because}). Try again later.`;
     return `refused a request (${because}).`;
   }
+}
+
+/** Within a call, so that an answer of another shape is the server's failure. */
+export function withPoints<Answer extends { points: readonly object[] }>(answer: Answer): Answer {
+  const points: unknown = answer.points;
+  const isObject = (each: unknown): boolean => typeof each === "object" && each !== null;
+  if (Array.isArray(points) && points.every(isObject)) return answer;
+  throw new Error("it has no list of points");
 }
 
 /** Checked here, because the error for an invalid header would show its value, the key. */

@@ -27,8 +27,10 @@ export class QdrantCollectionStore implements CollectionStore {
   }
 
   async list(): Promise<string[]> {
-    const { collections } = await this.#connection.read((client) => client.getCollections());
-    return collections.map(({ name }) => name).sort();
+    return await this.#connection.read(async (client) => {
+      const { collections } = await client.getCollections();
+      return collections.map(({ name }) => name).sort();
+    });
   }
 
   async open(name: string): Promise<PassageRepository | undefined> {
@@ -72,10 +74,10 @@ export class QdrantCollectionStore implements CollectionStore {
 
   async #shapeOf(name: string): Promise<CollectionShape | undefined> {
     const missing = 404;
-    const found = await this.#connection.read((client) =>
-      unlessRefused(missing, client.getCollection(name)),
-    );
-    return found && shapeOf(name, found);
+    return await this.#connection.read(async (client) => {
+      const found = await unlessRefused(missing, client.getCollection(name));
+      return found && shapeOf(name, found);
+    });
   }
 
   /** Completes an interrupted creation and rebuilds words of an older version; a foreign collection is not changed. */

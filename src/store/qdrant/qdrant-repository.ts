@@ -10,7 +10,7 @@ import type {
   StoredDocument,
 } from "../../core/ports/passage-repository.ts";
 import { checkVector } from "../../core/retrieval/collection.ts";
-import type { QdrantConnection } from "./connection.ts";
+import { type QdrantConnection, withPoints } from "./connection.ts";
 import {
   askFor,
   batchesOf,
@@ -179,8 +179,8 @@ export class QdrantRepository implements PassageRepository {
     };
     const alone = terms.map((term) => ({ query: askFor([term]), using: wordsVector, limit: 1 }));
     const [[found, ...best], { count }] = await Promise.all([
-      this.#connection.read((client) =>
-        client.queryBatch(this.#name, { searches: [whole, ...alone] }),
+      this.#connection.read(async (client) =>
+        (await client.queryBatch(this.#name, { searches: [whole, ...alone] })).map(withPoints),
       ),
       this.#connection.read((client) => client.count(this.#name, { exact: false })),
     ]);
@@ -213,13 +213,14 @@ export class QdrantRepository implements PassageRepository {
   ): Promise<ScoredPoint[]> {
     const isCosine = this.#isCosine;
     const { dense } = this.#shape;
-    const { points } = await this.#connection.read((client) =>
-      client.query(this.#name, {
-        ...request,
-        query: [...vector],
-        using: dense === "" ? null : dense,
-        ...(isCosine ? threshold > -1 && { score_threshold: threshold } : { with_vector: [dense] }),
-      }),
+    const query = {
+      ...request,
+      query: [...vector],
+      using: dense === "" ? null : dense,
+      ...(isCosine ? threshold > -1 && { score_threshold: threshold } : { with_vector: [dense] }),
+    };
+    const { points } = await this.#connection.read(async (client) =>
+      withPoints(await client.query(this.#name, query)),
     );
     const scored = points.slice(0, request.limit ?? undefined).flatMap((point) => {
       const stored = isCosine ? undefined : vectorOf(point, this.#shape);

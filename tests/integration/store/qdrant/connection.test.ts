@@ -1,6 +1,7 @@
 import { describe, expect, spyOn, test } from "bun:test";
 import { QdrantConnection } from "../../../../src/store/qdrant/connection.ts";
 import type { CollectionShape } from "../../../../src/store/qdrant/points.ts";
+import { QdrantCollectionStore } from "../../../../src/store/qdrant/qdrant-collections.ts";
 import { QdrantRepository } from "../../../../src/store/qdrant/qdrant-repository.ts";
 import { rejectionOf } from "../../../support/rejection.ts";
 
@@ -181,5 +182,26 @@ describe("a server that answers more than it is asked for", () => {
       scoreThreshold: -1,
     });
     expect(found).toHaveLength(2);
+  });
+
+  test.each([
+    ["a text", "x"],
+    ["a number", 5],
+    ["an empty list", []],
+    ["nothing in it", {}],
+    ["points that are none", { points: [null, 5] }],
+  ])("or something else is unavailable: %s", async (_, answer) => {
+    await using stub = serve(() => Response.json({ result: answer }));
+    const unavailable = {
+      kind: "unavailable",
+      message: expect.stringContaining("gave an answer that cannot be read"),
+    };
+    const vector = Float32Array.of(1, 0);
+    const searching = collectionAt(stub).search(vector, { limit: 2, scoreThreshold: -1 });
+    expect(await rejectionOf(searching)).toMatchObject(unavailable);
+    expect(await rejectionOf(collectionAt(stub).documents())).toMatchObject(unavailable);
+    const store = new QdrantCollectionStore({ url: stub.url });
+    expect(await rejectionOf(store.list())).toMatchObject(unavailable);
+    expect(await rejectionOf(store.open("notes"))).toMatchObject(unavailable);
   });
 });
