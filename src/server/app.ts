@@ -29,9 +29,8 @@ export function createApp(services: Services) {
     });
   const missing = (request: Request, headers: ResponseHeaders): Response => {
     const pathname = pathOf(request);
-    return pipeline.missing(request, targetOf(pathname), headers, {
-      allowed: allowedMethods(app.routes, pathname),
-    });
+    const allowed = allowedMethods(app.routes, pathname);
+    return pipeline.missing(request, targetOf(pathname), headers, allowed);
   };
   for (const operation of operations) {
     const { method, path } = operation.facts;

@@ -68,10 +68,7 @@ const names = [
   ),
 ];
 
-/**
- * The target of a request without a route, so that it is counted under a name and its error has the
- * format of the API around it. All other requests are routed by Elysia.
- */
+/** For a request without a route: its name in metrics, and the error format of its API. */
 export function targetOf(pathname: string): Target {
   const operation = operations.find(({ facts }) => isAddressOf(facts.path, pathname))?.facts;
   const near = names.find(

@@ -151,7 +151,7 @@ export class Pipeline {
     request: Request,
     target: Target,
     headers: ResponseHeaders,
-    { allowed }: { allowed: readonly string[] },
+    allowed: readonly string[],
   ): Response {
     const context = this.#open(request, target, headers);
     try {

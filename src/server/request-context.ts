@@ -54,10 +54,7 @@ export class RequestContext {
   readonly id: string;
   readonly headers: ResponseHeaders;
   readonly requestHeaders: Headers;
-  /**
-   * Aborts the work for the request: the client left, its time is up, or the node stops. Replaced
-   * for work in the background, which the client's leaving does not end.
-   */
+  /** Aborts the work for the request. Background work has its own: the client may leave. */
   signal: AbortSignal;
   model: string | undefined;
   /** The API's field names for the parts of the request that an error may be about. */
@@ -238,10 +235,8 @@ export function usedTokens(work: readonly FinishedWork[]): UsedTokens | undefine
     const prompts = [...Map.groupBy(answers, ({ prompt }) => prompt).values()];
     const prompt = sumOf(prompts, (of) => of.flatMap(({ promptTokens }) => promptTokens ?? [])[0]);
     const cached = sumOf(prompts, (of) => {
-      const usages = of.flatMap(({ usage }) => usage ?? []);
-      return usages.length === 0
-        ? undefined
-        : Math.min(...usages.map(({ cachedTokens }) => cachedTokens));
+      const counts = of.flatMap(({ usage }) => usage?.cachedTokens ?? []);
+      return counts.length === 0 ? undefined : Math.min(...counts);
     });
     return {
       ...given({ prompt, cached }),

@@ -78,10 +78,7 @@ const encoded = (name: string): string =>
     (sign) => `%${sign.charCodeAt(0).toString(16).toUpperCase()}`,
   );
 
-/**
- * Continues work for an answered request. The request ends only when the work does: its place is
- * freed, its tokens are charged and its record is written. `ending`: disposed with the request.
- */
+/** Continues work for an answered request, which ends, and frees its place, only with the work. */
 export function continueInBackground(
   background: Promise<void>,
   context: RequestContext,
@@ -95,10 +92,7 @@ export function continueInBackground(
   void background.then(end, end);
 }
 
-/**
- * From now on the request's signal aborts on timeout (0: never) and when the node stops; dispose
- * when the request has ended.
- */
+/** From now on the signal aborts after `ms` (0: never) and when the node stops. */
 export function startTimeout(
   context: Pick<RequestContext, "endWith">,
   ms: number,

@@ -15,7 +15,7 @@ interface WireError {
 
 const ofType =
   (type: WireError["type"]) =>
-  (status: number, code: string | null, headers: WireError["headers"] = {}): WireError => ({
+  (status: number, code: string | null, headers = {}): WireError => ({
     status,
     type,
     code,

@@ -151,10 +151,7 @@ export class UploadForm implements Disposable {
 /** Turns of the event loop that the parser has to finish; it needs two or three. */
 const turns = 100;
 
-/**
- * Fails if the parser has all input and the file is received, but it does not finish: it waits
- * forever for the rest of a part whose header does not end.
- */
+/** Fails if the parser has all input but waits for the rest of a part whose header does not end. */
 async function stuck(receiving: Promise<unknown> | undefined): Promise<never> {
   await receiving;
   for (let turn = 0; turn < turns; turn++) await new Promise((resolve) => setImmediate(resolve));

@@ -148,15 +148,10 @@ function checkLists(body: unknown, bounds: readonly ListBound[], limits: ListLim
   }
 }
 
-interface ReadQuery<Query> {
-  query: Query;
-  ignored: () => string[];
-}
-
 /** Reads the query, if it has a schema. Empty means absent; lists: `name=a&name=b`, `name[]=a`. */
 export function queryReader<Query extends TObject>(
   schema: Query | undefined,
-): (asked: URLSearchParams) => ReadQuery<Static<Query>> {
+): (asked: URLSearchParams) => { query: Static<Query>; ignored: () => string[] } {
   const checker = schema && TypeCompiler.Compile(schema);
   const isValid = (query: unknown): query is Static<Query> => checker?.Check(query) ?? true;
   const examine = schema === undefined ? () => [] : fieldExaminer(schema);

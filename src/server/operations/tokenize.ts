@@ -189,7 +189,7 @@ function toChat(body: TokenizeRequest): TokenizerInput {
   }
   if (body.parse_special === false)
     throw f.refuse("parse_special", "cannot be false with 'messages'");
-  const tools = body.tools?.map(toTool);
+  const tools = body.tools?.map((tool) => toTool(tool.function));
   return {
     messages: toChatMessages(body.messages ?? []),
     ...given({ tools, pieces: toPieces(body) }),

@@ -128,8 +128,9 @@ export function textOfParts(
     .join("");
 }
 
-export function toTool({
-  function: { name, description, parameters },
-}: Pick<Static<typeof FunctionTool>, "function">): Tool {
-  return { name, ...withoutNulls({ description, parameters }) };
-}
+type SentFunction = Static<typeof FunctionTool>["function"];
+
+export const toTool = ({ name, description, parameters }: SentFunction): Tool => ({
+  name,
+  ...withoutNulls({ description, parameters }),
+});

@@ -112,10 +112,7 @@ function toChatRequest(body: ChatCompletionRequest): ChatRequest {
 }
 
 /** Whether it uses `functions`, the form before `tools`; the answer then uses it too. */
-const isOlderForm = ({
-  functions,
-  function_call: choice,
-}: Pick<ChatCompletionRequest, "functions" | "function_call">): boolean =>
+const isOlderForm = ({ functions, function_call: choice }: ChatCompletionRequest): boolean =>
   (functions ?? choice ?? null) !== null;
 
 const olderNames: FieldNames = {
@@ -151,7 +148,7 @@ function toToolUse(body: ChatCompletionRequest): ToolUse | undefined {
   const { tools, tool_choice: choice, parallel_tool_calls: parallel } = body;
   if (isOlderForm(body)) return toFunctionUse(body);
   return checkedToolUse({
-    tools: (tools ?? []).map(toTool),
+    tools: (tools ?? []).map((tool) => toTool(tool.function)),
     choice: typeof choice === "object" ? choice?.function : choice,
     parallel: parallel ?? true,
   });
@@ -163,6 +160,5 @@ function toFunctionUse(body: ChatCompletionRequest): ToolUse | undefined {
   if ((tools ?? newer ?? null) !== null) {
     throw refuse("functions", "cannot be used with 'tools' and 'tool_choice', which replace it");
   }
-  const offered = (functions ?? []).map((one) => toTool({ function: one }));
-  return checkedToolUse({ tools: offered, choice, parallel: false });
+  return checkedToolUse({ tools: (functions ?? []).map(toTool), choice, parallel: false });
 }

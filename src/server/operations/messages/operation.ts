@@ -13,9 +13,7 @@ import { ignoredHeaders, messageErrors, messageEvents, messageHeaders } from "./
 import { messageNames, toChatRequest, toPrompt, toThoughts } from "./request.ts";
 import { CountTokensRequest, MessageRequest } from "./schema.ts";
 
-interface MessageNeeds extends ChatNeeds {
-  models: ModelRegistry;
-}
+type MessageNeeds = ChatNeeds & { models: ModelRegistry };
 
 /** Errors name Anthropic's fields, and headers that are ignored are announced. */
 function begin(context: RequestContext, log: Log): void {

@@ -112,10 +112,7 @@ export function withAnswer(
   return [...messages, toolCalls.length === 0 ? answer : { ...answer, toolCalls }];
 }
 
-/**
- * The messages of the input. `before`: the conversation that it continues, which may end in calls
- * that wait for their outputs.
- */
+/** `before`: the conversation that the input continues; it may end in calls without outputs. */
 export function toMessages(input: Input, before: readonly ChatMessage[] = []): ChatMessage[] {
   const items = typeof input === "string" ? [{ role: "user" as const, content: input }] : input;
   const { messages, places } = readItems(items, "input");

@@ -92,10 +92,8 @@ export function toFileSearchCall(
 const markers = /\[(\d{1,4}(?:, ?\d{1,4})*)\]/g;
 
 /**
- * A citation for each marker in the text that refers to a passage. Documents of the command line
- * and of the handbook have file ids too. A passage without one, in a collection that another
- * program filled, cannot be cited: its marker stays in the text, and the response's `retrieval`
- * explains it. Indices count UTF-16 units, as in JavaScript.
+ * A citation for each marker in the text that refers to a passage. One without a file id, in a
+ * collection that another program filled, cannot be cited; `retrieval` explains its marker.
  */
 export function annotationsOf(text: string, { points }: Pick<Grounding, "points">): Annotation[] {
   return [...text.matchAll(markers)].flatMap(({ index, 1: numbers = "" }) =>

@@ -159,7 +159,8 @@ export const vectorStoreFileOperations = [
     handler: async ({ query, parameters }, { authenticated: caller }, { storeFiles }: Needs) => {
       const { vector_store_id: id, file_id: file } = parameters;
       const { page: from = 0, limit = mostTexts } = query;
-      return { json: toContentPage(await storeFiles.content(caller, id, file, { from, limit })) };
+      const { texts, hasMore } = await storeFiles.content(caller, id, file, { from, limit });
+      return { json: toContentPage(texts, hasMore) };
     },
   }),
   defineOperation({

@@ -118,13 +118,10 @@ export function toAddedFiles({ file_ids: ids, ...rest }: Several): AddedFile[] {
   }));
 }
 
-export function toContentPage({
-  texts,
-  hasMore,
-}: {
-  texts: readonly FileText[];
-  hasMore: boolean;
-}): Static<typeof VectorStoreFileContent> {
+export function toContentPage(
+  texts: readonly FileText[],
+  hasMore: boolean,
+): Static<typeof VectorStoreFileContent> {
   const last = texts.at(-1);
   return {
     object: "vector_store.file_content.page",
