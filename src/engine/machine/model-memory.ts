@@ -70,9 +70,9 @@ const shareOfMemory = 0.8;
 const shareOfAccelerator = 0.9;
 
 /** llama.cpp counts the output as a layer of its own. */
-export const offloadableLayers = ({ layers }: ModelFacts): number => layers + 1;
+const offloadableLayers = ({ layers }: ModelFacts): number => layers + 1;
 
-export function memoryUseOf(
+function memoryUseOf(
   facts: ModelFacts,
   { ctxSize: contextSize, batchSize, nGpuLayers }: FittedSettings,
   parallel: number,
