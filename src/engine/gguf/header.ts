@@ -19,6 +19,8 @@ export interface GgufHeader {
   /** Without texts longer than `longestText`. */
   metadata: ReadonlyMap<string, GgufValue>;
   tensors: readonly GgufTensor[];
+  /** Every tensor begins at a multiple of it. */
+  alignment: number;
   dataStart: number;
 }
 
@@ -104,7 +106,9 @@ class HeaderReader {
     }
     const tensors: GgufTensor[] = [];
     for (let at = 0; at < tensorCount; at++) tensors.push(await this.#tensor());
-    return { metadata, tensors, dataStart: align(this.#start + this.#at, metadata) };
+    const alignment = alignmentOf(metadata);
+    const dataStart = Math.ceil((this.#start + this.#at) / alignment) * alignment;
+    return { metadata, tensors, alignment, dataStart };
   }
 
   async #value(type: number): Promise<GgufValue | undefined> {
@@ -230,8 +234,7 @@ function scalarOf(type: number): Scalar {
 
 const usualAlignment = 32;
 
-function align(position: number, metadata: GgufHeader["metadata"]): number {
+function alignmentOf(metadata: GgufHeader["metadata"]): number {
   const said = metadata.get("general.alignment");
-  const alignment = typeof said === "number" && said > 0 ? said : usualAlignment;
-  return Math.ceil(position / alignment) * alignment;
+  return typeof said === "number" && said > 0 ? said : usualAlignment;
 }

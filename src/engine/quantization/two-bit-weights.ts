@@ -35,8 +35,7 @@ export async function convertTwoBitWeights(
   await using source = await open(input);
   await using target = await open(output, "w");
   const { size } = await source.stat();
-  const { dataStart, metadata } = header;
-  const alignment = Number(metadata.get("general.alignment") ?? 32);
+  const { dataStart, alignment } = header;
   const tensors = header.tensors.toSorted((a, b) => a.offset - b.offset);
   const head = await bytesAt(source, 0, dataStart);
   const view = new DataView(head.buffer);
@@ -51,7 +50,7 @@ export async function convertTwoBitWeights(
     for (let position = from; position < last; position += pieceBytes) {
       const piece = await bytesAt(source, position, Math.min(pieceBytes, last - position));
       const written = isConverted ? toFourBits(piece, table) : piece;
-      await target.write(written, 0, written.length, dataStart + end);
+      await writeAt(target, written, dataStart + end);
       end += written.length;
     }
     end = Math.ceil(end / alignment) * alignment;
@@ -59,7 +58,7 @@ export async function convertTwoBitWeights(
   const fileTypeAt = Buffer.from(head.buffer).indexOf(fileTypeKey);
   // After the key comes the type of its value, then the value.
   if (fileTypeAt >= 0) view.setUint32(fileTypeAt + fileTypeKey.length + 4, q4, true);
-  await target.write(head, 0, head.length, 0);
+  await writeAt(target, head, 0);
   await target.truncate(dataStart + end);
 }
 
@@ -70,6 +69,11 @@ async function bytesAt(file: FileHandle, position: number, count: number): Promi
   const { bytesRead } = await file.read(bytes, 0, count, position);
   if (bytesRead < count) throw new Error("the file of weights is cut off");
   return bytes;
+}
+
+async function writeAt(file: FileHandle, bytes: Uint8Array, position: number): Promise<void> {
+  const { bytesWritten } = await file.write(bytes, 0, bytes.length, position);
+  if (bytesWritten < bytes.length) throw new Error("the disk is full");
 }
 
 /** `table`: what {@link readSignedMagnitudes} returns. */

@@ -48,6 +48,7 @@ describe("a header", () => {
         ["a.words", { length: 2 }],
       ]),
       tensors: [{ values: 15, type: 0, offset: 0, typeAt: bytes.length - 12 }],
+      alignment: 32,
       dataStart: Math.ceil(bytes.length / 32) * 32,
     });
   });
