@@ -90,7 +90,7 @@ export class ReadingProcess implements AsyncDisposable {
   async #running(): Promise<Child> {
     const known = this.#child;
     if (known?.process.killed === false && known.process.exitCode === null) return known;
-    await this.#end();
+    if (known !== undefined) await this.#end();
     const child = start(this.#options);
     this.#child = child;
     if ((await child.next())?.type === "listening") return child;

@@ -207,7 +207,8 @@ function fromCursor(cursor: string): ListPlace {
   const refused = new NodeError("invalid_request", why, { param: "cursor" });
   if (cursor.length > longestCursor) throw refused;
   try {
-    const [within, after]: unknown[] = JSON.parse(Buffer.from(cursor, "base64url").toString());
+    const parsed: unknown = JSON.parse(Buffer.from(cursor, "base64url").toString());
+    const [within, after]: unknown[] = Array.isArray(parsed) ? parsed : [];
     if (typeof within !== "string" || typeof after !== "string" || after === "") throw refused;
     return within === "" ? { after } : { within, after };
   } catch {

@@ -71,7 +71,7 @@ describe.skipIf(!(await canMakeDisks()))("a disk", () => {
   let disk: SmallDisk;
   const nodeOnDisk = sharedNode(async () => {
     disk = await smallDisk(2);
-    return { folder: disk, engine: 'isolation = "none"' };
+    return { folder: disk };
   });
 
   test("that fills up refuses uploads and holds files back; nothing is lost, and all goes on when there is room", async () => {

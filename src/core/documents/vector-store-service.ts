@@ -112,10 +112,11 @@ export class VectorStoreService {
   }
 
   async view(store: StoreRecord): Promise<StoreView> {
-    const { registry, access, adoptFiles } = this.#parts;
+    const { registry, access, adoptFiles, log } = this.#parts;
     // If the collection is unavailable, or of another model, the known files are shown.
     await adoptFiles(store).catch((error: unknown) => {
       if (!(error instanceof NodeError)) throw error;
+      log.debug("a vector store is shown as it was", { store: store.id, reason: error.message });
     });
     return {
       store,

@@ -195,14 +195,17 @@ export class BackgroundResponses implements AsyncDisposable {
   async #own(): Promise<void> {
     const { store, log } = this.#options;
     const message = "The node ended before the response was made. Try again.";
-    this.#recovered ??= store.failUnfinished({ code: "server_error", message }).then((left) => {
-      if (left === 0) return;
-      log.warn("responses that were being made when the node ended have failed", { left });
-    });
-    await this.#recovered.catch((error: unknown) => {
-      this.#recovered = undefined;
-      throw error;
-    });
+    this.#recovered ??= store
+      .failUnfinished({ code: "server_error", message })
+      .then((left) => {
+        if (left === 0) return;
+        log.warn("responses that were being made when the node ended have failed", { left });
+      })
+      .catch((error: unknown) => {
+        this.#recovered = undefined;
+        throw error;
+      });
+    await this.#recovered;
   }
 }
 

@@ -11,6 +11,7 @@ import type { GgufHeader, GgufTensor } from "../gguf/header.ts";
 /** The types' numbers in a GGUF; Q4_0 has the same one as the type of a whole file. */
 const [iq2xxs, q4] = [16, 2];
 const fileTypeKey = "general.file_type";
+const iq2xxsFile = 19;
 
 /** IQ2_XXS: a scale in half precision for 256 weights, then 8 bytes for each 32 of them. */
 const [wholeWeights, wholeBytes, groups] = [256, 66, 8];
@@ -22,8 +23,9 @@ const unit = 8.45;
 /** About 2 MB, a multiple of a whole block. */
 const pieceBytes = wholeBytes * 32_768;
 
-export const hasTwoBitWeights = ({ tensors, metadata }: GgufHeader): boolean =>
-  !metadata.has("split.count") && tensors.some(({ type }) => type === iq2xxs);
+/** Not of a file that only has some such weights: the others should be converted too. */
+export const hasTwoBitWeights = ({ metadata }: GgufHeader): boolean =>
+  !metadata.has("split.count") && metadata.get(fileTypeKey) === iq2xxsFile;
 
 export async function convertTwoBitWeights(
   input: string,
@@ -55,14 +57,22 @@ export async function convertTwoBitWeights(
     }
     end = Math.ceil(end / alignment) * alignment;
   }
-  const fileTypeAt = Buffer.from(head.buffer).indexOf(fileTypeKey);
-  // After the key comes the type of its value, then the value.
-  if (fileTypeAt >= 0) view.setUint32(fileTypeAt + fileTypeKey.length + 4, q4, true);
+  view.setUint32(fileTypeAt(head), q4, true);
   await writeAt(target, head, 0);
   await target.truncate(dataStart + end);
 }
 
 const sizeOf = ({ values }: GgufTensor): number => (values / wholeWeights) * wholeBytes;
+
+/** The key's length comes before it; after it the type of its value, a 32-bit number, then the value. */
+function fileTypeAt(head: Uint8Array): number {
+  const entry = Buffer.from(`\0\0\0\0\0\0\0\0${fileTypeKey}\0\0\0\0`);
+  entry.writeBigUInt64LE(BigInt(fileTypeKey.length));
+  entry.writeUInt32LE(4, entry.length - 4);
+  const at = Buffer.from(head.buffer).indexOf(entry);
+  if (at < 0) throw new Error("the file does not say what weights it has");
+  return at + entry.length;
+}
 
 async function bytesAt(file: FileHandle, position: number, count: number): Promise<Uint8Array> {
   const bytes = new Uint8Array(count);

@@ -71,6 +71,17 @@ export class BadAnswer extends Error {
   override readonly name = "BadAnswer";
 }
 
+/** A status below 500 that says nothing against the server: no other one is asked. */
+class Declined extends Error {
+  override readonly name = "Declined";
+  readonly reason: NodeError;
+
+  constructor(reason: NodeError) {
+    super(reason.message);
+    this.reason = reason;
+  }
+}
+
 /** Begins an answer at a replica, and reports to it how that went; another may be tried. */
 export async function attempt<Result>(
   upstream: Upstream,
@@ -98,6 +109,10 @@ function blame(upstream: Upstream, lease: ReplicaLease, error: unknown): unknown
     const reason = toNodeError(upstream, error);
     // A slow prompt would be computed by each replica, and its caller has waited long enough.
     return error instanceof ConnectionFailure && error.isSilence ? reason : new NotBegun(reason);
+  }
+  if (error instanceof Declined) {
+    lease.succeeded();
+    return error.reason;
   }
   if (!(error instanceof NodeError)) return error;
   const { kind, message, retryAfterMs } = error;
@@ -129,7 +144,8 @@ export async function openResponse(
   const error = toRefusal({ status, body: parseJson(text), retryAfter }, { named, field });
   tellOperator(upstream, url, status, text, error);
   // A proxy's word for a server that is down.
-  throw status === 502 ? new BadAnswer(`status ${status}`, { cause: error }) : error;
+  if (status === 502) throw new BadAnswer(`status ${status}`, { cause: error });
+  throw status < 500 && error.kind === "upstream_failed" ? new Declined(error) : error;
 }
 
 export function toNodeError(

@@ -8,7 +8,7 @@ import type {
   GenerationRequest,
   RawPrompt,
 } from "../../core/ports/chat-engine.ts";
-import { attempt, BadAnswer, digestOf, openResponse, type Question, type Upstream } from "./ask.ts";
+import { attempt, digestOf, openResponse, type Question, type Upstream } from "./ask.ts";
 import { echoOf, toChatBody, toCompletionBody } from "./chat-request.ts";
 import { type AskedAnswer, beginAnswer } from "./chat-stream.ts";
 import type { ServerKind } from "./server-facts.ts";
@@ -156,15 +156,14 @@ export async function checkChat(upstream: Upstream, signal: AbortSignal): Promis
   const { upstreamModel: model } = upstream;
   const body = [JSON.stringify({ model, messages: [], max_tokens: 1 })];
   const question = { path: "/chat/completions", body, field: "messages" } as const;
-  await attempt(upstream, { signal }, async (lease, signal) => {
-    using _ = lease;
-    try {
-      using _ = await openResponse(upstream, question, lease.url, signal);
-    } catch (error) {
-      const reason = error instanceof BadAnswer ? error.cause : error;
-      if (!(reason instanceof NodeError) || !expected.includes(reason.kind)) throw error;
-    }
-  });
+  try {
+    await attempt(upstream, { signal }, async (lease, signal) => {
+      using _ = lease;
+      using __ = await openResponse(upstream, question, lease.url, signal);
+    });
+  } catch (error) {
+    if (!(error instanceof NodeError) || !expected.includes(error.kind)) throw error;
+  }
 }
 
 /** Some servers fail instead of refusing. */

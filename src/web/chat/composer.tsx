@@ -40,7 +40,7 @@ export function Composer() {
     // They decide whether a first question is answered from documents.
     if (ready) await firstCollections;
     const question = draft.value.trim();
-    if (writing || !ready || question === "") return;
+    if (current.value?.turns.some(isWriting) || !ready || question === "") return;
     draft.value = "";
     void send(question);
   };

@@ -23,6 +23,7 @@ const running = new Map<string, AbortController>();
 
 export async function send(question: string): Promise<void> {
   const { id } = current.value ?? startConversation();
+  if (running.has(id)) return;
   const turn: UserTurn = { id: newId(), role: "user", content: question };
   change(id, (one) => ({
     ...one,

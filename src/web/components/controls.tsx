@@ -243,7 +243,9 @@ export function ModelField({ label, models, value, onChoose }: ModelFieldProps) 
       <label for={id}>{label}</label>
       <select id={id} value={value} onChange={({ currentTarget }) => onChoose(currentTarget.value)}>
         {models.map(({ name }) => (
-          <option key={name}>{name}</option>
+          <option key={name} value={name}>
+            {name}
+          </option>
         ))}
       </select>
     </div>

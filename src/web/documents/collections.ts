@@ -62,14 +62,17 @@ const pageSize = 100;
 /** Number of pages of collections to load. */
 let wantedPages = 1;
 const first = Promise.withResolvers<void>();
-/** Settles with the first answer about the collections, or its failure. */
+const longestWaitMs = 3000;
+/** Settles with the first answer about the collections, its failure, or after a few seconds. */
 export const firstCollections = first.promise;
 
 /** `asks`: whether to ask the user for a key if the node requires one. */
-export const loadCollections = ({ asks }: { asks: boolean }): Promise<void> =>
-  loaded
+export function loadCollections({ asks }: { asks: boolean }): Promise<void> {
+  setTimeout(first.resolve, longestWaitMs);
+  return loaded
     .load(() => (asks ? withKey(askForAll) : askForAll()).catch(refused))
     .finally(first.resolve);
+}
 
 async function askForAll(): Promise<Collections> {
   const bytes = maxFileBytes.value ?? api.maxFileBytes();

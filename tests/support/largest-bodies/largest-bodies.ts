@@ -63,14 +63,20 @@ export const largestBodies: readonly LargeBody[] = [
   ...of("/v1/info", { "a list": () => `[${filled("1")}]` }),
 ];
 
-/**
- * Each kind of body at the first operation that takes it, and for each operation one at least: what
- * operations share is not tried again for each of them.
- */
+/** Operations that read their bodies with the code of others. */
+const sharing = new Set([
+  "/v1/responses/input_tokens",
+  "/v1/messages/count_tokens",
+  "/v1/conversations/conv_0/items",
+  "/v1/tokenize",
+  "/v1/retrieve",
+]);
+
+/** All bodies of most operations; of those that share their code, kinds that no other takes, and one at least. */
 export function eachKindOnce(bodies: readonly LargeBody[]): LargeBody[] {
   const [kinds, paths] = [new Set<string>(), new Set<string>()];
   return bodies.filter(({ path, what }) => {
-    const isNew = !kinds.has(what) || !paths.has(path);
+    const isNew = !sharing.has(path) || !kinds.has(what) || !paths.has(path);
     kinds.add(what);
     paths.add(path);
     return isNew;

@@ -140,8 +140,11 @@ function columnTexts(
   const [textColumn, titleColumn] = [columnOf(named), columnOf(title)];
   const cell = ({ cells }: SheetRow, column: number | undefined): string =>
     cells.find((each) => each.column === column)?.text ?? "";
-  const texts = body.flatMap((row) => textUnder(cell(row, titleColumn), cell(row, textColumn)));
-  return { texts: texts.map(counted), columns };
+  // Counted row by row: a shared string may be the title of very many rows.
+  const texts = body.flatMap((row) =>
+    textUnder(cell(row, titleColumn), cell(row, textColumn)).map((text) => counted(text)),
+  );
+  return { texts, columns };
 }
 
 const headsOf = ({ cells }: SheetRow): Map<number, string> =>

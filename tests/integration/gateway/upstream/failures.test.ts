@@ -283,6 +283,16 @@ describe("replicas of a model", () => {
     });
   }
 
+  test("one that refuses a request with a status of its own is not at fault, and no other is asked", async () => {
+    await using replicas = await two(() => new Response("no credit", { status: 402 }));
+    const kinds: unknown[] = [];
+    for (let at = 0; at < 40; at++) kinds.push(await replicas.ask(`${at}`));
+    expect(new Set(kinds)).toEqual(new Set(["upstream_failed", "finish"]));
+    expect(replicas.states()).toEqual(["up", "up"]);
+    const { bad, well } = replicas.chats;
+    expect(bad + well).toBe(40);
+  });
+
   test("one that fails when it is asked what it serves leaves that to another", async () => {
     const broken = (): Response => new Response("no", { status: 500 });
     await using bad = openAiServer(broken);
