@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
+import { untilAborted } from "../../src/core/abort.ts";
 import { VectorStore } from "../../src/server/operations/vector-stores/schema.ts";
 import { pageSchema } from "../../src/server/wire/page-schema.ts";
 import { decode, decodeError } from "../support/decode.ts";
@@ -34,10 +35,7 @@ function gate() {
     open: resolve,
     async beforeIngest(name: string, signal: AbortSignal) {
       reached.push(name);
-      const aborted = new Promise((_, reject) =>
-        signal.addEventListener("abort", () => reject(signal.reason)),
-      );
-      await Promise.race([promise, aborted]);
+      await untilAborted(promise, signal);
     },
   };
 }
