@@ -12,7 +12,7 @@ import type {
   PassageRepository,
 } from "../../src/core/ports/passage-repository.ts";
 import type { RetrievalMode } from "../../src/core/retrieval/retrieval-service.ts";
-import { openBackend } from "../../src/engine/backend.ts";
+import { openBackend } from "../../src/engine/load-backend.ts";
 import { loadModel } from "../../src/engine/load-model.ts";
 import { collectionStore, openEmbeddingModel } from "../../src/node/documents/node-collection.ts";
 import { bareNodeOptions } from "../../tests/support/bare-node.ts";

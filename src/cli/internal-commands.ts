@@ -17,7 +17,7 @@ export function probeCommand(shell: Shell): Command {
     const said: LogFields[] = [];
     const ignore = (): void => {};
     const hear = (_: string, fields: LogFields = {}): void => void said.push(fields);
-    const { openBackend } = await import("../engine/backend.ts");
+    const { openBackend } = await import("../engine/load-backend.ts");
     await using backend = await openBackend({
       threads: Number(threads),
       backend: "cpu",

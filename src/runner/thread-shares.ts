@@ -1,4 +1,4 @@
-/** Divides the threads among busy processes: more busy threads than cores slow all of them. */
+/** Divides the threads (`threadBudget` in engine/machine/machine.ts) among busy processes: more busy threads than cores slow all of them. */
 
 export interface ThreadShare {
   busy(isBusy: boolean): void;

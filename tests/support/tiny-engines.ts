@@ -7,7 +7,7 @@ import type {
   RerankingModel,
 } from "../../src/core/models/model.ts";
 import type { ModelSpec } from "../../src/core/ports/model-host.ts";
-import { type Backend, openBackend } from "../../src/engine/backend.ts";
+import { type Backend, openBackend } from "../../src/engine/load-backend.ts";
 import { loadModel } from "../../src/engine/load-model.ts";
 import type { Upstream } from "../../src/gateway/upstream/ask.ts";
 import { openUpstreamModel } from "../../src/gateway/upstream/open-model.ts";

@@ -3,7 +3,7 @@
  * rendezvous hashing. Without one: the least busy replica. If none is up: the least bad one.
  */
 import { createHash } from "node:crypto";
-import type { Member } from "./member.ts";
+import type { Member } from "./replica-circuit.ts";
 
 /**
  * How far above the mean load a replica may be before prompts that belong there go to the next. A

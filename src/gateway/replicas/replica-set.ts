@@ -3,7 +3,6 @@ import { NodeError, reasonOf } from "../../core/errors.ts";
 import type { Log } from "../../core/log.ts";
 import type { ReplicaEvent, ReplicaStatus } from "../../core/ports/telemetry.ts";
 import { chooseMember, Placements } from "./choose-replica.ts";
-import { type Backoff, defaultBackoff, Member } from "./member.ts";
 import {
   type Clock,
   NotBegun,
@@ -12,6 +11,7 @@ import {
   type Replicas,
   systemClock,
 } from "./replica.ts";
+import { type Backoff, defaultBackoff, Member } from "./replica-circuit.ts";
 
 export interface ReplicaSetOptions {
   model: string;

@@ -8,7 +8,7 @@ import type {
   EmbeddingIdentity,
   Passage,
 } from "../../core/ports/passage-repository.ts";
-import { wordForm, wordsOf } from "../words.ts";
+import { wordForm, wordsOf } from "../split-words.ts";
 
 export interface CollectionShape {
   dimension: number;

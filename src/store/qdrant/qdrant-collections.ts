@@ -6,7 +6,7 @@ import type {
   CollectionStore,
   PassageRepository,
 } from "../../core/ports/passage-repository.ts";
-import { wordForm } from "../words.ts";
+import { wordForm } from "../split-words.ts";
 import { QdrantConnection, type QdrantOptions, unlessRefused } from "./connection.ts";
 import {
   type CollectionShape,

@@ -7,7 +7,7 @@ import type {
   EmbeddingIdentity,
 } from "../../core/ports/passage-repository.ts";
 import { change, numberOf, remedyFor, rowOf, rowsOf, versionOf } from "../database.ts";
-import { wordForm, wordsOf } from "../words.ts";
+import { wordForm, wordsOf } from "../split-words.ts";
 
 const version = 2;
 

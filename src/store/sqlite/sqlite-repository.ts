@@ -23,7 +23,7 @@ import {
   turn,
   writing,
 } from "./collection-file.ts";
-import { type Candidate, nearestRows, scoreRows, searchWords } from "./row-search.ts";
+import { type Candidate, nearestRows, scoreRows, searchWords } from "./vector-and-word-search.ts";
 import { VectorIndex } from "./vector-index.ts";
 
 interface Row extends Passage {

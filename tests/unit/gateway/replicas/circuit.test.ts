@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { Circuit, defaultBackoff } from "../../../../src/gateway/replicas/member.ts";
+import { Circuit, defaultBackoff } from "../../../../src/gateway/replicas/replica-circuit.ts";
 import { fakeClock } from "../../../support/fake-clock.ts";
 
 function circuit({ random = 1, state = "up" as "up" | "trial" } = {}) {

@@ -1,4 +1,4 @@
-/** One replica of a set: its load, its health and the leases on it. */
+/** One replica of a set: its load, the leases on it, and its circuit, which opens after failures. */
 import type { ReplicaState } from "../../core/ports/telemetry.ts";
 import type { ReplicaLease } from "./replica.ts";
 

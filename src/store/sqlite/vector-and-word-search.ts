@@ -1,9 +1,9 @@
-/** Finds rows of a collection: the nearest, ranked by their own vectors, and those with a question's words. */
+/** Searches a collection in SQLite: the nearest passages, ranked by their own vectors, and those with the words of a question, ranked by BM25. */
 import type { Database } from "bun:sqlite";
 import { dot } from "../../core/embedding/embedding-service.ts";
 import type { DocumentSelection, SearchBounds } from "../../core/ports/passage-repository.ts";
 import { numberOf, rowsOf } from "../database.ts";
-import { wordsOf } from "../words.ts";
+import { wordsOf } from "../split-words.ts";
 import { countPassages, toVector, turn } from "./collection-file.ts";
 import type { VectorIndex } from "./vector-index.ts";
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { wordsOf } from "../../../src/store/words.ts";
+import { wordsOf } from "../../../src/store/split-words.ts";
 
 describe("the words of a text", () => {
   test.each([

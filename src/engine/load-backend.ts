@@ -1,4 +1,4 @@
-/** Loads llama.cpp, once per process, with a thread budget; explains why a library cannot load. */
+/** Loads llama.cpp for the backend that `core/models/engine-backends.ts` chose, once per process; explains why a library cannot load. */
 import { dlopen, FFIType } from "bun:ffi";
 import { arch, platform } from "node:os";
 import { basename } from "node:path";
