@@ -73,7 +73,7 @@ export const ModelConfig = T.Object(
     quantization: choice(["auto", "as-is", ...quantizations], {
       default: "auto",
       description:
-        "What the weights are converted to, once; `auto`: `q4_0` for the starter chat model, which loses nothing by it, `as-is` for others.",
+        "What the weights are converted to, once; `auto`: `q4_0` for the starter chat model, which is as good and faster so, `as-is` for others.",
     }),
     transcode: choice(["auto", "first", "behind"], {
       default: "auto",

@@ -68,32 +68,22 @@ export class Watched<Value> extends Map<string, Value> {
 
 /** Upstream models: load and health of each replica; `read` updates the gauges before a scrape. */
 export function replicaMetrics(series: Series): ReplicaTelemetry & { read(): void } {
-  const labelNames = ["model", "replica"] as const;
-  const asked = series.counter(
+  const counter = (name: string, help: string) => series.counter(name, help, "model", "replica");
+  const gauge = (name: string, help: string) => series.gauge(name, help, "model", "replica");
+  const asked = counter(
     "upstream_requests_total",
     "Requests that were given to a replica, retries included.",
-    ...labelNames,
   );
-  const inFlight = series.gauge(
-    "upstream_in_flight",
-    "Requests that are with it now.",
-    ...labelNames,
-  );
-  const failures = series.counter(
+  const inFlight = gauge("upstream_in_flight", "Requests that are with it now.");
+  const failures = counter(
     "upstream_failures_total",
     "Requests that failed there, and questions left unanswered.",
-    ...labelNames,
   );
-  const retries = series.counter(
+  const retries = counter(
     "upstream_retries_total",
     "Requests that it had not begun and another was given.",
-    ...labelNames,
   );
-  const up = series.gauge(
-    "upstream_up",
-    "1 where it takes its share, 0 while it is left alone.",
-    ...labelNames,
-  );
+  const up = gauge("upstream_up", "1 where it takes its share, 0 while it is left alone.");
   const counters = { asked, failed: failures, "given-on": retries };
   const watched = new Watched<() => readonly ReplicaStatus[]>();
   return {

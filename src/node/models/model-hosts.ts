@@ -104,7 +104,7 @@ type InProcessHostOptions = Pick<
 export class InProcessHost implements ModelHost {
   readonly #options: InProcessHostOptions;
   /** Opened by the first model that needs the backend's libraries. */
-  readonly #hosts = new Map<EngineBackend, LocalHost>();
+  readonly #hosts = new Map<EngineBackend, Promise<LocalHost>>();
   readonly #versions = new Map<string, string>();
   readonly #told = new Set<string>();
 
@@ -126,7 +126,7 @@ export class InProcessHost implements ModelHost {
   };
 
   async [Symbol.asyncDispose](): Promise<void> {
-    for (const host of this.#hosts.values()) await host[Symbol.asyncDispose]();
+    for (const host of this.#hosts.values()) await (await host)[Symbol.asyncDispose]();
   }
 
   async #hostFor(spec: ModelSpec, { signal }: LoadOptions): Promise<LocalHost> {
@@ -149,12 +149,19 @@ export class InProcessHost implements ModelHost {
   }
 
   async #open(backend: EngineBackend, rejected: readonly RejectedBackend[]): Promise<LocalHost> {
-    const known = this.#hosts.get(backend);
-    if (known !== undefined) return known;
+    const opening = this.#hosts.get(backend) ?? this.#load(backend, rejected);
+    this.#hosts.set(backend, opening);
+    try {
+      return await opening;
+    } catch (error) {
+      this.#hosts.delete(backend);
+      throw error;
+    }
+  }
+
+  async #load(backend: EngineBackend, rejected: readonly RejectedBackend[]): Promise<LocalHost> {
     const { engine, log } = this.#options;
     const { openLocalHost } = await import("../../engine/load-model.ts");
-    const host = await openLocalHost({ ...engine, backend, rejected: [...rejected], log });
-    this.#hosts.set(backend, host);
-    return host;
+    return await openLocalHost({ ...engine, backend, rejected: [...rejected], log });
   }
 }

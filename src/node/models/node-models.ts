@@ -1,4 +1,5 @@
 /** Loads a node's models: resolves the configured source, quantizes it and starts the engine. */
+import { stat } from "node:fs/promises";
 import { basename } from "node:path";
 import { isUpstream, type ModelConfig } from "../../config/model-schema.ts";
 import { byteSize } from "../../core/byte-size.ts";
@@ -35,6 +36,9 @@ export interface ImproveOptions {
   onBetter: (model: LoadedModel) => void;
   onEnd: (model: string) => void;
 }
+
+/** Bytes; a smaller model changes the free memory too little to wait for its turn. */
+const smallFile = 256 * 1024 * 1024;
 
 /** Disposing of it unloads every model. */
 export class NodeModels implements AsyncDisposable {
@@ -168,7 +172,9 @@ export class NodeModels implements AsyncDisposable {
   async #loadFile(model: ModelConfig, path: string, loading: LoadOptions): Promise<LoadedModel> {
     const { config, log } = this.#options;
     const spec = toModelSpec(model, path, toMemoryLimit(config));
-    const own = await this.#oneAtATime(() => this.#host.loadModel(spec, loading));
+    const load = (): Promise<LoadedModel> => this.#host.loadModel(spec, loading);
+    const isSmall = (await stat(path)).size < smallFile;
+    const own = isSmall ? await load() : await this.#oneAtATime(load);
     const loaded = this.#resources.use(await this.#withAdvice(own, model));
     const { name, type } = model;
     log.info("a model is ready", {
