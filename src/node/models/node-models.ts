@@ -26,7 +26,7 @@ import {
   toModelSpec,
   toQuantization,
 } from "../node-settings.ts";
-import { openLocal, openRunners, type RunnersOptions } from "./model-hosts.ts";
+import { acceleratorsOf, openLocal, openRunners, type RunnersOptions } from "./model-hosts.ts";
 
 export interface ImproveOptions {
   quiet: QuietTimes;
@@ -173,8 +173,7 @@ export class NodeModels implements AsyncDisposable {
     const { config, log } = this.#options;
     const spec = toModelSpec(model, path, toMemoryLimit(config));
     const load = (): Promise<LoadedModel> => this.#host.loadModel(spec, loading);
-    const isSmall = (await stat(path)).size < smallFile;
-    const own = isSmall ? await load() : await this.#oneAtATime(load);
+    const own = (await this.#mayLoadBeside(path)) ? await load() : await this.#oneAtATime(load);
     const loaded = this.#resources.use(await this.#withAdvice(own, model));
     const { name, type } = model;
     log.info("a model is ready", {
@@ -206,6 +205,12 @@ export class NodeModels implements AsyncDisposable {
     const result = this.#lastLoad.then(load);
     this.#lastLoad = result.catch(() => {});
     return await result;
+  }
+
+  /** An accelerator is first tried by one model. */
+  async #mayLoadBeside(path: string): Promise<boolean> {
+    if (acceleratorsOf(this.#options).devices.length > 0) return false;
+    return (await stat(path)).size < smallFile;
   }
 
   async #chosen(model: ModelConfig): Promise<ModelConfig> {
