@@ -4,6 +4,7 @@ import OpenAI, { BadRequestError, NotFoundError } from "openai";
 import { fieldsOf } from "../../scripts/field-docs.ts";
 import type { ResponseChange } from "../../src/core/ports/response-store.ts";
 import { createApp } from "../../src/server/app.ts";
+import { onAbort } from "../support/aborted.ts";
 import { bareNode } from "../support/bare-node.ts";
 import { decodeError } from "../support/decode.ts";
 import { propertiesOf, unnamed } from "../support/field-examples.ts";
@@ -93,7 +94,7 @@ describe("the openai package, about a response that is kept,", () => {
       response: keptResponse("resp_5"),
       caller: "anyone",
       work: (signal) => {
-        signal.addEventListener("abort", () => reject(signal.reason));
+        onAbort(signal, () => reject(signal.reason));
         return promise;
       },
     });

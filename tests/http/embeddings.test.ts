@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { Value } from "@sinclair/typebox/value";
 import { EmbeddingList } from "../../src/server/operations/embeddings.ts";
+import { untilAborted } from "../support/aborted.ts";
 import { decodeError } from "../support/decode.ts";
 import { testApp } from "../support/test-app.ts";
 
@@ -203,8 +204,7 @@ test.each([
   ["/v1/retrieve", { model: "vectors", messages: [{ role: "user", content: "a" }] }],
 ])("%s is a 504 when the model takes longer than a request may", async (path, body) => {
   const app = testApp({ requestTimeoutMs: 5 });
-  app.embedding.embed = (_, { signal } = {}) =>
-    new Promise((_, reject) => signal?.addEventListener("abort", () => reject(signal.reason)));
+  app.embedding.embed = (_, { signal } = {}) => untilAborted(signal);
   const response = await app.post(path, body);
   expect([response.status, (await decodeError(response)).code]).toEqual([504, "request_timeout"]);
 });

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import type { GenerationEvent } from "../../src/core/ports/chat-engine.ts";
 import { ResponseObject } from "../../src/server/operations/responses/schema.ts";
+import { untilAborted } from "../support/aborted.ts";
 import { decode, decodeError } from "../support/decode.ts";
 import { finish } from "../support/scripted-engines.ts";
 import { type TestApp, testApp } from "../support/test-app.ts";
@@ -192,13 +193,7 @@ describe("a response in the background", () => {
 
   test("stops generating when it is cancelled, and cannot be gone on from", async () => {
     const app = testApp();
-    app.chat.script(
-      text("Hi"),
-      (signal) =>
-        new Promise((_, fail) => {
-          signal.addEventListener("abort", () => fail(signal.reason));
-        }),
-    );
+    app.chat.script(text("Hi"), untilAborted);
     const { id } = await make(app, { background: true });
     await waitFor("its turn", () => app.chat.requests.length === 1);
     const answer = await app.post(`${path}/${id}/cancel`, "");

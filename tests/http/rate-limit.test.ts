@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { NodeError } from "../../src/core/errors.ts";
+import { aborted, untilAborted } from "../support/aborted.ts";
 import { finish } from "../support/scripted-engines.ts";
 import { type TestApp, type TestAppOptions, testApp } from "../support/test-app.ts";
 import { waitFor } from "../support/wait-for.ts";
@@ -242,12 +243,7 @@ describe("a place among requests at once", () => {
 
   test("is not needed to ask for a response that holds it, or to end it", async () => {
     const app = stillApp({ callerLimits: { concurrency: 1, requestsPerMinute: 6 } });
-    app.chat.script(
-      (signal) =>
-        new Promise((_, fail) => {
-          signal.addEventListener("abort", () => fail(signal.reason));
-        }),
-    );
+    app.chat.script(untilAborted);
     const asked = { model: "chatty", input: "Hello", background: true };
     const path = "/v1/responses";
     const { id } = Object(await (await app.post(path, asked)).json());
@@ -271,9 +267,7 @@ describe("a place among requests at once", () => {
   test("is given back when the time of a stream is up that nobody reads any more", async () => {
     const app = testApp({ ...one, requestTimeoutMs: 500 });
     // Not at its end by then: of one that is, the client has the rest in its own time.
-    const untilLate = (signal: AbortSignal): Promise<void> =>
-      new Promise((resolve) => signal.addEventListener("abort", () => resolve()));
-    app.chat.script({ type: "text", text: "a" }, untilLate);
+    app.chat.script({ type: "text", text: "a" }, aborted);
     const asked = request({ ...chat, stream: true });
     let idle = 0;
     app.connections.opened(asked, { onIdle: () => void idle++ });

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { RerankResult } from "../../src/server/operations/rerank.ts";
+import { untilAborted } from "../support/aborted.ts";
 import { decode, decodeError } from "../support/decode.ts";
 import { parsePrometheus, sampleValue } from "../support/prometheus-text.ts";
 import { type TestAppOptions, testApp } from "../support/test-app.ts";
@@ -165,8 +166,7 @@ describe("a request to rerank that cannot be answered", () => {
 
   test("is a 504 when the model takes longer than a request may", async () => {
     const app = reranking({ requestTimeoutMs: 5 });
-    app.reranker.rank = (_question, _passages, { signal }) =>
-      new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason)));
+    app.reranker.rank = (_question, _passages, { signal }) => untilAborted(signal);
     const response = await app.post(path, body);
     expect([response.status, (await decodeError(response)).code]).toEqual([504, "request_timeout"]);
   });
@@ -177,9 +177,7 @@ describe("a request to rerank that cannot be answered", () => {
     const { promise: isAsked, resolve: asked } = Promise.withResolvers<AbortSignal>();
     app.reranker.rank = (_question, _passages, { signal }) => {
       asked(signal);
-      return new Promise((_, reject) => {
-        signal.addEventListener("abort", () => reject(signal.reason));
-      });
+      return untilAborted(signal);
     };
     const answer = app.handle(
       new Request(`http://localhost${path}`, {

@@ -3,6 +3,7 @@ import OpenAI from "openai";
 import { NodeError } from "../../src/core/errors.ts";
 import type { GenerationEvent } from "../../src/core/ports/chat-engine.ts";
 import { ResponseObject } from "../../src/server/operations/responses/schema.ts";
+import { untilAborted } from "../support/aborted.ts";
 import { decode, decodeError } from "../support/decode.ts";
 import { readEvents } from "../support/response-events.ts";
 import { finish } from "../support/scripted-engines.ts";
@@ -266,13 +267,7 @@ describe("a streamed response", () => {
 
   test("stops generating when the client stops reading", async () => {
     const app = testApp();
-    app.chat.script(
-      text("one"),
-      (signal) =>
-        new Promise((_, fail) => {
-          signal.addEventListener("abort", () => fail(signal.reason));
-        }),
-    );
+    app.chat.script(text("one"), untilAborted);
     const answer = await app.post(path, streamed);
     const reader = answer.body?.getReader();
     await reader?.read();

@@ -6,6 +6,7 @@ import { ignoredHeader } from "../../src/server/middleware/ignored-fields.ts";
 import { ListedItem } from "../../src/server/operations/responses/schema.ts";
 import { StoredResponse } from "../../src/server/operations/stored-responses.ts";
 import { pageSchema } from "../../src/server/wire/page-schema.ts";
+import { onAbort } from "../support/aborted.ts";
 import { decode, decodeError } from "../support/decode.ts";
 import { finish } from "../support/scripted-engines.ts";
 import { tempDir } from "../support/temp-dir.ts";
@@ -265,7 +266,7 @@ describe("a response that is made in the background", () => {
       response: keptResponse("resp_1"),
       caller: "anyone",
       work: (signal) => {
-        signal.addEventListener("abort", () => reject(signal.reason));
+        onAbort(signal, () => reject(signal.reason));
         return promise;
       },
     });

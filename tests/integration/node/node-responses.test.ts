@@ -1,9 +1,9 @@
 import { expect, test } from "bun:test";
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
-import type { ResponseChange } from "../../../src/core/ports/response-store.ts";
 import { TrustedClock } from "../../../src/core/trusted-clock.ts";
 import { NodeResponses } from "../../../src/node/node-responses.ts";
+import { untilAborted } from "../../support/aborted.ts";
 import { bareNodeOptions } from "../../support/bare-node.ts";
 import { recordingLog } from "../../support/recording-log.ts";
 import { rejectionOf } from "../../support/rejection.ts";
@@ -22,10 +22,6 @@ function nodeResponses({ path: baseDir }: TempDir) {
 
 const storeIn = ({ path }: TempDir) =>
   responseStore({ path: join(path, "data", "responses.sqlite"), keepForMs: 1e9 });
-
-/** Work that ends with its signal alone. */
-const untilAborted = (signal: AbortSignal): Promise<ResponseChange> =>
-  new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason)));
 
 const statusOf = async (node: NodeResponses, id: string) =>
   (await node.responses.find(id, {}))?.status;

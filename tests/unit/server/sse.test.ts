@@ -1,6 +1,7 @@
 import { describe, expect, mock, test } from "bun:test";
 import { NodeError } from "../../../src/core/errors.ts";
 import { namedEvent, namedEvents, StreamBuffers } from "../../../src/server/sse.ts";
+import { aborted } from "../../support/aborted.ts";
 import { streamOf } from "../../support/stream-of.ts";
 import { waitFor } from "../../support/wait-for.ts";
 
@@ -207,7 +208,7 @@ describe("a stream whose time is up", () => {
     async function* frames(): AsyncGenerator<string> {
       try {
         yield "one";
-        await new Promise((resolve) => time.signal.addEventListener("abort", resolve));
+        await aborted(time.signal);
         yield "two";
       } finally {
         heard.push("let go");

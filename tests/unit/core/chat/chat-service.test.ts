@@ -5,6 +5,7 @@ import type { RagSettings } from "../../../../src/core/chat/rag.ts";
 import { theNode as searcher } from "../../../../src/core/documents/document-caller.ts";
 import { ModelRegistry } from "../../../../src/core/models/model-registry.ts";
 import { RetrievalService } from "../../../../src/core/retrieval/retrieval-service.ts";
+import { untilAborted } from "../../../support/aborted.ts";
 import { rejectionOf } from "../../../support/rejection.ts";
 import { finish, ScriptedChatEngine } from "../../../support/scripted-engines.ts";
 import { silentLog } from "../../../support/silence.ts";
@@ -58,12 +59,6 @@ function service({ nPredict = -1 }: { nPredict?: number } = {}) {
   };
   return { engine, chat, answer };
 }
-
-/** A first token that comes only if nobody gives it up. */
-const untilAborted = (signal: AbortSignal): Promise<void> =>
-  new Promise((_, reject) => {
-    signal.addEventListener("abort", () => reject(signal.reason), { once: true });
-  });
 
 describe("a chat answer", () => {
   test("tells its model, fingerprint and number of choices, and its events", async () => {

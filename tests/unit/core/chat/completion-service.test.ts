@@ -7,6 +7,7 @@ import {
 import { merge } from "../../../../src/core/chat/merge.ts";
 import { NodeError } from "../../../../src/core/errors.ts";
 import { ModelRegistry } from "../../../../src/core/models/model-registry.ts";
+import { aborted } from "../../../support/aborted.ts";
 import { rejectionOf } from "../../../support/rejection.ts";
 import { finish, ScriptedChatEngine } from "../../../support/scripted-engines.ts";
 import { chatModel } from "../../../support/test-models.ts";
@@ -133,9 +134,7 @@ describe("completions", () => {
 
   test("that nobody reads any more end while they wait for a scored prompt", async () => {
     const { engine, models } = service();
-    engine.script(scored("Once"), async (signal) => {
-      await new Promise((resolve) => signal.addEventListener("abort", resolve));
-    });
+    engine.script(scored("Once"), aborted);
     const { events } = complete(models, ask(scoring), options);
     for await (const { value } of events) {
       expect(value).toEqual(scored("Once"));

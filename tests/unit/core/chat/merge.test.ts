@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { merge } from "../../../../src/core/chat/merge.ts";
+import { aborted } from "../../../support/aborted.ts";
 import { rejectionOf } from "../../../support/rejection.ts";
 
 /** Yields its steps; a function among them is waited for, an error thrown. Records its end. */
@@ -90,9 +91,7 @@ describe("merged iterations", () => {
 
   test("tell those that have no value yet when one fails, and nobody when all end", async () => {
     const abandoned = new AbortController();
-    const waiting = new Source(
-      () => new Promise((resolve) => abandoned.signal.addEventListener("abort", () => resolve())),
-    );
+    const waiting = new Source(() => aborted(abandoned.signal));
     const abandon = () => abandoned.abort();
     await Array.fromAsync(merge([new Source("a"), new Source("b")], { abandon }));
     expect(abandoned.signal.aborted).toBe(false);

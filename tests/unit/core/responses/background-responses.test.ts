@@ -2,6 +2,7 @@ import { expect, test } from "bun:test";
 import { NodeError } from "../../../../src/core/errors.ts";
 import type { ResponseChange } from "../../../../src/core/ports/response-store.ts";
 import { BackgroundResponses } from "../../../../src/core/responses/background-responses.ts";
+import { onAbort } from "../../../support/aborted.ts";
 import { recordingLog } from "../../../support/recording-log.ts";
 import { rejectionOf } from "../../../support/rejection.ts";
 import { silentLog } from "../../../support/silence.ts";
@@ -16,7 +17,7 @@ function heldWork() {
   const begun = Promise.withResolvers<AbortSignal>();
   const work = (signal: AbortSignal): Promise<ResponseChange> => {
     begun.resolve(signal);
-    signal.addEventListener("abort", () => reject(signal.reason));
+    onAbort(signal, () => reject(signal.reason));
     return promise;
   };
   return { work, begun: begun.promise, finish: resolve, fail: reject };

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { NodeError } from "../../../../src/core/errors.ts";
 import { NotBegun } from "../../../../src/gateway/replicas/replica.ts";
+import { untilAborted } from "../../../support/aborted.ts";
 import { rejectionOf } from "../../../support/rejection.ts";
 import { choiceOf, testReplicas, urlsOf } from "../../../support/replica-set.ts";
 
@@ -96,8 +97,7 @@ describe("a replica that failed", () => {
 
   test("is not waited for longer than five seconds when it is asked", async () => {
     const { clock, askAround, events } = testReplicas(two, {
-      probe: (_, signal) =>
-        new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason))),
+      probe: (_, signal) => untilAborted(signal),
     });
     await askAround([a]);
     await clock.pass(1000);

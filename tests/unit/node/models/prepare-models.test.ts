@@ -4,6 +4,7 @@ import type { ModelConfig } from "../../../../src/config/model-schema.ts";
 import type { LoadedModel } from "../../../../src/core/models/model.ts";
 import type { LoadOptions } from "../../../../src/core/ports/model-host.ts";
 import { loadModels } from "../../../../src/node/models/prepare-models.ts";
+import { onAbort } from "../../../support/aborted.ts";
 import { rejectionOf } from "../../../support/rejection.ts";
 import { ScriptedChatEngine, ScriptedEmbeddingEngine } from "../../../support/scripted-engines.ts";
 import { silentProgress } from "../../../support/silence.ts";
@@ -26,7 +27,7 @@ function loading(...names: readonly string[]) {
   const load = async (model: ModelConfig, { signal }: LoadOptions): Promise<LoadedModel> => {
     events.push(`begin ${model.name}`);
     const gate = gates.get(model.name);
-    signal.addEventListener("abort", () => gate?.reject(signal.reason));
+    onAbort(signal, () => gate?.reject(signal.reason));
     await gate?.promise;
     return model.type === "chat"
       ? chatModel(model.name, new ScriptedChatEngine())

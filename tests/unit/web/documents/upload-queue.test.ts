@@ -6,6 +6,7 @@ import {
   UploadQueue,
   type UploadSteps,
 } from "../../../../src/web/documents/upload-queue.ts";
+import { onAbort } from "../../../support/aborted.ts";
 
 const store = { id: "vs_1", name: "Recipes" };
 const file = (name: string): File => new File(["text"], name);
@@ -29,7 +30,7 @@ function steps(change: Partial<UploadSteps> = {}) {
     refusalOf: () => undefined,
     send: ({ name }, { signal, onProgress }) => {
       const { promise, resolve, reject } = Promise.withResolvers<FileObject>();
-      signal.addEventListener("abort", () => reject(signal.reason));
+      onAbort(signal, () => reject(signal.reason));
       const end = (error?: Error): void =>
         error === undefined ? resolve(sent(name)) : reject(error);
       going.push({ name, end, progress: onProgress });
