@@ -134,6 +134,10 @@ const Engine = section({
     "Seconds that a model's process may compute without finishing a step (a batch of a chat, a text that is embedded or ranked) before it is ended and restarted; a step that usually takes long may take ten times its usual time",
     { maximum: 3600 },
   ),
+  native_steps: flag(
+    { default: true },
+    "Whether chat models are driven through llama.cpp's C interface, which is faster; `false`: through node-llama-cpp alone. Where the interface does not work, the log and `/v1/info` say why, and node-llama-cpp is used.",
+  ),
   share_prefixes: flag(
     { default: false },
     "Whether keys share the evaluated beginnings of their prompts. A system prompt that all use is then evaluated once, and a caller can learn from `cached_tokens` and from response times whether another key's prompt begins like theirs. A key's own prompts are always shared, and everybody's where there are no keys.",

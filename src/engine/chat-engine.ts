@@ -16,7 +16,9 @@ import { type AnswerShape, Generation } from "./generation/generation.ts";
 import { AnswerSampler, type TokenBias, toTokenBias } from "./generation/sampling.ts";
 import { startGrammar } from "./grammar/grammars.ts";
 import type { StepThreads, StepWatch } from "./machine/steps.ts";
-import { NativeChatContext, type NativeSampler } from "./native/contexts.ts";
+import { NativeChatContext } from "./native/contexts.ts";
+import type { DirectContext } from "./native/direct-context.ts";
+import type { NativeSampler } from "./native/sampler.ts";
 import {
   beginning,
   type CallStyle,
@@ -42,14 +44,21 @@ export class LlamaChatEngine implements ChatEngine {
   /** The same for prompts whose log probabilities are requested. */
   readonly #scorers = new Map<number, NativeSampler>();
   readonly #native: NativeChatContext;
+  readonly #direct: DirectContext | undefined;
 
   constructor(
     model: LlamaModel,
     context: LlamaContext,
     template: PromptTemplate,
-    options: { maxQueue: number; threads: StepThreads; steps: StepWatch },
+    options: {
+      maxQueue: number;
+      stepThreads: StepThreads;
+      steps: StepWatch;
+      direct: DirectContext | undefined;
+    },
   ) {
-    const native = new NativeChatContext(context, model, options.threads);
+    const native = new NativeChatContext(context, model, options);
+    this.#direct = options.direct;
     const cache = new KvCache(native);
     this.contextSize = context.contextSize;
     this.#native = native;
@@ -112,6 +121,7 @@ export class LlamaChatEngine implements ChatEngine {
   async close(): Promise<void> {
     await this.#scheduler.close(new NodeError("unavailable", "The model is being unloaded."));
     for (const sampler of [...this.#samplers, ...this.#scorers.values()]) sampler.dispose();
+    this.#direct?.[Symbol.dispose]();
   }
 
   /** The prompt; throws if the context has no room for an answer after it. */

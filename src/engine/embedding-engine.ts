@@ -9,10 +9,22 @@ import type {
   EmbedOptions,
 } from "../core/ports/embedding-engine.ts";
 import { StepThreads, type StepWatch } from "./machine/steps.ts";
-import type { NativeEmbeddingContext } from "./native/contexts.ts";
+import type { TextContext } from "./native/contexts.ts";
 import { ContextPool } from "./scheduling/context-pool.ts";
 import { ModelTokenizer } from "./tokenizer/model-tokenizer.ts";
 import { LoopYield } from "./tokenizer/sliced-tokenizer.ts";
+
+interface EngineOptions {
+  maxTokens: number;
+  threads: number;
+  steps: StepWatch;
+  /** Adds the special tokens that the model wants around a text. */
+  markers: (tokens: readonly Token[]) => Token[];
+  /** Whether this thread may wait for a short text; default: false. */
+  mayWait?: boolean;
+  /** Called once nothing computes any more. */
+  onClose?: () => void;
+}
 
 export class LlamaEmbeddingEngine implements EmbeddingEngine {
   readonly dimension: number;
@@ -20,37 +32,44 @@ export class LlamaEmbeddingEngine implements EmbeddingEngine {
   readonly vocabularySize: number;
   readonly tokenizer: ModelTokenizer;
   readonly #vocabulary: readonly Token[];
-  readonly #first: NativeEmbeddingContext;
+  readonly #withMarkers: (tokens: readonly Token[]) => Token[];
+  readonly #onClose: () => void;
   /** Its jobs are tokens, including special tokens. */
-  readonly #pool: ContextPool<NativeEmbeddingContext, readonly Token[], Embedding>;
+  readonly #pool: ContextPool<TextContext, readonly Token[], Embedding>;
 
   constructor(
     model: LlamaModel,
-    contexts: readonly [NativeEmbeddingContext, ...NativeEmbeddingContext[]],
-    { maxTokens, threads, steps }: { maxTokens: number; threads: number; steps: StepWatch },
+    contexts: readonly [TextContext, ...TextContext[]],
+    { maxTokens, threads, steps, markers, mayWait = false, onClose = () => {} }: EngineOptions,
   ) {
     this.dimension = model.embeddingVectorSize;
     this.maxTokens = maxTokens;
     this.#vocabulary = [...model.iterateAllTokens()];
     this.vocabularySize = this.#vocabulary.length;
-    const first = contexts[0];
-    this.#first = first;
-    this.tokenizer = new ModelTokenizer(model, {
-      contextSize: maxTokens,
-      withMarkers: (tokens) => first.withMarkers(tokens),
-    });
+    this.#withMarkers = markers;
+    this.#onClose = onClose;
+    this.tokenizer = new ModelTokenizer(model, { contextSize: maxTokens, withMarkers: markers });
     const stepThreads = new StepThreads({ size: model.size, budget: threads });
+    const { texts: jobs, tokens: size } = contexts[0].most;
     this.#pool = new ContextPool({
       contexts,
       steps,
       sizeOf: (tokens) => tokens.length,
-      async compute(context, tokens, { isAlone, inBackground }) {
+      most: { jobs, size },
+      async compute(context, texts, { isAlone, inBackground }) {
         // A single text gets all free threads; several at once are faster with one thread each.
-        const count = tokens.length;
+        const count = texts.reduce((sum, tokens) => sum + tokens.length, 0);
         const most = Math.min(stepThreads.threadsFor(count), Math.max(1, threads - inBackground));
-        const { vector, ...step } = await context.embed(tokens, isAlone ? most : 1);
+        const { vectors, ...step } = await context.embed(
+          texts,
+          isAlone ? most : 1,
+          mayWait && isAlone,
+        );
         if (isAlone) stepThreads.took({ ...step, tokens: count, now: performance.now() });
-        return { vector: toUnitLength(vector), tokens: count };
+        return vectors.map((vector, at) => ({
+          vector: toUnitLength(vector),
+          tokens: texts[at]?.length ?? 0,
+        }));
       },
     });
   }
@@ -62,13 +81,13 @@ export class LlamaEmbeddingEngine implements EmbeddingEngine {
     const all = await this.#tokensOf(inputs, signal, this.maxTokens);
     return all.map((tokens) => {
       if (tokens === undefined) return Number.POSITIVE_INFINITY;
-      return tokens.length === 0 ? 0 : this.#first.withMarkers(tokens).length;
+      return tokens.length === 0 ? 0 : this.#withMarkers(tokens).length;
     });
   }
 
   async embed(inputs: readonly EmbeddingInput[], options: EmbedOptions): Promise<Embedding[]> {
     const all = await this.#tokensOf(inputs, options.signal);
-    const marked = all.map((tokens = []) => this.#first.withMarkers(tokens));
+    const marked = all.map((tokens = []) => this.#withMarkers(tokens));
     // llama.cpp would end the process.
     if (marked.some(({ length }) => length > this.maxTokens)) {
       throw new NodeError("invalid_request", `A text has more than ${this.maxTokens} tokens.`);
@@ -85,6 +104,7 @@ export class LlamaEmbeddingEngine implements EmbeddingEngine {
 
   async close(): Promise<void> {
     await this.#pool.close();
+    this.#onClose();
   }
 
   /** The tokens of each input, a text or token ids; undefined for one with more than `most`. */

@@ -15,6 +15,7 @@ import {
 import { nativeFolder, useGpuLibraries } from "../packaging/native-libraries.ts";
 import { threadBudget } from "./machine/machine.ts";
 import { StepWatch } from "./machine/steps.ts";
+import { type CInterface, openInterface } from "./native/c-interface.ts";
 
 export interface BackendOptions {
   /** Threads of all models together; 0: as many as the process has cores. */
@@ -23,6 +24,10 @@ export interface BackendOptions {
   backend: EngineBackend;
   rejected?: readonly RejectedBackend[];
   gpuLibraries?: string;
+  /** Whether llama.cpp's C interface may be used; default: true. */
+  nativeSteps?: boolean;
+  /** Whether this process serves nothing but models, so that it may wait for a short step; default: false. */
+  servesModelsAlone?: boolean;
   log: Log;
 }
 
@@ -32,11 +37,15 @@ export interface Backend extends AsyncDisposable {
   version: string;
   threads: number;
   steps: StepWatch;
+  /** Undefined: contexts are driven through node-llama-cpp. */
+  c: CInterface | undefined;
+  servesModelsAlone: boolean;
   log: Log;
 }
 
 export async function openBackend(options: BackendOptions): Promise<Backend> {
   const { threads, backend: name, rejected = [], gpuLibraries, log } = options;
+  const { nativeSteps = true, servesModelsAlone = false } = options;
   const budget = await threadBudget(threads);
   useGpuLibraries(gpuLibraries);
   registerGpuPackages();
@@ -57,8 +66,10 @@ export async function openBackend(options: BackendOptions): Promise<Backend> {
     await llama.dispose();
     throw new Error(linkerError(name) ?? "no device of it was found");
   }
+  const { c, why } = openC(llama, nativeSteps);
   const { release, repo } = llama.llamaCppRelease;
-  const version = `llama.cpp ${release} (${repo}, ${llama.buildType} build, ${name})`;
+  const without = why === undefined ? "" : `, without its C interface: ${why}`;
+  const version = `llama.cpp ${release} (${repo}, ${llama.buildType} build${without}, ${name})`;
   log.info("llama.cpp is loaded", {
     version,
     threads: budget.threads,
@@ -73,9 +84,20 @@ export async function openBackend(options: BackendOptions): Promise<Backend> {
     version,
     threads: budget.threads,
     steps: new StepWatch(),
+    c,
+    servesModelsAlone,
     log,
     [Symbol.asyncDispose]: () => llama.dispose(),
   };
+}
+
+function openC(llama: Llama, isWanted: boolean): { c?: CInterface; why?: string } {
+  if (!isWanted) return { why: "native_steps is false" };
+  try {
+    return { c: openInterface(llama) };
+  } catch (error) {
+    return { why: reasonOf(error) };
+  }
 }
 
 /** Apple silicon has one set of libraries; without layers on the GPU, the CPU computes. */

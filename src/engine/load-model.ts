@@ -4,11 +4,10 @@ import { basename } from "node:path";
 import type { LlamaModel, LlamaRankingContext, Token } from "node-llama-cpp";
 import { knownPrefixes } from "../core/embedding/embedding-prefixes.ts";
 import { NodeError, reasonOf } from "../core/errors.ts";
-import { describeBackend, type LoadStage, notFinite } from "../core/models/engine-backends.ts";
+import { describeBackend, type LoadStage } from "../core/models/engine-backends.ts";
 import type { LoadedModel, ModelSettings } from "../core/models/model.ts";
 import type { ModelHost, ModelSpec } from "../core/ports/model-host.ts";
 import type { EmbeddingIdentity } from "../core/ports/passage-repository.ts";
-import type { Reranker } from "../core/ports/reranker.ts";
 import type { Progress } from "../core/progress.ts";
 import { LlamaChatEngine } from "./chat-engine.ts";
 import { LlamaEmbeddingEngine } from "./embedding-engine.ts";
@@ -18,8 +17,10 @@ import { type Backend, type BackendOptions, openBackend } from "./load-backend.t
 import { type Machine, readMachineMemory, withinLimit } from "./machine/machine.ts";
 import { chooseSettings, defaultContext } from "./machine/model-memory.ts";
 import { type StepReport, StepThreads } from "./machine/steps.ts";
-import { NativeChatContext, NativeEmbeddingContext } from "./native/contexts.ts";
+import { NativeEmbeddingContext } from "./native/contexts.ts";
+import { openDirectEmbedding } from "./native/direct-embedding-context.ts";
 import { chatWrapperFor, PromptTemplate } from "./prompt/prompt-template.ts";
+import { proveChat, proveEmbedding, proveReranker } from "./prove-model.ts";
 import { LlamaReranker } from "./reranker.ts";
 
 export interface LocalHost extends ModelHost {
@@ -152,9 +153,12 @@ async function makeChat({ backend, model, spec, onStage }: Loading): Promise<Mad
   }
   const say = (count: number, why: string): void =>
     backend.log.info("threads of a chat model", { model: spec.name, threads: count, why });
-  const options = { size: model.size, budget: backend.threads };
-  const threads = new StepThreads({ ...options, onChange: say });
-  say(threads.start.threads, threads.start.why);
+  const stepThreads = new StepThreads({
+    size: model.size,
+    budget: backend.threads,
+    onChange: say,
+  });
+  say(stepThreads.start.threads, stepThreads.start.why);
   const context = await model.createContext({
     sequences: spec.parallel,
     contextSize: contextSize(model, spec),
@@ -162,14 +166,14 @@ async function makeChat({ backend, model, spec, onStage }: Loading): Promise<Mad
     threads: backend.threads,
   });
   onStage("trial");
-  await proveChat(new NativeChatContext(context, model, new StepThreads(options)), model, backend);
+  const direct = await proveChat(context, model, backend);
   onStage("model");
   const template = new PromptTemplate(model, chatWrapperFor(spec.settings.promptTemplate, model));
   const { maxQueue } = spec;
   const { steps } = backend;
   return {
     type: "chat",
-    engine: new LlamaChatEngine(model, context, template, { maxQueue, threads, steps }),
+    engine: new LlamaChatEngine(model, context, template, { maxQueue, stepThreads, steps, direct }),
     sizes: { ctxSize: context.contextSize, batchSize: context.batchSize },
     template: template.name,
   };
@@ -184,14 +188,19 @@ async function makeEmbedding({ backend, model, spec, weights, onStage }: Loading
     );
   const first = await create();
   onStage("trial");
-  await proveEmbedding(first, model, backend);
+  const proof = await proveEmbedding(first, model, backend);
   onStage("model");
-  const { threads, steps } = backend;
-  const others = await Promise.all(Array.from({ length: threads - 1 }, create));
-  const options = { maxTokens: size, threads, steps };
+  const { threads, steps, servesModelsAlone: mayWait } = backend;
+  const markers = (tokens: readonly Token[]): Token[] => first.withMarkers(tokens);
+  const options = { maxTokens: size, threads, steps, markers };
+  const direct = await openDirectEmbedding(backend, model, size, proof);
+  if (direct !== undefined) await first.dispose();
+  const rest = direct ?? {
+    contexts: [first, ...(await Promise.all(Array.from({ length: threads - 1 }, create)))] as const,
+  };
   return {
     type: "embedding",
-    engine: new LlamaEmbeddingEngine(model, [first, ...others], options),
+    engine: new LlamaEmbeddingEngine(model, rest.contexts, { ...options, ...rest, mayWait }),
     identity: identityOf(model, spec, weights),
     sizes: { ctxSize: size, batchSize: size },
   };
@@ -235,69 +244,4 @@ function contextSize(model: LlamaModel, { settings, type }: FittedSpec): number 
     );
   }
   return settings.ctxSize;
-}
-
-/** On an accelerator a prompt is computed by other kernels than the one token after it; on a CPU it costs time. */
-const promptTokens = { accelerator: 16, cpu: 2 };
-const trialText = "Hello, world";
-
-/** Computes once at load: a library that does not fit its driver fails at the first computation. */
-async function proveChat(
-  native: NativeChatContext,
-  model: LlamaModel,
-  { name, steps }: Pick<Backend, "name" | "steps">,
-): Promise<void> {
-  const wanted = name === "cpu" ? promptTokens.cpu : promptTokens.accelerator;
-  const prompt = promptOf(model, Math.min(wanted, native.batchSize, native.contextSize - 1));
-  const sampler = native.makeSampler();
-  try {
-    sampler.configure({ temperature: 0, seed: 0 });
-    let tokens: readonly Token[] = prompt;
-    for (const position of [0, prompt.length]) {
-      // Timed, so that the first prompt does not count as hung on a slow machine.
-      const [output] = await steps.run(tokens.length, () =>
-        native.decode([{ sequence: 0, position, tokens, output: true }]),
-      );
-      if (output === undefined) throw new Error("nothing was computed");
-      const { token, logit, weight } = await sampler.sampleWithLogits(output, 1);
-      checkFinite([logit, weight]);
-      tokens = [token];
-    }
-  } finally {
-    sampler.dispose();
-    native.truncate(0, 0);
-    native.releaseThreads();
-  }
-}
-
-async function proveEmbedding(
-  context: NativeEmbeddingContext,
-  model: LlamaModel,
-  { threads, steps }: Pick<Backend, "threads" | "steps">,
-): Promise<void> {
-  const tokens = context.withMarkers(model.tokenize(trialText));
-  const { vector } = await steps.run(tokens.length, () => context.embed(tokens, threads));
-  checkFinite(vector);
-}
-
-async function proveReranker(reranker: Reranker): Promise<void> {
-  const { signal } = new AbortController();
-  const { scores } = await reranker.rank(trialText, [trialText], { signal, cutsQuestion: true });
-  checkFinite(scores);
-}
-
-function promptOf(model: LlamaModel, length: number): Token[] {
-  const tokens = model.tokenize(trialText);
-  const [first] = tokens.length > 0 ? tokens : model.iterateAllTokens();
-  if (first === undefined) throw new Error("it has no tokens");
-  return Array.from(
-    { length: Math.max(1, length) },
-    (_, at) => tokens[at % tokens.length] ?? first,
-  );
-}
-
-function checkFinite(numbers: Iterable<number>): void {
-  for (const number of numbers) {
-    if (!Number.isFinite(number)) throw new Error(notFinite);
-  }
 }

@@ -35,9 +35,14 @@ export class LlamaReranker implements Reranker {
       contexts,
       steps,
       sizeOf: ({ passage }) => passage.length,
-      compute: (context, { question, passage }) =>
-        // A template may repeat the passage, which then does not fit after all.
-        context.rank(question, passage, { onOverflow: "maxChunk" }),
+      most: { jobs: 1, size: maxTokens },
+      compute: (context, pairs) =>
+        Promise.all(
+          pairs.map(({ question, passage }) =>
+            // A template may repeat the passage, which then does not fit after all.
+            context.rank(question, passage, { onOverflow: "maxChunk" }),
+          ),
+        ),
     });
   }
 

@@ -47,6 +47,13 @@ export class Heartbeat implements Disposable {
     return this.#missed * this.#intervalMs;
   }
 
+  /** A short step keeps the loop from turning, so one that hangs is silent. */
+  get mostSilentMs(): number {
+    const { heartbeatTimeoutMs, stepTimeoutMs } = this.#options;
+    const isStep = stepTimeoutMs > 0 && !this.#isLoading;
+    return isStep ? Math.min(heartbeatTimeoutMs, stepTimeoutMs) : heartbeatTimeoutMs;
+  }
+
   get stuckMs(): number {
     return this.#stuck * this.#intervalMs;
   }
@@ -60,10 +67,10 @@ export class Heartbeat implements Disposable {
 
   /** What has gone wrong for a while, and when the process is restarted for it. */
   get problem(): string | undefined {
-    const { heartbeatTimeoutMs, stepTimeoutMs } = this.#options;
-    const { silentMs, stuckMs, mostStuckMs } = this;
-    if (heartbeatTimeoutMs > 0 && silentMs >= heartbeatTimeoutMs * unreadyFraction) {
-      return `has left its heartbeat unanswered for ${seconds(silentMs)}; after ${seconds(heartbeatTimeoutMs)} its process is started again`;
+    const { stepTimeoutMs } = this.#options;
+    const { silentMs, mostSilentMs, stuckMs, mostStuckMs } = this;
+    if (mostSilentMs > 0 && silentMs >= mostSilentMs * unreadyFraction) {
+      return `has left its heartbeat unanswered for ${seconds(silentMs)}; after ${seconds(mostSilentMs)} its process is started again`;
     }
     if (stepTimeoutMs === 0 || stuckMs < mostStuckMs * unreadyFraction) return undefined;
     return `computes and has finished nothing for ${seconds(stuckMs)}; after ${seconds(mostStuckMs)} its process is started again`;
@@ -94,9 +101,9 @@ export class Heartbeat implements Disposable {
   }
 
   #beat(): void {
-    const { heartbeatTimeoutMs, ask } = this.#options;
-    const mostMs = heartbeatTimeoutMs * (this.#isLoading ? loadingFactor : 1);
-    if (heartbeatTimeoutMs > 0 && this.silentMs >= mostMs) {
+    const { ask } = this.#options;
+    const mostMs = this.mostSilentMs * (this.#isLoading ? loadingFactor : 1);
+    if (mostMs > 0 && this.silentMs >= mostMs) {
       this.#hung(`no heartbeat for ${seconds(this.silentMs)}`);
       return;
     }

@@ -25,6 +25,8 @@ import type { LocalHost } from "../engine/load-model.ts";
 export interface EngineSettings {
   threads: number;
   gpuLibraries?: string;
+  /** Whether llama.cpp's C interface may be used; default: true. */
+  nativeSteps?: boolean;
 }
 
 export interface RunnerBackend {

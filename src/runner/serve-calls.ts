@@ -29,7 +29,7 @@ export function serveCalls(
   let host: LocalHost | undefined;
   let calls: CallsInProgress | undefined;
   const load = async ({ engine: settings, spec }: Extract<ToRunner, { type: "load" }>) => {
-    host = await openLocalHost({ ...settings, log: logThrough(send) });
+    host = await openLocalHost({ ...settings, servesModelsAlone: true, log: logThrough(send) });
     const engine = await host.loadModel(spec, {
       progress: progressThrough(send),
       signal: new AbortController().signal,

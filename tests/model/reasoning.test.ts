@@ -57,7 +57,8 @@ async function answerFromThought(more: Partial<GenerationRequest>): Promise<Gene
     maxTokens: 200,
   });
   const { signal } = new AbortController();
-  const native = new NativeChatContext(context, model, new StepThreads({ size: 0, budget: 1 }));
+  const stepThreads = new StepThreads({ size: 0, budget: 1 });
+  const native = new NativeChatContext(context, model, { stepThreads });
   const cache = new KvCache(native);
   const wanted = { prompt: prompt.tokens, fresh: true, scope: undefined };
   using slot = await new Slots(cache, 1).acquire(wanted, { signal });

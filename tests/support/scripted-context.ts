@@ -1,6 +1,6 @@
 /** A double of llama.cpp's context that keeps its batches, and answers with tokens that count up. */
 import type { Token } from "node-llama-cpp";
-import type { BatchPart } from "../../src/engine/native/contexts.ts";
+import type { BatchPart, PartOutput } from "../../src/engine/native/contexts.ts";
 import type { Answer, Feed } from "../../src/engine/scheduling/answer.ts";
 import type { CacheContext } from "../../src/engine/scheduling/kv-cache.ts";
 import type { StepContext } from "../../src/engine/scheduling/scheduler.ts";
@@ -24,14 +24,14 @@ export class ScriptedContext implements CacheContext, StepContext {
     this.batchSize = batchSize;
   }
 
-  async decode(parts: readonly BatchPart[], steady = false): Promise<(number | undefined)[]> {
+  async decode(parts: readonly BatchPart[], steady = false): Promise<PartOutput[]> {
     await this.onDecode(parts);
     this.steady.push(steady);
     this.batches.push(parts.map((part) => ({ ...part, tokens: [...part.tokens] })));
     // Of a scored part the index is that of its last token; the others come before it.
-    return parts.map(({ output, scored, tokens }, at) =>
-      scored === true ? tokens.length - 1 : output ? at : undefined,
-    );
+    return parts.map(({ output, scored, tokens }, at) => ({
+      output: scored === true ? tokens.length - 1 : output ? at : undefined,
+    }));
   }
 
   releaseThreads(): void {}

@@ -1,6 +1,6 @@
 /**
- * Stops single threads of a process by ptrace, which no signal does: its loop goes on to turn while
- * its native threads hang, as behind a driver that locks up. Who traces does not wait for them, so
+ * Stops threads of a process that compute by ptrace, which no signal does, as behind a driver that
+ * locks up: its workers, while its loop goes on to turn, or the loop itself, in a short step. Who traces does not wait for them, so
  * that the process is not gone when it is killed, as one that is beyond any signal.
  */
 import { dlopen } from "bun:ffi";
@@ -14,13 +14,13 @@ function trace(thread: number): boolean {
   return [seize, interrupt].every((what) => symbols.ptrace(what, thread, null, null) === 0n);
 }
 
-/** Stops those of its threads that compute; returns how many. */
-export function stopComputing(pid: number): number {
+/** Stops its workers, or its loop; returns how many threads that were. */
+export function stopComputing(pid: number, where: "workers" | "loop"): number {
   const threads = readdirSync(`/proc/${pid}/task`).map(Number);
-  const computing = threads.filter((thread) =>
+  const workers = threads.filter((thread) =>
     readFileSync(`/proc/${pid}/task/${thread}/comm`, "utf8").startsWith("Bun Pool"),
   );
-  return computing.filter(trace).length;
+  return (where === "workers" ? workers : [pid]).filter(trace).length;
 }
 
 /** Whether this machine lets a process stop a child's threads. */

@@ -46,9 +46,12 @@ export type Place = (typeof allPlaces)[number];
 
 let backend: Promise<Backend> | undefined;
 
+/** PADDOCK_TEST_STEPS=addon: models are driven through node-llama-cpp, as where llama.cpp's C interface does not work. */
+const nativeSteps = process.env.PADDOCK_TEST_STEPS !== "addon";
+
 /** The one llama.cpp of the test run; it ends with the process. */
 export function testBackend(): Promise<Backend> {
-  backend ??= openBackend({ threads: 1, backend: "cpu", log: silentLog });
+  backend ??= openBackend({ threads: 1, backend: "cpu", nativeSteps, log: silentLog });
   return backend;
 }
 
@@ -129,7 +132,7 @@ export const tinySpec = (
 export function testRunners(options: Partial<RunnerHostOptions> = {}): RunnerHost {
   return new RunnerHost({
     program: { command: programUnderTest, env: engineEnvironment(process.env) },
-    engine: { threads: 1 },
+    engine: { threads: 1, nativeSteps },
     accelerators: backendsToTry("cpu"),
     heartbeatTimeoutMs: 30_000,
     stepTimeoutMs: 60_000,

@@ -8,7 +8,7 @@ import type {
   TokenLogprobs,
 } from "../../core/ports/chat-engine.ts";
 import type { SamplerConfig } from "../native/bindings.ts";
-import { type NativeSampler, rawGrammarState, type SampledLogits } from "../native/contexts.ts";
+import { type NativeSampler, rawGrammarState, type SampledLogits } from "../native/sampler.ts";
 import type { TokenBytes } from "../tokenizer/vocabulary.ts";
 
 /** Number of seeds: one fewer than 32 bits hold, since llama.cpp takes the last for "random". */
@@ -37,11 +37,10 @@ export class AnswerSampler {
   /** Sets the grammar for the next token. While it stays the same, llama.cpp itself keeps count of what it sampled. */
   use(grammar: LlamaGrammarEvaluationState | undefined, generated: readonly Token[]): void {
     if (this.#begun && grammar === this.#grammar) return;
-    // llama.cpp restarts its random numbers only when the seed changes, so another one is set first.
-    if (!this.#begun) this.native.configure({ temperature: 1, seed: (this.#seed + 1) % seeds });
+    const restarts = !this.#begun;
     this.#begun = true;
     this.#grammar = grammar;
-    this.native.configure({
+    const config = {
       ...toFilters(this.#options.request.sampling),
       ...toPenalties(this.#options.request.sampling, generated, this.#options.contextSize),
       // Not under a grammar: what it requires, such as JSON field names, is no repetition.
@@ -49,7 +48,8 @@ export class AnswerSampler {
       seed: this.#seed,
       ...this.#options.bias,
       ...(grammar === undefined ? {} : { grammarEvaluationState: rawGrammarState(grammar) }),
-    });
+    };
+    this.native.configure(config, { restarts });
   }
 }
 

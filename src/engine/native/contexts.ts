@@ -1,12 +1,5 @@
 /** llama.cpp's contexts and samplers, below node-llama-cpp's own batching. */
-import type {
-  LlamaContext,
-  LlamaEmbeddingContext,
-  LlamaGrammarEvaluationState,
-  LlamaModel,
-  Token,
-} from "node-llama-cpp";
-import { NodeError } from "../../core/errors.ts";
+import type { Llama, LlamaContext, LlamaEmbeddingContext, LlamaModel, Token } from "node-llama-cpp";
 import type { StepThreads } from "../machine/steps.ts";
 import {
   type Checkpoint,
@@ -18,11 +11,10 @@ import {
   isThreadsSplitter,
   type RawBindings,
   type RawContext,
-  type RawSampler,
-  type SamplerConfig,
   type ThreadConsumer,
-  type ThreadsSplitter,
 } from "./bindings.ts";
+import type { DirectContext } from "./direct-context.ts";
+import { NativeSampler } from "./sampler.ts";
 
 export interface BatchPart {
   sequence: number;
@@ -32,6 +24,20 @@ export interface BatchPart {
   output: boolean;
   /** Whether every one of the tokens has an output; the index is that of the last. */
   scored?: boolean;
+  /** Samples the token after the last one within the step, if it can. */
+  sampler?: Partial<Pick<NativeSampler, "chain">>;
+}
+
+/** Of a part that has an output: its index, and the token that was sampled from it. */
+export interface PartOutput {
+  output?: number | undefined;
+  token?: Token | undefined;
+}
+
+/** A batch that is ready to be computed. */
+export interface PreparedStep {
+  compute: (threads: number) => Promise<void>;
+  outputs: () => PartOutput[];
 }
 
 export class NativeChatContext {
@@ -46,16 +52,20 @@ export class NativeChatContext {
   readonly #raw: RawContext;
   readonly #bindings: RawBindings;
   readonly #rawModel: object;
-  readonly #splitter: ThreadsSplitter;
   readonly #stepThreads: StepThreads;
+  readonly #direct: DirectContext | undefined;
   #threads: ThreadConsumer | undefined;
 
-  constructor(context: LlamaContext, model: LlamaModel, stepThreads: StepThreads) {
+  constructor(
+    context: LlamaContext,
+    model: LlamaModel,
+    { stepThreads, direct }: { stepThreads: StepThreads; direct?: DirectContext | undefined },
+  ) {
     this.#stepThreads = stepThreads;
+    this.#direct = direct;
     this.#context = context;
     this.#raw = internal(context, "_ctx", isRawContext);
     this.#bindings = internal(model.llama, "_bindings", isRawBindings);
-    this.#splitter = internal(model.llama, "_threadsSplitter", isThreadsSplitter);
     this.#rawModel = internal(model, "_model", isObject);
     this.sequences = context.totalSequences;
     this.batchSize = context.batchSize;
@@ -65,21 +75,34 @@ export class NativeChatContext {
     this.needsCheckpoints = isHybrid || isRecurrent || swaSize !== undefined;
   }
 
-  /** Computes a batch; returns the index of each part's output, if it has one. `steady`: tries no other number of threads. */
-  async decode(parts: readonly BatchPart[], steady = false): Promise<(number | undefined)[]> {
+  /** Computes a batch. `steady`: tries no other number of threads. */
+  async decode(parts: readonly BatchPart[], steady = false): Promise<PartOutput[]> {
     const total = parts.reduce((sum, { tokens }) => sum + tokens.length, 0);
+    this.#threads ??= threadsOf(this.#context.model.llama, this.#context.idealThreads);
+    const most = this.#stepThreads.threadsFor(total, steady);
+    const { gpu } = this.#context.model.llama;
+    const direct = this.#direct;
+    const step =
+      direct === undefined ? this.#addonStep(parts, total) : direct.prepare(parts, total);
+    const { threads, ms } = await onThreads(this.#threads, step.compute, gpu, most);
+    this.#stepThreads.took({ tokens: total, threads, ms, now: performance.now(), steady });
+    return step.outputs();
+  }
+
+  #addonStep(parts: readonly BatchPart[], total: number): PreparedStep {
     this.#raw.initBatch(total);
     const outputs = parts.map(({ sequence, position, tokens, output, scored }) => {
       const last = output ? Uint32Array.of(tokens.length - 1) : noOutput;
       const wanted = scored === true ? Uint32Array.from(tokens.keys()) : last;
       return this.#raw.addToBatch(sequence, position, Uint32Array.from(tokens), wanted).at(-1);
     });
-    this.#threads ??= this.#splitter.createConsumer(this.#context.idealThreads, 1);
-    const most = this.#stepThreads.threadsFor(total, steady);
-    const { gpu } = this.#context.model.llama;
-    const { threads, ms } = await decodeBatch(this.#raw, this.#threads, gpu, most);
-    this.#stepThreads.took({ tokens: total, threads, ms, now: performance.now(), steady });
-    return outputs;
+    return {
+      compute: (threads) => {
+        this.#raw.setThreads(threads);
+        return this.#raw.decodeBatch();
+      },
+      outputs: () => outputs.map((output) => ({ output })),
+    };
   }
 
   releaseThreads(): void {
@@ -88,7 +111,8 @@ export class NativeChatContext {
   }
 
   makeSampler(): NativeSampler {
-    return new NativeSampler(this.#raw, new this.#bindings.AddonSampler(this.#rawModel));
+    const raw = new this.#bindings.AddonSampler(this.#rawModel);
+    return new NativeSampler(this.#raw, raw, this.#direct);
   }
 
   /** Removes the tokens of a sequence from `length` on; false if its kind of memory cannot. */
@@ -119,18 +143,34 @@ export class NativeChatContext {
 
 const noOutput = new Uint32Array(0);
 
+/** A context of an embedding model; texts are tokens with the special tokens that the model wants. */
+export interface TextContext {
+  /** What it computes at once. */
+  readonly most: { texts: number; tokens: number };
+  /** On at most `most` threads. `mayWait`: this thread may wait for it, if it is short. */
+  embed(
+    texts: readonly (readonly Token[])[],
+    most: number,
+    mayWait?: boolean,
+  ): Promise<EmbeddedTexts>;
+}
+
+export interface EmbeddedTexts {
+  vectors: Float32Array[];
+  threads: number;
+  ms: number;
+}
+
 /** llama.cpp's context of an embedding model, below node-llama-cpp's own queue. */
-export class NativeEmbeddingContext {
+export class NativeEmbeddingContext implements TextContext {
+  readonly most = { texts: 1, tokens: Number.POSITIVE_INFINITY };
   readonly #context: LlamaEmbeddingContext;
   readonly #raw: RawContext;
-  readonly #splitter: ThreadsSplitter;
   readonly #addMarkers: (tokens: Token[]) => void;
 
   constructor(context: LlamaEmbeddingContext) {
-    const { model } = context;
     this.#context = context;
     this.#raw = internal(internal(context, "_llamaContext", isObject), "_ctx", isRawContext);
-    this.#splitter = internal(model.llama, "_threadsSplitter", isThreadsSplitter);
     this.#addMarkers = internal(context, "_prepareInput", isAddMarkers).bind(context);
   }
 
@@ -141,37 +181,48 @@ export class NativeEmbeddingContext {
     return marked;
   }
 
-  /** The vector of a text with its special tokens, on at most `most` threads, and the time it took. */
-  async embed(
-    tokens: readonly Token[],
-    most: number,
-  ): Promise<{ vector: Float32Array; threads: number; ms: number }> {
+  async embed(texts: readonly (readonly Token[])[], most: number): Promise<EmbeddedTexts> {
+    const [tokens = []] = texts;
     this.#raw.removeTokenCellsFromSequence(0, -1, -1);
     this.#raw.initBatch(tokens.length);
     this.#raw.addToBatch(0, 0, Uint32Array.from(tokens), Uint32Array.from(tokens.keys()));
-    const consumer = this.#splitter.createConsumer(most, 1);
-    try {
-      const step = await decodeBatch(this.#raw, consumer, this.#context.model.llama.gpu);
-      return { ...step, vector: Float32Array.from(this.#raw.getEmbedding(tokens.length)) };
-    } finally {
-      consumer.dispose();
-    }
+    using consumer = threadsOf(this.#context.model.llama, most);
+    const compute = (threads: number): Promise<void> => {
+      this.#raw.setThreads(threads);
+      return this.#raw.decodeBatch();
+    };
+    const step = await onThreads(consumer, compute, this.#context.model.llama.gpu);
+    return { ...step, vectors: [Float32Array.from(this.#raw.getEmbedding(tokens.length))] };
+  }
+
+  dispose(): Promise<void> {
+    return this.#context.dispose();
   }
 }
 
-/** Uses the free threads of the process, at most `most`; returns how many, and the time. */
-async function decodeBatch(
-  raw: RawContext,
+/** At most so many of the process's threads, while they are used. */
+export function threadsOf(llama: Llama, most: number): ThreadConsumer & Disposable {
+  const splitter = internal(llama, "_threadsSplitter", isThreadsSplitter);
+  const consumer = splitter.createConsumer(most, 1);
+  return {
+    getAllocationToConsume: () => consumer.getAllocationToConsume(),
+    dispose: () => consumer.dispose(),
+    [Symbol.dispose]: () => consumer.dispose(),
+  };
+}
+
+/** Computes on the free threads of the process, at most `most`; returns how many, and the time. */
+export async function onThreads(
   consumer: ThreadConsumer,
+  compute: (threads: number) => Promise<void>,
   gpu: LlamaModel["llama"]["gpu"],
   most = Number.POSITIVE_INFINITY,
 ): Promise<{ threads: number; ms: number }> {
   const [free, handle] = await consumer.getAllocationToConsume();
   const threads = Math.min(free, most);
   try {
-    raw.setThreads(threads);
     const startedAt = performance.now();
-    await (gpu === "vulkan" ? inTurn(() => raw.decodeBatch()) : raw.decodeBatch());
+    await (gpu === "vulkan" ? inTurn(() => compute(threads)) : compute(threads));
     return { threads, ms: performance.now() - startedAt };
   } finally {
     handle[Symbol.dispose]();
@@ -185,79 +236,4 @@ function inTurn(work: () => Promise<void>): Promise<void> {
   const turn = lastTurn.then(work);
   lastTurn = turn.catch(() => {});
   return turn;
-}
-
-/** A token with its logit after the sampler's filters, and what turns logits into probabilities. */
-export interface SampledLogits {
-  token: Token;
-  logit: number;
-  /** The likeliest tokens and their logits, likeliest first; one at the least. */
-  top: readonly (readonly [Token, number])[];
-  /** Sum of exp(logit - greatest logit) over all candidates. */
-  weight: number;
-}
-
-/** One a sequence, configured again for each answer. It counts what it sampled, and advances its grammar. */
-export class NativeSampler {
-  readonly #context: RawContext;
-  readonly #raw: RawSampler;
-
-  constructor(context: RawContext, raw: RawSampler) {
-    this.#context = context;
-    this.#raw = raw;
-  }
-
-  configure(config: SamplerConfig): void {
-    this.#raw.applyConfig(config);
-  }
-
-  async sample(output: number): Promise<Token> {
-    return sampledToken(await this.#context.sampleToken(output, this.#raw));
-  }
-
-  /** The logits of a token, whether it would be sampled or not, and of the likeliest ones. */
-  async logitsOf(token: Token, output: number, top: number): Promise<SampledLogits> {
-    return { ...(await this.sampleWithLogits(output, top, token)), token };
-  }
-
-  /** Samples, and returns the logits of the sampled or the wanted token, and of the likeliest ones. */
-  async sampleWithLogits(output: number, top: number, wanted?: Token): Promise<SampledLogits> {
-    const [token, , , logits = [], weight] = await this.#context.sampleToken(
-      output,
-      this.#raw,
-      false,
-      false,
-      // At least the greatest logit is needed: probabilities are computed relative to it.
-      [wanted === undefined ? [] : [wanted], false, false, wanted === undefined, Math.max(1, top)],
-      true,
-    );
-    const pairs: [Token, number][] = [];
-    for (let at = 0; at + 1 < logits.length; at += 2) {
-      const [id, logit] = [logits[at], logits[at + 1]];
-      if (id !== undefined && logit !== undefined) pairs.push([toToken(id), logit]);
-    }
-    // The sampled or wanted one comes last, whether or not it is among the likeliest.
-    const own = pairs.pop();
-    return { token: sampledToken(token), logit: own?.[1] ?? Number.NaN, top: pairs, weight };
-  }
-
-  dispose(): void {
-    this.#raw.dispose();
-  }
-}
-
-export const rawGrammarState = (state: LlamaGrammarEvaluationState): object =>
-  internal(state, "_state", isObject);
-
-function sampledToken(token: number): Token {
-  if (token >= 0) return toToken(token);
-  throw new NodeError("internal", "llama.cpp left no token to choose from.");
-}
-
-/** The library brands numbers that are tokens. */
-const isToken = (value: number): value is Token => value >= 0;
-
-export function toToken(value: number): Token {
-  if (isToken(value)) return value;
-  throw new NodeError("internal", `${value} is no token.`);
 }

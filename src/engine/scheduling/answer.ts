@@ -4,7 +4,7 @@ import { onAbort } from "../../core/abort.ts";
 import type { GenerationEvent } from "../../core/ports/chat-engine.ts";
 import type { Generation } from "../generation/generation.ts";
 import type { AnswerSampler } from "../generation/sampling.ts";
-import type { NativeSampler, SampledLogits } from "../native/contexts.ts";
+import type { NativeSampler, SampledLogits } from "../native/sampler.ts";
 import type { CachedSequence } from "./kv-cache.ts";
 import type { Scheduler } from "./scheduler.ts";
 import type { Slot, SlotRequest } from "./slots.ts";
@@ -28,9 +28,11 @@ export interface PromptScores {
   take(logits: SampledLogits): void;
 }
 
+type StepSampler = Partial<Pick<NativeSampler, "chain">>;
+
 /** An answer as the scheduler drives it. Its methods are synchronous: one that waited would hold up the batch. */
 export interface Answer {
-  readonly sampler: Pick<NativeSampler, "sample" | "sampleWithLogits">;
+  readonly sampler: Pick<NativeSampler, "sample" | "sampleWithLogits"> & StepSampler;
   /** How many of the likeliest tokens' logits it wants to know; absent: none. */
   readonly topLogits: number | undefined;
   /** Wanted of its prompt, every token of which is evaluated then, a few in each step. */

@@ -95,6 +95,7 @@ export const toBatchPart = ({ run, tokens }: PlannedPart): BatchPart => ({
   tokens,
   output: tokens.length === run.pending.length,
   ...(run.isScored ? { scored: true } : {}),
+  ...(run.answer.topLogits === undefined ? { sampler: run.answer.sampler } : {}),
 });
 
 /** A prompt that needs at most a quarter of the room does not wait behind a long one. */

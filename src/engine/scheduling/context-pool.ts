@@ -28,7 +28,13 @@ interface PoolOptions<Context, Input, Result> {
   steps: StepWatch;
   /** What tells long jobs from short ones. */
   sizeOf: (input: Input) => number;
-  compute: (context: Context, input: Input, others: ConcurrentJobs) => Promise<Result>;
+  /** What a context computes at once. */
+  most: { jobs: number; size: number };
+  compute: (
+    context: Context,
+    inputs: readonly Input[],
+    others: ConcurrentJobs,
+  ) => Promise<Result[]>;
 }
 
 export class ContextPool<Context, Input, Result> {
@@ -80,34 +86,62 @@ export class ContextPool<Context, Input, Result> {
   }
 
   async #work(context: Context): Promise<void> {
-    for (let job = this.#next(); job !== undefined; job = this.#next()) {
+    for (let jobs = this.#next(); jobs.length > 0; jobs = this.#next()) {
       try {
-        job.signal.throwIfAborted();
-        job.start();
-        job.resolve(await this.#compute(context, job));
+        for (const job of jobs) job.start();
+        const results = await this.#compute(context, jobs);
+        for (const [at, job] of jobs.entries()) {
+          const result = results[at];
+          if (result === undefined) throw new NodeError("internal", "A text was not computed.");
+          job.resolve(result);
+        }
       } catch (error) {
-        job.reject(error);
+        for (const job of jobs) job.reject(error);
       }
     }
     this.#idle.push(context);
   }
 
-  #next(): Job<Input, Result> | undefined {
-    const jobs = this.#requests.shift();
-    const job = jobs?.pop();
-    if (jobs !== undefined && jobs.length > 0) this.#requests.push(jobs);
-    return job;
+  /** Jobs that fit together, one of each request in turn; no more than leaves the other contexts their share. */
+  #next(): Job<Input, Result>[] {
+    const { most, sizeOf, contexts } = this.#options;
+    const waiting = this.#requests.reduce((sum, jobs) => sum + jobs.length, 0);
+    const share = Math.min(most.jobs, Math.ceil(waiting / contexts.length));
+    const together: Job<Input, Result>[] = [];
+    let size = 0;
+    while (together.length < share) {
+      const [jobs] = this.#requests;
+      const job = jobs?.at(-1);
+      if (jobs === undefined || job === undefined) break;
+      const [first = job] = together;
+      const isFitting =
+        size + sizeOf(job.input) <= most.size && job.background === first.background;
+      if (together.length > 0 && !isFitting) break;
+      jobs.pop();
+      this.#requests.shift();
+      if (jobs.length > 0) this.#requests.push(jobs);
+      if (job.signal.aborted) {
+        job.reject(job.signal.reason);
+        continue;
+      }
+      size += sizeOf(job.input);
+      together.push(job);
+    }
+    return together;
   }
 
-  async #compute(context: Context, { input, background }: Job<Input, Result>): Promise<Result> {
+  async #compute(context: Context, jobs: readonly Job<Input, Result>[]): Promise<Result[]> {
+    const background = jobs[0]?.background === true;
     const { asked, background: inBackground } = this.#computing;
     const isAlone = !background && asked === 0 && this.#requests.length === 0;
     const kind = background ? "background" : "asked";
     this.#computing[kind]++;
     try {
       const { steps, sizeOf, compute } = this.#options;
-      const others = { isAlone, inBackground };
-      return await steps.run(sizeOf(input), () => compute(context, input, others));
+      const others = { isAlone: isAlone && jobs.length === 1, inBackground };
+      const inputs = jobs.map(({ input }) => input);
+      const size = inputs.reduce((sum, input) => sum + sizeOf(input), 0);
+      return await steps.run(size, () => compute(context, inputs, others));
     } finally {
       this.#computing[kind]--;
     }

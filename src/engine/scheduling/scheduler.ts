@@ -1,7 +1,8 @@
 /** Continuous batching: one loop owns the context and computes all answers in steps, so no request waits longer than a step. */
+import type { Token } from "node-llama-cpp";
 import { NodeError } from "../../core/errors.ts";
 import type { StepWatch } from "../machine/steps.ts";
-import type { NativeChatContext } from "../native/contexts.ts";
+import type { NativeChatContext, PartOutput } from "../native/contexts.ts";
 import { type Feed, RunningAnswer, type ScheduledPrompt, scorePrompt } from "./answer.ts";
 import { BatchPlanner, type PlannedPart, toBatchPart } from "./batch-planner.ts";
 import type { KvCache } from "./kv-cache.ts";
@@ -131,7 +132,7 @@ export class Scheduler {
     const total = parts.reduce((sum, { tokens }) => sum + tokens.length, 0);
     // A seed promises the same answer each time, as far as the step can.
     const steady = parts.some(({ run }) => run.scheduled.fresh);
-    let outputs: (number | undefined)[];
+    let outputs: PartOutput[];
     try {
       outputs = await this.#native.decode(parts.map(toBatchPart), steady);
     } catch (error) {
@@ -155,24 +156,24 @@ export class Scheduler {
     await Promise.all(parts.map((part, at) => this.#takeOutput(part, outputs[at])));
   }
 
-  /** `output`: the index of the last token's. */
-  async #takeOutput({ run, tokens }: PlannedPart, output: number | undefined): Promise<void> {
-    if (output === undefined) return;
+  async #takeOutput({ run, tokens }: PlannedPart, of: PartOutput | undefined): Promise<void> {
+    if (of?.output === undefined) return;
     try {
-      if (run.isScored) await scorePrompt(run, tokens.length, output);
-      if (run.pending.length === 0) await this.#sample(run, output);
+      if (run.isScored) await scorePrompt(run, tokens.length, of.output);
+      if (run.pending.length === 0) await this.#sample(run, of.output, of.token);
     } catch (error) {
       this.#fail(run, error);
     }
   }
 
-  async #sample(run: RunningAnswer, output: number): Promise<void> {
+  /** `token`: what the step itself has sampled. */
+  async #sample(run: RunningAnswer, output: number, token: Token | undefined): Promise<void> {
     if (run.stopped) return;
     const { answer } = run;
     const { sampler, topLogits: top } = answer;
     const sampled =
       top === undefined
-        ? { token: await sampler.sample(output) }
+        ? { token: token ?? (await sampler.sample(output)) }
         : await sampler.sampleWithLogits(output, top);
     if (run.stopped) return;
     run.inPrefill = false;

@@ -6,7 +6,7 @@ import {
   SpecialTokensText,
   type Token,
 } from "node-llama-cpp";
-import { toToken } from "../native/contexts.ts";
+import { toToken } from "../native/sampler.ts";
 import { markerKinds } from "./vocabulary.ts";
 
 export interface TokenBudget {

@@ -1,7 +1,7 @@
 /** A model's vocabulary: the bytes of its tokens, the text that they make, and which ids are tokens. */
 import type { LlamaModel, Token } from "node-llama-cpp";
 import type { NodeError } from "../../core/errors.ts";
-import { toToken } from "../native/contexts.ts";
+import { toToken } from "../native/sampler.ts";
 import type { LoopYield } from "./sliced-tokenizer.ts";
 
 /** Kinds of tokens as GGUF numbers them. */

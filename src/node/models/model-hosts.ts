@@ -69,8 +69,9 @@ const hostOptions = (options: ModelOptions, threads: number): InProcessHostOptio
 type EngineOptions = Pick<ModelOptions, "config" | "baseDir" | "program" | "log">;
 
 export function engineSettings(options: Pick<EngineOptions, "config" | "baseDir">): EngineSettings {
-  const { threads, gpu_libraries: folder } = options.config.engine;
-  return { threads, ...given({ gpuLibraries: folder && resolve(options.baseDir, folder) }) };
+  const { threads, native_steps: nativeSteps, gpu_libraries: folder } = options.config.engine;
+  const gpuLibraries = folder && resolve(options.baseDir, folder);
+  return { threads, nativeSteps, ...given({ gpuLibraries }) };
 }
 
 export const acceleratorsOf = (options: EngineOptions): MachineAccelerators =>

@@ -53,6 +53,16 @@ describe("a heartbeat", () => {
     expect(said.hung).toHaveLength(1);
   });
 
+  test("of a loaded process may stay away no longer than a step", () => {
+    const { heartbeat, said } = watched(30_000, 10_000);
+    jest.advanceTimersByTime(100_000);
+    expect(said.hung).toEqual([]);
+    heartbeat.heard();
+    heartbeat.loaded();
+    jest.advanceTimersByTime(11_000);
+    expect(said.hung).toEqual(["no heartbeat for 10 s"]);
+  });
+
   test("is never missed where there is no bound", () => {
     const { heartbeat, said } = watched(0);
     heartbeat.loaded();

@@ -2,17 +2,19 @@ import { describe, expect, test } from "bun:test";
 import { StepWatch } from "../../../../src/engine/machine/steps.ts";
 import { ContextPool } from "../../../../src/engine/scheduling/context-pool.ts";
 
-/** A pool of one context, and the jobs that it computed, in their order. */
-function pool(onJob: (job: string) => void = () => {}) {
+/** A pool of one context, and the jobs that it computed, in their order; those that were computed together in one. */
+function pool(onJob: (job: string) => void = () => {}, most = { jobs: 1, size: 100 }) {
   const taken: string[] = [];
   const jobs = new ContextPool<object, string, string>({
     contexts: [{}],
     steps: new StepWatch(),
     sizeOf: ({ length }) => length,
-    async compute(_, job) {
+    most,
+    async compute(_, together) {
+      const job = together.join(" ");
       taken.push(job);
       onJob(job);
-      return job.toUpperCase();
+      return together.map((one) => one.toUpperCase());
     },
   });
   const { signal } = new AbortController();
@@ -40,5 +42,12 @@ describe("jobs of several requests", () => {
     await run("a1", "a2");
     await later;
     expect(taken).toEqual(["a2", "a1", "b1"]);
+  });
+
+  test("are computed together as far as they fit, those of several requests too", async () => {
+    const { taken, run } = pool(() => {}, { jobs: 3, size: 6 });
+    const found = await Promise.all([run("a1", "a2", "a3", "a4"), run("b1"), run("c123456")]);
+    expect(found).toEqual([["A1", "A2", "A3", "A4"], ["B1"], ["C123456"]]);
+    expect(taken).toEqual(["a4 a3 a2", "a1 b1", "c123456"]);
   });
 });

@@ -1,0 +1,87 @@
+/** A chat context driven through llama.cpp's C interface: batch, decode and samplers in one call a step. */
+import type { LlamaContext, LlamaModel } from "node-llama-cpp";
+import { internal, isObject, isRawContext, type SamplerConfig } from "./bindings.ts";
+import type { CInterface, NativePointer, NativeStep, ResidentThreads } from "./c-interface.ts";
+import type { BatchPart, PartOutput, PreparedStep } from "./contexts.ts";
+import { toToken } from "./sampler.ts";
+
+interface DirectOptions {
+  threads: number;
+  /** Whether this thread may wait for a short step: it serves nothing but the model. */
+  mayWait: boolean;
+}
+
+export class DirectContext implements Disposable {
+  readonly #c: CInterface;
+  readonly #context: NativePointer;
+  readonly #step: NativeStep;
+  readonly #threads: ResidentThreads;
+  readonly #mayWait: boolean;
+
+  constructor(c: CInterface, context: LlamaContext, model: LlamaModel, options: DirectOptions) {
+    const raw = internal(context, "_ctx", isRawContext);
+    const { batchSize, totalSequences: sequences } = context;
+    this.#c = c;
+    this.#mayWait = options.mayWait;
+    this.#context = c.contextOf(raw, internal(model, "_model", isObject), { sequences, batchSize });
+    this.#threads = c.threads(options.threads);
+    this.#step = c.step(this.#context, this.#threads, { tokens: batchSize });
+  }
+
+  prepare(parts: readonly BatchPart[], total: number): PreparedStep {
+    const { tokens: all, positions, sequences, outputs, samplers, sampled } = this.#step;
+    outputs.fill(0, 0, total);
+    samplers.fill(0n, 0, total);
+    let at = 0;
+    const lasts = parts.map(({ sequence, position, tokens, output, scored, sampler }) => {
+      const start = at;
+      for (const token of tokens) {
+        all[at] = token;
+        positions[at] = position + at - start;
+        sequences[at] = sequence;
+        at++;
+      }
+      const last = at - 1;
+      if (scored === true) outputs.fill(1, start, at);
+      if (!output && scored !== true) return {};
+      outputs[last] = 1;
+      const chain = output ? sampler?.chain : undefined;
+      if (chain !== undefined) samplers[last] = BigInt(chain);
+      return { last, isSampled: chain !== undefined };
+    });
+    return {
+      compute: (threads) => this.#step.run({ tokens: total, threads }, this.#mayWait),
+      outputs: () =>
+        lasts.map(
+          ({ last, isSampled = false }): PartOutput => ({
+            output: last,
+            ...(isSampled && last !== undefined && { token: toToken(sampled[last] ?? -1) }),
+          }),
+        ),
+    };
+  }
+
+  /** Samples from an output of the last step, and forgets about it: compares this way with the library's. */
+  likeliest(output: number): number {
+    const sampler = this.makeSampler({ temperature: 0, seed: 0 });
+    try {
+      return this.#c.sampleAt(sampler, this.#context, output);
+    } finally {
+      this.freeSampler(sampler);
+    }
+  }
+
+  makeSampler(config: SamplerConfig): NativePointer {
+    return this.#c.sampler(this.#context, config);
+  }
+
+  freeSampler(sampler: NativePointer): void {
+    this.#c.freeSampler(sampler);
+  }
+
+  /** Once nothing computes any more. */
+  [Symbol.dispose](): void {
+    this.#threads[Symbol.dispose]();
+    this.#step[Symbol.dispose]();
+  }
+}

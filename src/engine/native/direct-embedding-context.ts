@@ -1,0 +1,124 @@
+/** A context of an embedding model driven through llama.cpp's C interface: several texts in one pass. */
+import type { LlamaContext, LlamaModel, Token } from "node-llama-cpp";
+import { toUnitLength } from "../../core/embedding/embedding-service.ts";
+import { reasonOf } from "../../core/errors.ts";
+import type { Backend } from "../load-backend.ts";
+import type { EmbeddingProof } from "../prove-model.ts";
+import { internal, isObject, isRawContext } from "./bindings.ts";
+import type { CInterface, NativeStep, ResidentThreads } from "./c-interface.ts";
+import { type EmbeddedTexts, onThreads, type TextContext, threadsOf } from "./contexts.ts";
+
+class DirectEmbeddingContext implements TextContext, Disposable {
+  readonly most: TextContext["most"];
+  readonly #model: LlamaModel;
+  readonly #step: NativeStep;
+  readonly #dimension: number;
+
+  /** `context`: one that embeds, with as many sequences as texts are computed together. `packed`: tokens of more than one text. */
+  constructor(c: CInterface, context: LlamaContext, threads: ResidentThreads, packed: number) {
+    const { model, batchSize, totalSequences: sequences } = context;
+    const raw = internal(context, "_ctx", isRawContext);
+    const expected = { sequences, batchSize };
+    const pointer = c.contextOf(raw, internal(model, "_model", isObject), expected);
+    this.#model = model;
+    this.#dimension = model.embeddingVectorSize;
+    this.most = { texts: sequences, tokens: packed };
+    const sizes = { tokens: batchSize, vectors: sequences, dimension: this.#dimension };
+    this.#step = c.step(pointer, threads, sizes);
+  }
+
+  async embed(
+    texts: readonly (readonly Token[])[],
+    most: number,
+    mayWait = false,
+  ): Promise<EmbeddedTexts> {
+    const { tokens: all, positions, sequences, outputs, samplers, vectors } = this.#step;
+    let at = 0;
+    for (const [sequence, tokens] of texts.entries()) {
+      for (const [position, token] of tokens.entries()) {
+        all[at] = token;
+        positions[at] = position;
+        sequences[at] = sequence;
+        at++;
+      }
+    }
+    outputs.fill(1, 0, at);
+    samplers.fill(0n, 0, at);
+    using consumer = threadsOf(this.#model.llama, most);
+    const compute = (threads: number): Promise<void> =>
+      this.#step.run({ tokens: at, vectors: texts.length, threads }, mayWait);
+    const step = await onThreads(consumer, compute, this.#model.llama.gpu);
+    const size = this.#dimension;
+    return { ...step, vectors: texts.map((_, of) => vectors.slice(of * size, (of + 1) * size)) };
+  }
+
+  /** Once nothing computes any more. */
+  [Symbol.dispose](): void {
+    this.#step[Symbol.dispose]();
+  }
+}
+
+/** Texts that are computed together: on a CPU only short ones gain by it. */
+const packs = {
+  cpu: { sequences: 16, tokens: 192 },
+  accelerator: { sequences: 64, tokens: 2048 },
+};
+/** Contexts on an accelerator: while one computes, the next batch is prepared. */
+const acceleratorContexts = 2;
+/** Rounding differs with the size of a batch. */
+const leastAlike = 0.999;
+
+interface DirectEmbedding {
+  contexts: readonly [DirectEmbeddingContext, ...DirectEmbeddingContext[]];
+  onClose: () => void;
+}
+
+/** Undefined if they do not work here: where the C interface does not, and for models that read from left to right. */
+export async function openDirectEmbedding(
+  { c, name, threads, log }: Backend,
+  model: LlamaModel,
+  size: number,
+  { tokens, vector }: EmbeddingProof,
+): Promise<DirectEmbedding | undefined> {
+  const isEncoder = model.fileInfo.architectureMetadata.attention?.causal === false;
+  if (c === undefined || !isEncoder) return undefined;
+  const isCpu = name === "cpu";
+  const pack = isCpu ? packs.cpu : packs.accelerator;
+  const made: LlamaContext[] = [];
+  try {
+    const resident = c.threads(threads);
+    const open = async (): Promise<DirectEmbeddingContext> => {
+      const options = {
+        sequences: pack.sequences,
+        contextSize: size,
+        threads: 1,
+        _embeddings: true,
+      };
+      const batchSize = Math.max(size, pack.tokens);
+      const context = await model.createContext({ ...options, batchSize });
+      made.push(context);
+      return new DirectEmbeddingContext(c, context, resident, pack.tokens);
+    };
+    const first = await open();
+    const { vectors } = await first.embed([tokens, tokens.slice(0, -1), tokens], threads);
+    const isAlike = [vectors[0], vectors[2]].every((one) => similarity(one, vector) > leastAlike);
+    if (!isAlike) throw new Error("its vectors are not node-llama-cpp's");
+    const count = isCpu ? threads : acceleratorContexts;
+    const others = await Promise.all(Array.from({ length: count - 1 }, open));
+    const contexts: DirectEmbedding["contexts"] = [first, ...others];
+    const onClose = (): void => {
+      for (const context of contexts) context[Symbol.dispose]();
+      resident[Symbol.dispose]();
+    };
+    return { contexts, onClose };
+  } catch (error) {
+    log.warn("llama.cpp's C interface is not used", { reason: reasonOf(error) });
+    await Promise.all(made.map((context) => context.dispose()));
+    return undefined;
+  }
+}
+
+function similarity(one: Float32Array | undefined, other: Float32Array): number {
+  const [a, b] = [toUnitLength(one ?? new Float32Array()), toUnitLength(other)];
+  return a.reduce((sum, value, at) => sum + value * (b[at] ?? 0), 0);
+}

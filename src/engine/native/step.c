@@ -1,0 +1,291 @@
+/*
+ * A step of llama.cpp in one call: decodes a batch, then samples or pools what it needs. Compiled by
+ * bun:ffi when a model is loaded (c-interface.ts). Declares only what it calls.
+ */
+
+/* No header is included: a machine that runs this may have none. */
+typedef signed char int8_t;
+typedef int int32_t;
+typedef unsigned int uint32_t;
+typedef __SIZE_TYPE__ size_t;
+#define NULL ((void *)0)
+
+void *malloc(size_t);
+void free(void *);
+void *memcpy(void *, const void *, size_t);
+
+typedef struct napi_env__ *napi_env;
+typedef struct napi_value__ *napi_value;
+typedef struct napi_work__ *napi_work;
+typedef struct napi_deferred__ *napi_deferred;
+int napi_unwrap(napi_env, napi_value, void **);
+int napi_create_promise(napi_env, napi_deferred *, napi_value *);
+int napi_resolve_deferred(napi_env, napi_deferred, napi_value);
+int napi_create_int32(napi_env, int32_t, napi_value *);
+int napi_create_string_utf8(napi_env, const char *, size_t, napi_value *);
+int napi_create_async_work(napi_env, napi_value, napi_value, void (*)(napi_env, void *),
+                           void (*)(napi_env, int, void *), void *, napi_work *);
+int napi_queue_async_work(napi_env, napi_work);
+int napi_delete_async_work(napi_env, napi_work);
+
+typedef struct llama_context llama_context;
+typedef struct llama_model llama_model;
+typedef struct llama_vocab llama_vocab;
+typedef struct llama_sampler llama_sampler;
+typedef struct {
+  int32_t n_tokens;
+  int32_t *token;
+  float *embd;
+  int32_t *pos;
+  int32_t *n_seq_id;
+  int32_t **seq_id;
+  int8_t *logits;
+} llama_batch;
+typedef struct {
+  int32_t token;
+  float bias;
+} llama_logit_bias;
+typedef struct {
+  _Bool no_perf;
+} llama_sampler_chain_params;
+int32_t llama_decode(llama_context *, llama_batch);
+uint32_t llama_n_seq_max(const llama_context *);
+uint32_t llama_n_batch(const llama_context *);
+int llama_pooling_type(const llama_context *);
+const llama_model *llama_get_model(const llama_context *);
+const llama_vocab *llama_model_get_vocab(const llama_model *);
+int32_t llama_vocab_n_tokens(const llama_vocab *);
+void llama_set_n_threads(llama_context *, int32_t, int32_t);
+void llama_attach_threadpool(llama_context *, void *, void *);
+float *llama_get_embeddings_seq(llama_context *, int32_t);
+int32_t llama_sampler_sample(llama_sampler *, llama_context *, int32_t);
+void llama_sampler_accept(llama_sampler *, int32_t);
+void llama_sampler_free(llama_sampler *);
+llama_sampler *llama_sampler_chain_init(llama_sampler_chain_params);
+void llama_sampler_chain_add(llama_sampler *, llama_sampler *);
+llama_sampler *llama_sampler_init_greedy(void);
+llama_sampler *llama_sampler_init_dist(uint32_t);
+llama_sampler *llama_sampler_init_top_k(int32_t);
+llama_sampler *llama_sampler_init_top_p(float, size_t);
+llama_sampler *llama_sampler_init_min_p(float, size_t);
+llama_sampler *llama_sampler_init_temp(float);
+llama_sampler *llama_sampler_init_penalties(int32_t, int32_t, float, float, float);
+llama_sampler *llama_sampler_init_dry(const llama_vocab *, float, float, int32_t, int32_t,
+                                      const char **, size_t);
+llama_sampler *llama_sampler_init_logit_bias(int32_t, int32_t, const llama_logit_bias *);
+
+typedef struct {
+  _Bool cpumask[512];
+  int n_threads;
+  int prio;
+  uint32_t poll;
+  _Bool strict_cpu;
+  _Bool paused;
+} ggml_threadpool_params;
+void ggml_threadpool_params_init(ggml_threadpool_params *, int);
+void *ggml_backend_dev_by_type(int);
+void *ggml_backend_dev_backend_reg(void *);
+void *ggml_backend_reg_get_proc_address(void *, const char *);
+
+/* Words of the addon's object that are searched, and bytes of the parameters that follow the model. */
+enum { searched_words = 16, context_params_bytes = 160, cpu_device = 0 };
+
+/* llama.cpp's context behind the addon's object: its model's address, the parameters, then this pointer. */
+void *find_context(napi_env env, napi_value context, napi_value model) {
+  void **words;
+  void *wrapped_model;
+  if (napi_unwrap(env, context, (void **)&words) || napi_unwrap(env, model, &wrapped_model)) {
+    return NULL;
+  }
+  for (int at = 0; at < searched_words; at++) {
+    if (words[at] == wrapped_model) return *(void **)((char *)&words[at + 1] + context_params_bytes);
+  }
+  return NULL;
+}
+
+int sequences_of(llama_context *context) { return (int)llama_n_seq_max(context); }
+int batch_of(llama_context *context) { return (int)llama_n_batch(context); }
+int pooling_of(llama_context *context) { return llama_pooling_type(context); }
+
+/* Threads that stay between steps and sleep at once where there is none; NULL if there is no CPU backend. */
+void *make_threads(int count) {
+  void *device = ggml_backend_dev_by_type(cpu_device);
+  if (device == NULL) return NULL;
+  void *backend = ggml_backend_dev_backend_reg(device);
+  void *(*make)(ggml_threadpool_params *) = ggml_backend_reg_get_proc_address(backend, "ggml_threadpool_new");
+  if (make == NULL) return NULL;
+  ggml_threadpool_params params;
+  ggml_threadpool_params_init(&params, count);
+  params.poll = 0;
+  return make(&params);
+}
+
+/* All threads of a pool end; no context may use it any more. */
+void free_threads(void *threads) {
+  void *backend = ggml_backend_dev_backend_reg(ggml_backend_dev_by_type(cpu_device));
+  void (*end)(void *) = ggml_backend_reg_get_proc_address(backend, "ggml_threadpool_free");
+  if (end != NULL) end(threads);
+}
+
+/* What JavaScript writes before a step, and reads after it. All arrays have an entry for each token. */
+typedef struct {
+  llama_context *context;
+  /* Used where a step has more than one thread; several contexts may have them, one at a time. */
+  void *threads;
+  llama_batch batch;
+  int32_t *sequences;
+  /* The sampler of the token after this one, or NULL. */
+  llama_sampler **samplers;
+  int32_t *sampled;
+  /* Vectors of the first sequences, one after the other. */
+  float *vectors;
+  int32_t vector_count;
+  int32_t dimension;
+  int32_t result;
+  napi_work work;
+  napi_deferred deferred;
+} step;
+
+void free_step(step *made) {
+  free(made->batch.token);
+  free(made->batch.pos);
+  free(made->batch.n_seq_id);
+  free(made->batch.seq_id);
+  free(made->batch.logits);
+  free(made->sequences);
+  free(made->samplers);
+  free(made->sampled);
+  free(made->vectors);
+  free(made);
+}
+
+/* For at most `tokens` a batch, and `vectors` of `dimension` numbers. */
+step *make_step(llama_context *context, void *threads, int tokens, int vectors, int dimension) {
+  step *made = malloc(sizeof(step));
+  llama_batch batch = {0};
+  batch.token = malloc(tokens * sizeof(int32_t));
+  batch.pos = malloc(tokens * sizeof(int32_t));
+  batch.n_seq_id = malloc(tokens * sizeof(int32_t));
+  batch.seq_id = malloc(tokens * sizeof(int32_t *));
+  batch.logits = malloc(tokens);
+  made->context = context;
+  made->threads = threads;
+  made->batch = batch;
+  made->sequences = malloc(tokens * sizeof(int32_t));
+  made->samplers = malloc(tokens * sizeof(llama_sampler *));
+  made->sampled = malloc(tokens * sizeof(int32_t));
+  made->vectors = vectors > 0 ? malloc((size_t)vectors * dimension * sizeof(float)) : NULL;
+  made->dimension = dimension;
+  for (int at = 0; at < tokens; at++) {
+    batch.n_seq_id[at] = 1;
+    batch.seq_id[at] = &made->sequences[at];
+    made->samplers[at] = NULL;
+  }
+  return made;
+}
+
+void *tokens_of(step *made) { return made->batch.token; }
+void *positions_of(step *made) { return made->batch.pos; }
+void *outputs_of(step *made) { return made->batch.logits; }
+void *sequence_ids_of(step *made) { return made->sequences; }
+void *samplers_of(step *made) { return made->samplers; }
+void *sampled_of(step *made) { return made->sampled; }
+void *vectors_of(step *made) { return made->vectors; }
+
+static void run(step *made) {
+  made->result = llama_decode(made->context, made->batch);
+  if (made->result != 0) return;
+  for (int at = 0; at < made->batch.n_tokens; at++) {
+    if (made->samplers[at] == NULL) continue;
+    made->sampled[at] = llama_sampler_sample(made->samplers[at], made->context, at);
+  }
+  for (int at = 0; at < made->vector_count; at++) {
+    float *vector = llama_get_embeddings_seq(made->context, at);
+    if (vector == NULL) {
+      made->result = -1;
+      return;
+    }
+    memcpy(made->vectors + (size_t)at * made->dimension, vector, made->dimension * sizeof(float));
+  }
+}
+
+static void prepare(step *made, int tokens, int vectors, int threads) {
+  made->batch.n_tokens = tokens;
+  made->vector_count = vectors;
+  void *used = threads > 1 ? made->threads : NULL;
+  llama_attach_threadpool(made->context, used, used);
+  llama_set_n_threads(made->context, threads, threads);
+}
+
+/* Computes in this thread; returns llama_decode's result. */
+int run_here(step *made, int tokens, int vectors, int threads) {
+  prepare(made, tokens, vectors, threads);
+  run(made);
+  return made->result;
+}
+
+static void execute(napi_env env, void *made) { run(made); }
+
+static void complete(napi_env env, int status, void *data) {
+  step *made = data;
+  napi_value result;
+  napi_create_int32(env, status == 0 ? made->result : -1, &result);
+  napi_resolve_deferred(env, made->deferred, result);
+  napi_delete_async_work(env, made->work);
+}
+
+/* Computes in another thread; returns a promise of llama_decode's result. */
+napi_value run_beside(napi_env env, step *made, int tokens, int vectors, int threads) {
+  napi_value promise, name;
+  prepare(made, tokens, vectors, threads);
+  napi_create_promise(env, &made->deferred, &promise);
+  napi_create_string_utf8(env, "step", 4, &name);
+  napi_create_async_work(env, NULL, name, execute, complete, made, &made->work);
+  napi_queue_async_work(env, made->work);
+  return promise;
+}
+
+/* Numbers of a sampler, in the order of c-interface.ts; a filter that is off has the value that says so. */
+typedef struct {
+  float temperature, top_p, min_p, repeat, frequency, presence, dry_strength, dry_base;
+  int32_t top_k, last_tokens, dry_length, dry_last_tokens, past_count, bias_count;
+  uint32_t seed;
+} sampler_numbers;
+
+/* `past`: tokens that count as repeated; `biases`: pairs of a token and a float. */
+llama_sampler *make_sampler(llama_context *context, sampler_numbers *n, int32_t *past, llama_logit_bias *biases) {
+  llama_sampler_chain_params params = {1};
+  llama_sampler *chain = llama_sampler_chain_init(params);
+  const llama_vocab *vocab = llama_model_get_vocab(llama_get_model(context));
+  int32_t size = llama_vocab_n_tokens(vocab);
+  if (n->bias_count > 0) {
+    llama_sampler_chain_add(chain, llama_sampler_init_logit_bias(size, n->bias_count, biases));
+  }
+  if (n->last_tokens > 0) {
+    llama_sampler *penalties =
+        llama_sampler_init_penalties(size, n->last_tokens, n->repeat, n->frequency, n->presence);
+    for (int at = 0; at < n->past_count; at++) llama_sampler_accept(penalties, past[at]);
+    llama_sampler_chain_add(chain, penalties);
+  }
+  if (n->dry_strength > 0) {
+    llama_sampler_chain_add(chain, llama_sampler_init_dry(vocab, n->dry_strength, n->dry_base,
+                                                          n->dry_length, n->dry_last_tokens, NULL, 0));
+  }
+  if (n->temperature <= 0) {
+    llama_sampler_chain_add(chain, llama_sampler_init_greedy());
+    return chain;
+  }
+  if (n->top_k > 0) llama_sampler_chain_add(chain, llama_sampler_init_top_k(n->top_k));
+  if (n->top_p < 1) llama_sampler_chain_add(chain, llama_sampler_init_top_p(n->top_p, 1));
+  if (n->min_p > 0) llama_sampler_chain_add(chain, llama_sampler_init_min_p(n->min_p, 1));
+  llama_sampler_chain_add(chain, llama_sampler_init_temp(n->temperature));
+  llama_sampler_chain_add(chain, llama_sampler_init_dist(n->seed));
+  return chain;
+}
+
+void free_sampler(llama_sampler *sampler) { llama_sampler_free(sampler); }
+
+/* The token that follows an output of the last step. */
+int sample_at(llama_sampler *sampler, llama_context *context, int output) {
+  return llama_sampler_sample(sampler, context, output);
+}

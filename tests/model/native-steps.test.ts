@@ -1,0 +1,115 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import type { ChatModel, EmbeddingModel } from "../../src/core/models/model.ts";
+import type { GenerationEvent, GenerationRequest } from "../../src/core/ports/chat-engine.ts";
+import { type Backend, openBackend } from "../../src/engine/load-backend.ts";
+import { loadModel } from "../../src/engine/load-model.ts";
+import { greedy } from "../support/greedy.ts";
+import { silentLog, silentProgress } from "../support/silence.ts";
+import { neutralSettings, tinySpec } from "../support/tiny-engines.ts";
+import { tinyModels } from "../support/tiny-models.ts";
+
+const { signal } = new AbortController();
+
+/** The tiny models, driven through llama.cpp's C interface or through node-llama-cpp. */
+interface Way extends AsyncDisposable {
+  backend: Backend;
+  chat: ChatModel;
+  embedding: EmbeddingModel;
+}
+
+/** One thread unless told otherwise: two are many times slower beside a busy program. */
+async function way(nativeSteps: boolean, threads = 1): Promise<Way> {
+  await using resources = new AsyncDisposableStack();
+  const options = { threads, backend: "cpu", servesModelsAlone: true } as const;
+  const backend = resources.use(await openBackend({ ...options, nativeSteps, log: silentLog }));
+  const { chat: chatFile, embedding: embeddingFile } = await tinyModels();
+  const settings = { ...neutralSettings, ctxSize: 0 };
+  const load = async (type: "chat" | "embedding", path: string) =>
+    resources.use(
+      await loadModel(backend, tinySpec({ name: "tiny", type, path, settings }), silentProgress),
+    );
+  const chat = await load("chat", chatFile);
+  const embedding = await load("embedding", embeddingFile);
+  if (chat.type !== "chat" || embedding.type !== "embedding") throw new Error("not those models");
+  const owned = resources.move();
+  return { backend, chat, embedding, [Symbol.asyncDispose]: () => owned.disposeAsync() };
+}
+
+let native: Way;
+let addon: Way;
+beforeAll(async () => {
+  native = await way(true);
+  addon = await way(false);
+});
+afterAll(async () => {
+  await native[Symbol.asyncDispose]();
+  await addon[Symbol.asyncDispose]();
+});
+
+async function answer({ chat }: Way, request: Partial<GenerationRequest>): Promise<string> {
+  const whole = { messages: [{ role: "user", content: "Hello" }], sampling: greedy, maxTokens: 40 };
+  const events: GenerationEvent[] = await Array.fromAsync(
+    chat.engine.generate({ ...whole, ...request } as GenerationRequest, { signal, caller: "a" }),
+  );
+  return events.map((event) => (event.type === "text" ? event.text : "")).join("");
+}
+
+const cosine = (a: Float32Array, b: Float32Array): number =>
+  a.reduce((sum, value, at) => sum + value * (b[at] ?? 0), 0);
+
+describe("steps through llama.cpp's C interface", () => {
+  test.skipIf(process.platform !== "linux")("are used where they work, and said where not", () => {
+    expect(native.backend.c).toBeDefined();
+    expect(native.backend.version).not.toContain("C interface");
+    expect(addon.backend.c).toBeUndefined();
+    expect(addon.backend.version).toContain("without its C interface: native_steps is false");
+  });
+
+  test("give the answers that node-llama-cpp gives", async () => {
+    const biased = new Map([[300, 5]]);
+    const requests: Partial<GenerationRequest>[] = [
+      {},
+      { logitBias: biased },
+      { sampling: { ...greedy, repeatPenalty: 1.3, repeatLastN: 16 } },
+      { sampling: { ...greedy, frequencyPenalty: 1, presencePenalty: 0.5, repeatLastN: -1 } },
+      { sampling: { ...greedy, dryMultiplier: 0.8, dryBase: 1.75, dryAllowedLength: 2 } },
+      { sampling: { ...greedy, temperature: 0.8 }, seed: 7 },
+      { sampling: { ...greedy, temperature: 1, topK: 20, topP: 0.9, minP: 0.05 }, seed: 7 },
+    ];
+    for (const request of requests) {
+      expect(await answer(native, request)).toBe(await answer(addon, request));
+    }
+  });
+
+  test("give a seeded answer again, also beside others", async () => {
+    const seeded = { sampling: { ...greedy, temperature: 1 }, seed: 11 };
+    const alone = await answer(native, seeded);
+    const [beside] = await Promise.all([
+      answer(native, seeded),
+      answer(native, { sampling: { ...greedy, temperature: 1 } }),
+    ]);
+    expect(beside).toBe(alone);
+  });
+
+  test("run on threads that stay", async () => {
+    await using two = await way(true, 2);
+    const request = { maxTokens: 3 };
+    expect(await answer(two, request)).toBe(await answer(native, request));
+    const [found] = await two.embedding.engine.embed(["A text."], { signal });
+    const [same] = await native.embedding.engine.embed(["A text."], { signal });
+    if (found === undefined || same === undefined) throw new Error("nothing was embedded");
+    expect(cosine(found.vector, same.vector)).toBeGreaterThan(0.999);
+  });
+
+  test("embed many texts together as each of them alone", async () => {
+    const texts = Array.from({ length: 40 }, (_, at) => `Text ${at} ${"of words ".repeat(at % 7)}`);
+    const together = await native.embedding.engine.embed(texts, { signal });
+    for (const [at, text] of texts.entries()) {
+      const [alone] = await addon.embedding.engine.embed([text], { signal });
+      const found = together[at];
+      if (alone === undefined || found === undefined) throw new Error("nothing was embedded");
+      expect(cosine(found.vector, alone.vector)).toBeGreaterThan(0.999);
+      expect(found.tokens).toBe(alone.tokens);
+    }
+  });
+});
