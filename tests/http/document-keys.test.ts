@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { join } from "node:path";
+import { untilAborted } from "../../src/core/abort.ts";
 import type { NewKey, Scope } from "../../src/core/limits/api-key.ts";
 import { ChatCompletion } from "../../src/server/operations/chat/schema.ts";
 import { FileObject } from "../../src/server/operations/files/schema.ts";
@@ -232,4 +233,41 @@ describe("a key's quota", () => {
       last_error: { message: expect.stringContaining("may have 1 passages of files") },
     });
   });
+});
+
+test("a key that fills its half of the ingest queue leaves the rest to others", async () => {
+  const { promise: never } = Promise.withResolvers<void>();
+  const beforeIngest = (_: string, signal: AbortSignal) => untilAborted(never, signal);
+  const documents = { maxQueue: 4, beforeIngest };
+  running = resources.use(await runningDocuments({ ring: keys, documents }));
+  const [greedy, other] = [give("greedy"), give("other")];
+  const { id } = await other.store();
+  const add = async (client: DocumentsClient): Promise<Response> =>
+    await client.send("POST", `/vector_stores/${id}/files`, { file_id: await client.file("text") });
+  expect([(await add(greedy)).status, (await add(greedy)).status]).toEqual([200, 200]);
+  const refused = await add(greedy);
+  expect(refused.status).toBe(503);
+  expect(await decodeError(refused)).toMatchObject({
+    code: "queue_full",
+    message: expect.stringContaining("2 files wait to be ingested, 2 of them of this key"),
+  });
+  expect([(await add(other)).status, (await add(other)).status]).toEqual([200, 200]);
+  const none = await add(give("third"));
+  expect(await decodeError(none)).toMatchObject({
+    code: "queue_full",
+    message: expect.stringContaining("4 files wait"),
+  });
+});
+
+test("a file that is added again takes no second place of the ingest queue", async () => {
+  const { promise: never } = Promise.withResolvers<void>();
+  const beforeIngest = (_: string, signal: AbortSignal) => untilAborted(never, signal);
+  const documents = { maxQueue: 2, beforeIngest };
+  running = resources.use(await runningDocuments({ ring: keys, documents }));
+  const client = give("one");
+  const { id } = await client.store();
+  const file_id = await client.file("text");
+  const again = { file_id, attributes: { a: 1 } };
+  await client.add(id, { file_id });
+  expect(await client.add(id, again)).toMatchObject({ attributes: { a: 1 } });
 });

@@ -49,19 +49,15 @@ export class StoreFileService {
     this.#files = files;
   }
 
-  /** Throws for files that cannot be added, before anything is changed. */
-  async check(caller: DocumentCaller, added: readonly AddedFile[]): Promise<FileRecord[]> {
-    if (added.length === 0) return [];
-    const { registry, model, ownership, limits } = this.#parts;
-    ownership.check();
-    const { name, maxTokens } = model();
-    const found = await this.#files.find(caller, added);
-    for (const { chunking, chunkingField } of added) {
-      if (chunking !== undefined) checkChunking(chunking, { name, maxTokens }, chunkingField);
-    }
-    const waiting = await registry.queued();
-    if (waiting + added.length > limits.maxQueue) throw this.#full(waiting);
-    return found;
+  /** Throws for files that cannot be added to a new store, before anything is changed. */
+  async check(caller: DocumentCaller, added: readonly AddedFile[]): Promise<void> {
+    if (added.length === 0) return;
+    await this.#find(caller, added);
+    const { registry } = this.#parts;
+    const { maxQueue, maxOwn } = this.#places(caller);
+    const isFull = (await registry.queued()) + added.length > maxQueue;
+    const own = caller.id === undefined ? 0 : await registry.queued(caller.id);
+    if (isFull || own + added.length > maxOwn) throw await this.#full(caller);
   }
 
   /** Queues files to be ingested; one that is already in the store only gets the new attributes. */
@@ -71,8 +67,8 @@ export class StoreFileService {
     added: readonly AddedFile[],
     batch?: FileBatch,
   ): Promise<StoreFile[]> {
-    const { registry, model, usualChunking, queue, limits } = this.#parts;
-    const files = await this.check(caller, added);
+    const { registry, model, usualChunking, queue } = this.#parts;
+    const files = await this.#find(caller, added);
     const usual = usualChunking(model());
     const wanted = new Map(added.map((file) => [file.file, file]));
     const known = await registry.inStore(store.id, [...wanted.keys()]);
@@ -84,9 +80,9 @@ export class StoreFileService {
     // A file that is being ingested with other settings must not count as this one.
     using _ = isAgain ? await queue.hold(store.id) : undefined;
     const completed = put.filter(({ status }) => status === "completed").map(({ file }) => file);
-    const options = { maxQueue: limits.maxQueue, completed, ...given({ batch }) };
+    const options = { ...this.#places(caller), completed, ...given({ batch, owner: caller.id }) };
     const outcome = await registry.putStoreFiles(put, options);
-    if (outcome === "full") throw this.#full(await registry.queued());
+    if (outcome === "full") throw await this.#full(caller);
     // A file was removed since it was checked, and has to be ingested again.
     if (outcome === "changed") return await this.add(caller, store, added, batch);
     queue.wake();
@@ -260,10 +256,29 @@ export class StoreFileService {
     return { ...file, ...given({ failure: this.#parts.queue.waitsFor(file) }) };
   }
 
-  #full(waiting: number): NodeError {
+  async #find(caller: DocumentCaller, added: readonly AddedFile[]): Promise<FileRecord[]> {
+    const { model, ownership } = this.#parts;
+    ownership.check();
+    const { name, maxTokens } = model();
+    const found = await this.#files.find(caller, added);
+    for (const { chunking, chunkingField } of added) {
+      if (chunking !== undefined) checkChunking(chunking, { name, maxTokens }, chunkingField);
+    }
+    return found;
+  }
+
+  /** A key may take half of the queue. Without keys, all callers are one. */
+  #places({ id }: DocumentCaller): { maxQueue: number; maxOwn: number } {
+    const { maxQueue } = this.#parts.limits;
+    return { maxQueue, maxOwn: id === undefined ? maxQueue : Math.ceil(maxQueue / 2) };
+  }
+
+  async #full({ id }: DocumentCaller): Promise<NodeError> {
+    const { registry, limits } = this.#parts;
+    const own = id === undefined ? "" : `, ${await registry.queued(id)} of them of this key`;
     return new NodeError(
       "overloaded",
-      `${waiting} files wait to be ingested, and at most ${this.#parts.limits.maxQueue} may (documents.max_queue). Add these later, or fewer at once.`,
+      `${await registry.queued()} files wait to be ingested${own}, and at most ${limits.maxQueue} may (documents.max_queue), half of them of one key. Add these later, or fewer at once.`,
     );
   }
 }

@@ -75,10 +75,16 @@ interface Selection {
 }
 
 export interface StoreFileRegistry {
-  /** Changes nothing if more than `maxQueue` files would be in progress ("full"), or one of `completed` is no longer completed ("changed"). */
+  /** Changes nothing if more than `maxQueue` files would be in progress, or more than `maxOwn` of `owner` ("full"), or one of `completed` is no longer completed ("changed"). */
   putStoreFiles(
     files: readonly StoreFile[],
-    options?: { batch?: FileBatch; maxQueue?: number; completed?: readonly string[] },
+    options?: {
+      batch?: FileBatch;
+      maxQueue?: number;
+      maxOwn?: number;
+      owner?: string;
+      completed?: readonly string[];
+    },
   ): Promise<"put" | "full" | "changed">;
   /** The files among these that are in the store. */
   inStore(store: string, files: readonly string[]): Promise<StoreFile[]>;
@@ -109,7 +115,8 @@ export interface StoreFileRegistry {
 }
 
 export interface QueueRegistry {
-  queued(): Promise<number>;
+  /** Number of files in progress, of all or of one owner. */
+  queued(owner?: string): Promise<number>;
   waitingOwners(): Promise<(string | undefined)[]>;
   /** The first file of an owner in the queue; stores of `except` are skipped. */
   nextOf(owner: string | undefined, except: ReadonlySet<string>): Promise<StoreFile | undefined>;

@@ -17,9 +17,11 @@ const removeDocuments = `insert or ignore into removals (collection, document)
   select stores.collection, document from store_files join stores on stores.id = store`;
 
 export const storeFileRows = (registry: OwnFile): Rows<StoreFileRegistry> => ({
-  putStoreFiles(files, { batch, maxQueue, completed = [] } = {}) {
+  putStoreFiles(files, { batch, maxQueue, maxOwn, owner, completed = [] } = {}) {
     return registry.write((database) => {
       if (maxQueue !== undefined && waitingWith(database, files) > maxQueue) return "full";
+      const waiting = owner === undefined ? 0 : waitingWith(database, files, owner);
+      if (maxOwn !== undefined && waiting > maxOwn) return "full";
       const settled = `select count(*) from store_files where ${own} and status = 'completed'`;
       const isSettled = (file: string): boolean =>
         files.some(
@@ -177,8 +179,8 @@ export const storeFileRows = (registry: OwnFile): Rows<StoreFileRegistry> => ({
 });
 
 export const queueRows = (registry: OwnFile): Rows<QueueRegistry> => ({
-  queued() {
-    return registry.number("select count(*) from store_files where status = 'in_progress'");
+  queued(owner) {
+    return registry.number(`select count(*) from store_files where ${waitingOf}`, owner ?? null);
   },
 
   waitingOwners() {
@@ -235,13 +237,18 @@ export const queueRows = (registry: OwnFile): Rows<QueueRegistry> => ({
 const documentsOf = (file: OwnFile, sql: string, ...values: SQLQueryBindings[]): string[] =>
   file.all<{ document: string }>(sql, ...values).map(({ document }) => document);
 
-/** How many files are in progress once these are added. */
-function waitingWith(database: Database, files: readonly StoreFile[]): number {
-  const put = files.filter(({ status }) => status === "in_progress");
-  const others = `select count(*) from store_files where status = 'in_progress'
+/** In progress, of an owner; null: of all. */
+const waitingOf = "status = 'in_progress' and owner is coalesce(?, owner)";
+
+/** How many files are in progress once these are added, of all or of one owner. */
+function waitingWith(database: Database, files: readonly StoreFile[], owner?: string): number {
+  const put = files.filter(
+    (file) => file.status === "in_progress" && (owner ?? file.owner) === file.owner,
+  );
+  const others = `select count(*) from store_files where ${waitingOf}
     and (store, file) not in (select value ->> 0, value ->> 1 from json_each(?))`;
   const known = JSON.stringify(put.map(({ store, file }) => [store, file]));
-  return put.length + numberOf(database, others, known);
+  return put.length + numberOf(database, others, owner ?? null, known);
 }
 
 function conditionsOf({ store, batch, status }: StoreFilesOf): Condition {
