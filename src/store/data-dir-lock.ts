@@ -30,8 +30,10 @@ export class DataDirLock implements Disposable {
     } catch (cause) {
       database?.close();
       if (hasCode(cause, "SQLITE_BUSY")) return false;
-      const why =
-        remedyFor(cause) ?? `${reasonOf(cause)}. Give this user the right to write to the data dir`;
+      const why = hasCode(cause, "SQLITE_NOTADB")
+        ? `its lock file is damaged. Stop every node of the data dir, and delete ${this.#path}`
+        : (remedyFor(cause) ??
+          `${reasonOf(cause)}. Give this user the right to write to the data dir`);
       const message = `The ${this.#what} of the data dir cannot be changed: ${why}.`;
       throw new NodeError("unavailable", message, { cause });
     }

@@ -93,10 +93,15 @@ export class OpenCollections implements AsyncDisposable {
     const wanted = spec();
     const found = await openExisting(store, name, wanted, log);
     if (found === undefined) return undefined;
-    const mismatch = findMismatch(await found.repository.describe(), wanted);
-    if (mismatch === undefined) return found;
-    await found.repository[Symbol.asyncDispose]();
-    throw new NodeError("invalid_request", `${mismatch} Use one that this model filled.`);
+    await using opened = new AsyncDisposableStack();
+    const { repository } = found;
+    opened.use(repository);
+    const mismatch = findMismatch(await repository.describe(), wanted);
+    if (mismatch !== undefined) {
+      throw new NodeError("invalid_request", `${mismatch} Use one that this model filled.`);
+    }
+    opened.move();
+    return found;
   }
 
   #forget(name: string, opened: Opened): void {

@@ -52,7 +52,11 @@ export async function openExisting(
 ): Promise<OpenCollection | undefined> {
   const repository = await store.open(name);
   if (repository === undefined) return undefined;
-  return toOpen(repository, filledWith(await repository.describe(), spec, log));
+  await using opened = new AsyncDisposableStack();
+  opened.use(repository);
+  const open = toOpen(repository, filledWith(await repository.describe(), spec, log));
+  opened.move();
+  return open;
 }
 
 const toOpen = (

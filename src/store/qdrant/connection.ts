@@ -61,6 +61,7 @@ export class QdrantConnection {
     request: Schemas["ScrollRequest"],
   ): AsyncGenerator<Schemas["Record"][]> {
     let offset: Schemas["ScrollRequest"]["offset"] = null;
+    const seen = new Set<string>();
     do {
       const from: Schemas["ScrollRequest"]["offset"] = offset;
       const page: Schemas["ScrollResult"] = await this.read(async (client) =>
@@ -68,10 +69,12 @@ export class QdrantConnection {
       );
       yield page.points;
       offset = page.next_page_offset ?? null;
-      if (offset !== null && offset === from) {
-        const why = `Qdrant's list of the points of '${collection}' comes to no end: a page leads to itself. Check the server.`;
+      const next = JSON.stringify(offset);
+      if (offset !== null && (seen.has(next) || page.points.length === 0)) {
+        const why = `Qdrant's list of the points of '${collection}' comes to no end: a page is empty or comes again. Check the server.`;
         throw new NodeError("unavailable", why);
       }
+      seen.add(next);
     } while (offset !== null);
   }
 

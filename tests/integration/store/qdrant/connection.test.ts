@@ -175,6 +175,27 @@ describe("a server that answers more than it is asked for", () => {
     expect(stub.requests).toHaveLength(2);
   });
 
+  test("is not read on and on where pages lead to each other, or are empty", async () => {
+    const points = [{ id: 1, payload: { document: "a" } }];
+    const pages = [
+      { of: (asked: number) => ({ points, next_page_offset: asked % 2 }), most: 3 },
+      { of: (asked: number) => ({ points: [], next_page_offset: asked }), most: 1 },
+    ];
+    for (const { of, most } of pages) {
+      let asked = 0;
+      await using stub = serve(() => {
+        // So that a reader that goes on ends all the same.
+        const result = ++asked > 50 ? { points } : of(asked);
+        return Response.json({ result });
+      });
+      expect(await rejectionOf(collectionAt(stub).documents())).toMatchObject({
+        kind: "unavailable",
+        message: expect.stringContaining("comes to no end"),
+      });
+      expect(stub.requests).toHaveLength(most);
+    }
+  });
+
   test("gives no more passages than were asked for", async () => {
     await using stub = serve(() => Response.json({ result: { points } }));
     const found = await collectionAt(stub).search(Float32Array.of(1, 0), {

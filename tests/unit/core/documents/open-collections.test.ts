@@ -11,6 +11,7 @@ function recordingStore(there: string[], fingerprint = "weights") {
   const open = new Set<string>();
   const opened: string[] = [];
   const spec = specOf(2);
+  const fault: { describe?: Error } = {};
   const store: CollectionStore = {
     list: async () => there,
     create: async (name) => {
@@ -25,18 +26,16 @@ function recordingStore(there: string[], fingerprint = "weights") {
     opened.push(name);
     return {
       ...unusedRepository,
-      describe: async () => ({
-        name,
-        dimension: 2,
-        distance: "cosine",
-        url: "embedded",
-        embedding: { ...spec.embedding, fingerprint },
-      }),
+      describe: async () => {
+        if (fault.describe !== undefined) throw fault.describe;
+        const embedding = { ...spec.embedding, fingerprint };
+        return { name, dimension: 2, distance: "cosine", url: "embedded", embedding };
+      },
       [Symbol.asyncDispose]: async () => void open.delete(name),
     };
   };
   const collections = new OpenCollections({ store, spec: () => spec, log: silentLog });
-  return { collections, open, opened, there };
+  return { collections, open, opened, there, fault };
 }
 
 describe("open collections", () => {
@@ -56,6 +55,13 @@ describe("open collections", () => {
     expect(await collections.lease("new")).toBeUndefined();
     using lease = await collections.leaseOrCreate("new");
     expect([lease.repository !== undefined, there]).toEqual([true, ["new"]]);
+  });
+
+  test("are closed where they cannot be described", async () => {
+    const { collections, open, fault } = recordingStore(["a"]);
+    fault.describe = new Error("no answer");
+    expect(await rejectionOf(collections.lease("a"))).toBe(fault.describe);
+    expect([...open]).toEqual([]);
   });
 
   test("are closed when many others are used, and never while they are", async () => {
