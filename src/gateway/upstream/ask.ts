@@ -51,7 +51,7 @@ export async function askJson(
   return await attempt(upstream, { request, signal }, async (lease, signal) => {
     using _ = lease;
     using response = await openResponse(upstream, question, lease.url, signal);
-    const text = await readText(response, mostBytesOf(question));
+    const text = await readText(response, mostBytesOf(question), upstream.silenceMs);
     if (text === undefined) throw new BadAnswer(tooMuch);
     const body = parseJson(text);
     if (body === undefined) throw new BadAnswer("something that is not JSON");
@@ -139,7 +139,7 @@ export async function openResponse(
   const { status } = response;
   if (status >= 200 && status < 300) return response;
   using _ = response;
-  const text = (await readText(response, mostErrorBytes)) ?? "";
+  const text = (await readText(response, mostErrorBytes, silenceMs)) ?? "";
   const retryAfter = response.header("retry-after");
   const error = toRefusal({ status, body: parseJson(text), retryAfter }, { named, field });
   tellOperator(upstream, url, status, text, error);

@@ -231,17 +231,31 @@ function watchSilence(ms: number, onSilent: () => void) {
   };
 }
 
-/** The whole text of a response; undefined if it is longer than `mostBytes`. */
+/** The whole text of a response; undefined if it is longer than `mostBytes`. `mostMs`: for all of it, so that a trickle ends; 0: no limit. */
 export async function readText(
   response: UpstreamResponse,
   mostBytes: number,
+  mostMs: number,
 ): Promise<string | undefined> {
   const chunks: Uint8Array[] = [];
   let length = 0;
-  for await (const chunk of response.bytes()) {
-    length += chunk.length;
-    if (length > mostBytes) return undefined;
-    chunks.push(chunk);
+  let isLate = false;
+  const late = (): void => {
+    isLate = true;
+    response[Symbol.dispose]();
+  };
+  const timer = mostMs > 0 ? setTimeout(late, mostMs) : undefined;
+  try {
+    for await (const chunk of response.bytes()) {
+      length += chunk.length;
+      if (length > mostBytes) return undefined;
+      chunks.push(chunk);
+    }
+  } catch (error) {
+    if (!isLate) throw error;
+    throw new ConnectionFailure(`no complete answer for ${mostMs / 1000} s`, {}, true);
+  } finally {
+    clearTimeout(timer);
   }
   return Buffer.concat(chunks).toString("utf8");
 }

@@ -89,7 +89,7 @@ async function identify(question: ServerQuestion, list: readonly unknown[]): Pro
 
 async function get({ key, signal }: Pick<ServerQuestion, "key" | "signal">, url: string) {
   using response = await exchange({ url, signal, silenceMs, key });
-  const text = await readText(response, mostBytes);
+  const text = await readText(response, mostBytes, silenceMs);
   return { status: response.status, body: parseJson(text ?? "") };
 }
 

@@ -108,6 +108,20 @@ describe("an answer of a server elsewhere that goes wrong", () => {
     }
   });
 
+  test("by an error that trickles without end is given up too", async () => {
+    const trickle = async function* () {
+      for (;;) {
+        yield " ";
+        await Bun.sleep(10);
+      }
+    };
+    await using far = await scripted(() => new Response(trickle(), { status: 500 }), 200);
+    expect(await rejectionOf(run(far))).toMatchObject({
+      kind: "timeout",
+      message: "The server of the model 'far' gave no complete answer for 0.2 s.",
+    });
+  });
+
   test.each([
     ["unavailable", { message: "Loading.", code: "unavailable" }, "overloaded"],
     [

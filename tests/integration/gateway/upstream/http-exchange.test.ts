@@ -1,6 +1,10 @@
 import { afterEach, describe, expect, jest, test } from "bun:test";
 import type { Socket } from "node:net";
-import { type ExchangeRequest, exchange } from "../../../../src/gateway/upstream/http-exchange.ts";
+import {
+  type ExchangeRequest,
+  exchange,
+  readText,
+} from "../../../../src/gateway/upstream/http-exchange.ts";
 import { afterRequest, rawServer } from "../../../support/raw-server.ts";
 import { rejectionOf } from "../../../support/rejection.ts";
 import { waitFor } from "../../../support/wait-for.ts";
@@ -87,6 +91,24 @@ describe("a request to a server elsewhere", () => {
       message: "no answer for 0.1 s",
       isSilence: true,
     });
+  });
+
+  test("gives up a body that trickles without end, and closes its connection", async () => {
+    const left = Promise.withResolvers<void>();
+    const trickle = (socket: Socket): void => {
+      const timer = setInterval(() => socket.write("1\r\n \r\n"), 10);
+      socket.on("close", () => {
+        clearInterval(timer);
+        left.resolve();
+      });
+    };
+    await using server = await rawServer(afterRequest(chunked, trickle));
+    using response = await exchange({ url: server.url, signal, silenceMs: 60_000 });
+    expect(await rejectionOf(readText(response, 1 << 20, 200))).toMatchObject({
+      message: "no complete answer for 0.2 s",
+      isSilence: true,
+    });
+    await left.promise;
   });
 
   test("hears an answer that was announced a few times", async () => {
