@@ -10,7 +10,7 @@ import type { DocumentQuota } from "./document-caller.ts";
 import { type DetectType, FileService } from "./file-service.ts";
 import { type IngestFile, IngestQueue, ingestFile } from "./ingest-queue.ts";
 import { adoptFilesWith, OpenCollections } from "./open-collections.ts";
-import { setOrphansAside } from "./orphans.ts";
+import { reportLostPassages, setOrphansAside } from "./orphans.ts";
 import { Quota, type QuotaSettings } from "./quota.ts";
 import type { Chunking } from "./records.ts";
 import { StoreAccess } from "./store-access.ts";
@@ -96,6 +96,7 @@ export function createDocuments(parts: DocumentParts): Documents {
         // The queue tries again; files are set aside only at the start.
         log.error("the documents cannot be changed now", { reason: reasonOf(error) });
       }
+      await reportLostPassages(parts);
       await queue.run(signal);
     },
     [Symbol.asyncDispose]: () => collections[Symbol.asyncDispose](),

@@ -3,6 +3,7 @@ import { reasonOf } from "../errors.ts";
 import type { Log } from "../log.ts";
 import type { DocumentRegistry } from "../ports/document-registry.ts";
 import type { FileStore } from "../ports/file-store.ts";
+import type { CollectionStore } from "../ports/passage-repository.ts";
 import type { DetectType } from "./file-service.ts";
 import { type FileRecord, isFileId } from "./records.ts";
 
@@ -49,6 +50,34 @@ export async function setOrphansAside({
   } catch (error) {
     const reason = reasonOf(error);
     log.error("uploads cannot be compared with their registry; they stay as they are", { reason });
+  }
+}
+
+/** Reports vector stores with files whose collection is gone: a search finds nothing in them. */
+export async function reportLostPassages({
+  registry,
+  store,
+  log,
+}: Pick<OrphanParts, "registry"> & { store: CollectionStore; log: Log }): Promise<void> {
+  try {
+    const there = new Set(await store.list());
+    const stores: string[] = [];
+    for (const { id, collection, isOwn } of await registry.allStores()) {
+      if (!isOwn || there.has(collection)) continue;
+      if ((await registry.counts({ store: id })).completed > 0) stores.push(id);
+    }
+    if (stores.length === 0) return;
+    const remedy =
+      "Restore the collections from a backup, or remove the files from these stores and add them again.";
+    log.error("the passages of vector stores are gone; nothing is found in them", {
+      stores,
+      remedy,
+    });
+  } catch (error) {
+    // A Qdrant server may be away, and the registry has been reported already.
+    log.debug("the collections cannot be compared with the vector stores", {
+      reason: reasonOf(error),
+    });
   }
 }
 

@@ -166,3 +166,21 @@ test("'paddock documents recover' makes files of what was set aside, and of file
   expect(again).toMatchObject({ code: 0, stdout: expect.stringContaining("nothing") });
   expect(await doctor()).toMatchObject({ status: "ok" });
 });
+
+test("a start without the collections of vector stores says which have lost their passages", async () => {
+  let id = "";
+  await withNode(async ({ client }) => {
+    ({ id } = await client.store());
+    await client.taken(id, "llamas hum");
+    await client.store({ name: "empty" });
+  });
+  await withNode(async ({ client }) => expect(await client.search(id, "llamas")).toHaveLength(1));
+  expect(lines.filter(({ level }) => level === "error")).toEqual([]);
+  await rm(join(place, "collections"), { recursive: true });
+  await withNode(async () => {
+    await waitFor("the log line", async () => lines.some(({ level }) => level === "error"));
+  });
+  expect(lines.filter(({ level }) => level === "error")).toMatchObject([
+    { message: expect.stringContaining("passages"), fields: { stores: [id] } },
+  ]);
+});
