@@ -8,7 +8,7 @@ import type { FoundPassage } from "../core/retrieval/search.ts";
 import { redactPaths } from "../server/middleware/errors.ts";
 import { invalid } from "../server/middleware/read-request.ts";
 import type { McpSession } from "../server/operations/mcp.ts";
-import { Attributes, Filter, StoreReferences, toFilter } from "../server/wire/attributes.ts";
+import { Filter, ShownAttributes, StoreReferences, toFilter } from "../server/wire/attributes.ts";
 import { optional } from "../server/wire/fields.ts";
 import { toPageRequest } from "../server/wire/page-schema.ts";
 import { documentText, type McpDocuments, toUri, withinBudget } from "./resources.ts";
@@ -262,7 +262,7 @@ export const listDocuments = defineTool({
         status: T.String({ description: "Only what is `completed` is found." }),
         reason: optional(T.String(), "Why it failed, or what it waits for."),
         passages: T.Integer(),
-        attributes: Attributes,
+        attributes: ShownAttributes,
       }),
     ),
     next_cursor: optional(T.String(), "For the next page; absent on the last."),

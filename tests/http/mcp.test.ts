@@ -172,6 +172,17 @@ describe("/mcp", () => {
     expect((await app.post("/mcp", searching({ query: "a" }), headers)).status).toBe(429);
   });
 
+  test("promises no more of what tools answer than holds: limits are those of requests", async () => {
+    const app = testApp();
+    const listed = await app.post("/mcp", { ...ping, method: "tools/list" });
+    const { tools } = Object(await listed.json()).result;
+    const answers = JSON.stringify(
+      tools.map(({ outputSchema }: { outputSchema: object }) => outputSchema),
+    );
+    expect(answers).toContain('"attributes"');
+    expect(answers).not.toMatch(/maxProperties|maxLength/);
+  });
+
   test("lists resources page by page, over collections that hold many documents or none", async () => {
     await using running = await runningDocuments();
     const { app, client } = running;
