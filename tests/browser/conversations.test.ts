@@ -102,6 +102,24 @@ describe.skipIf(browserPath === undefined)("conversations", () => {
     expect(complaints).toEqual([]);
   });
 
+  test("are kept where another beside them is not readable", async () => {
+    await using app = listeningApp();
+    await using visited = await visit(app.origin);
+    const { page, complaints } = visited;
+    const sound = { id: "a", title: "About llamas", settings: {}, turns: [] };
+    const broken = [
+      { ...sound, id: "b", settings: null },
+      { ...sound, id: "c", turns: "none" },
+      { ...sound, id: "d", turns: [null] },
+    ];
+    const stored = JSON.stringify([...broken, sound]);
+    await page.evaluate((list) => localStorage.setItem("paddock.conversations", list), stored);
+    const other = await page.context().newPage();
+    await other.goto(app.origin);
+    await other.getByText("About llamas").first().waitFor({ state: "attached" });
+    expect(complaints).toEqual([]);
+  });
+
   test("show an answer that was cut by closing the page as stopped", async () => {
     await using app = listeningApp();
     const never = Promise.withResolvers<void>();

@@ -1,5 +1,6 @@
 /** State of the chat: the conversations in local storage, their settings, and open panels. */
 import { computed, effect, signal, untracked } from "@preact/signals";
+import { isObject, parseJson } from "../../client/json-fields.ts";
 import { readItem, writeItem } from "../browser.ts";
 import { areAllKnown, collections, holdsPassages } from "../documents/collections.ts";
 import { chatModels } from "../node/state.ts";
@@ -106,17 +107,14 @@ function merge(read: readonly Conversation[]): Conversation[] {
 }
 
 function readConversations(): Conversation[] {
-  try {
-    const read: unknown = JSON.parse(readItem("local", listItem) ?? "[]");
-    return Array.isArray(read) ? read.filter(isConversation).map(settle) : [];
-  } catch {
-    return [];
-  }
+  const read = parseJson(readItem("local", listItem) ?? "");
+  return Array.isArray(read) ? read.filter(isConversation).map(settle) : [];
 }
 
 function isConversation(value: unknown): value is Conversation {
-  if (typeof value !== "object" || value === null) return false;
-  return "id" in value && "title" in value && "settings" in value && "turns" in value;
+  if (!isObject(value) || !("id" in value && "title" in value)) return false;
+  const { settings, turns } = value;
+  return isObject(settings) && Array.isArray(turns) && turns.every(isObject);
 }
 
 export function isWriting(turn: Turn): turn is AnswerTurn {
