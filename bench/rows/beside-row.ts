@@ -24,6 +24,7 @@ export async function besideRow(
   const figures = await takeTurns({
     contenders: bench.servers,
     runs: bench.runs,
+    isTime: true,
     prepare: (): Work => ({
       stories: stories(running),
       probes: promptsOf(bench, mostProbes, promptTokens),

@@ -19,11 +19,11 @@ export interface ChatBench {
 /** Fills every slot of every server with something, and finds out how the model reads. */
 export async function warmUp(
   report: Report,
-  { node, peer }: Contenders<ChatServer>,
+  { node, peer, tuned }: Contenders<ChatServer>,
   slots: number,
 ): Promise<{ tokensPerWord: number }> {
-  for (const server of peer === undefined ? [node] : [node, peer]) {
-    await chatRate(server, stories(slots), 8);
+  for (const server of [node, peer, tuned]) {
+    if (server !== undefined) await chatRate(server, stories(slots), 8);
   }
   const [short = "", long = ""] = [...texts(1, 10), ...texts(1, 60)];
   const sizeOf = async (server: ChatServer, text: string): Promise<number> =>

@@ -3,7 +3,7 @@ import { availableParallelism } from "node:os";
 import type { ChatServer } from "../measuring/client.ts";
 import type { Report } from "../measuring/report.ts";
 import type { Floor } from "../servers/floor-process.ts";
-import { chatArguments, startLlamaServer } from "../servers/llama-server.ts";
+import { chatArguments, startPeers } from "../servers/llama-server.ts";
 import { type ChatModelSettings, chatModel, startNode } from "../servers/node-process.ts";
 import { besideRow } from "./beside-row.ts";
 import { type ChatBench, warmUp } from "./chat-bench.ts";
@@ -43,10 +43,10 @@ export async function chatModelRows(rows: ChatModelRows): Promise<void> {
   );
   await floor?.ask({ kind: "load-chat", path, contextSize, sequences: slots, threads });
   await using stack = new AsyncDisposableStack();
-  const peer =
+  const peers =
     rows.peer &&
     stack.use(
-      await startLlamaServer({
+      await startPeers({
         folder: rows.peer.folder,
         model: path,
         // It is given all cores, as the node is; the node may choose fewer for a step.
@@ -55,7 +55,7 @@ export async function chatModelRows(rows: ChatModelRows): Promise<void> {
       }),
     );
   const server: ChatServer = { baseUrl: node.baseUrl, model: "chat" };
-  const servers = { node: server, ...(peer && { peer }) };
+  const servers = { node: server, ...peers?.servers };
   const bench: ChatBench = {
     ...{ report, runs, name, servers },
     ...(floor && { floor }),

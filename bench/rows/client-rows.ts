@@ -2,7 +2,7 @@
 
 import { type ChatServer, chatRate } from "../measuring/client.ts";
 import { stories } from "../measuring/prompts.ts";
-import { type Contenders, takeTurns } from "../measuring/turns.ts";
+import { type Contenders, mapContenders, takeTurns } from "../measuring/turns.ts";
 import type { Floor } from "../servers/floor-process.ts";
 import { type ChatBench, checkLength } from "./chat-bench.ts";
 
@@ -24,8 +24,7 @@ export async function clientRows(bench: ChatBench, { tokens, targets }: ClientRo
       return rate;
     };
   const contenders: Contenders<Rate> = {
-    node: rateOf(servers.node),
-    ...(servers.peer && { peer: rateOf(servers.peer) }),
+    ...mapContenders(servers, rateOf),
     ...(floor && { floor: floorRate(floor) }),
   };
   for (const [clients, target] of targets) {

@@ -3,9 +3,9 @@ import { type ChatServer, embeddingRate, post } from "../measuring/client.ts";
 import { texts } from "../measuring/prompts.ts";
 import type { Report } from "../measuring/report.ts";
 import { measured } from "../measuring/statistics.ts";
-import { type Contenders, takeTurns } from "../measuring/turns.ts";
+import { type Contenders, mapContenders, takeTurns } from "../measuring/turns.ts";
 import type { Floor } from "../servers/floor-process.ts";
-import { embeddingArguments, startLlamaServer } from "../servers/llama-server.ts";
+import { embeddingArguments, startPeers } from "../servers/llama-server.ts";
 import { embeddingModel, startNode } from "../servers/node-process.ts";
 
 interface Case {
@@ -70,23 +70,26 @@ export async function embeddingRows(bench: EmbeddingBench): Promise<void> {
   await floor.ask({ kind: "load-embedding", path });
   await using node = await startNode(embeddingModel(path));
   await using stack = new AsyncDisposableStack();
-  const peer =
-    bench.peer &&
-    stack.use(
-      await startLlamaServer({
-        folder: bench.peer,
-        model: path,
-        threads,
-        arguments: embeddingArguments(4, 512),
-      }),
-    );
+  const peers =
+    bench.peer === undefined
+      ? undefined
+      : stack.use(
+          await startPeers({
+            folder: bench.peer,
+            model: path,
+            threads,
+            arguments: embeddingArguments(4, 512),
+          }),
+        );
   const rateOf =
     (server: ChatServer): Rate =>
     (inputs, how) =>
       embeddingRate(server, inputs, how);
   const contenders: Contenders<Rate> = {
-    node: rateOf({ baseUrl: node.baseUrl, model: "embedding" }),
-    ...(peer && { peer: rateOf(peer) }),
+    ...mapContenders(
+      { node: { baseUrl: node.baseUrl, model: "embedding" }, ...peers?.servers },
+      rateOf,
+    ),
     floor: floorRate(floor),
   };
   for (const how of cases) {

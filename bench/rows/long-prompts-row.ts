@@ -15,6 +15,7 @@ export async function longPromptsRow(
   const figures = await takeTurns({
     contenders: bench.servers,
     runs: bench.runs,
+    isTime: true,
     prepare: () => promptsOf(bench, clients, promptTokens),
     measure: async (server, prompts) => {
       const answers = await Promise.all(

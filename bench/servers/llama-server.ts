@@ -29,6 +29,20 @@ export const embeddingArguments = (slots: number, contextSize: number): (string 
   ...["--ctx-size", slots * contextSize, "--batch-size", 2048, "--ubatch-size", 2048],
 ];
 
+export interface Peers extends AsyncDisposable {
+  servers: { peer: LlamaServer; tuned: LlamaServer };
+}
+
+/** As it comes, and without threads that spin while they wait. */
+export async function startPeers(options: LlamaServerOptions): Promise<Peers> {
+  await using stack = new AsyncDisposableStack();
+  const peer = stack.use(await startLlamaServer(options));
+  const tunedOptions = { ...options, arguments: [...options.arguments, "--poll", 0] };
+  const tuned = stack.use(await startLlamaServer(tunedOptions));
+  const owned = stack.move();
+  return { servers: { peer, tuned }, [Symbol.asyncDispose]: () => owned.disposeAsync() };
+}
+
 export async function startLlamaServer(options: LlamaServerOptions): Promise<LlamaServer> {
   const { folder, model, threads } = options;
   await using stack = new AsyncDisposableStack();
