@@ -112,11 +112,12 @@ describe.skipIf(browserPath === undefined)("conversations", () => {
       { ...sound, id: "c", turns: "none" },
       { ...sound, id: "d", turns: [null] },
     ];
-    const stored = JSON.stringify([...broken, sound]);
-    await page.evaluate((list) => localStorage.setItem("paddock.conversations", list), stored);
-    const other = await page.context().newPage();
-    await other.goto(app.origin);
-    await other.getByText("About llamas").first().waitFor({ state: "attached" });
+    await page.addInitScript(
+      (stored) => localStorage.setItem("paddock.conversations", stored),
+      JSON.stringify([...broken, sound]),
+    );
+    await page.reload();
+    await page.getByText("About llamas").first().waitFor({ state: "attached" });
     expect(complaints).toEqual([]);
   });
 

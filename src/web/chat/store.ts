@@ -1,6 +1,5 @@
 /** State of the chat: the conversations in local storage, their settings, and open panels. */
 import { computed, effect, signal, untracked } from "@preact/signals";
-import { isObject, parseJson } from "../../client/json-fields.ts";
 import { readItem, writeItem } from "../browser.ts";
 import { areAllKnown, collections, holdsPassages } from "../documents/collections.ts";
 import { chatModels } from "../node/state.ts";
@@ -107,14 +106,26 @@ function merge(read: readonly Conversation[]): Conversation[] {
 }
 
 function readConversations(): Conversation[] {
-  const read = parseJson(readItem("local", listItem) ?? "");
+  const read = storedList();
   return Array.isArray(read) ? read.filter(isConversation).map(settle) : [];
+}
+
+function storedList(): unknown {
+  try {
+    return JSON.parse(readItem("local", listItem) ?? "[]");
+  } catch {
+    return undefined;
+  }
+}
+
+function isObject(value: unknown): value is object {
+  return typeof value === "object" && value !== null;
 }
 
 function isConversation(value: unknown): value is Conversation {
   if (!isObject(value) || !("id" in value && "title" in value)) return false;
-  const { settings, turns } = value;
-  return isObject(settings) && Array.isArray(turns) && turns.every(isObject);
+  if (!("settings" in value && "turns" in value && isObject(value.settings))) return false;
+  return Array.isArray(value.turns) && value.turns.every(isObject);
 }
 
 export function isWriting(turn: Turn): turn is AnswerTurn {
