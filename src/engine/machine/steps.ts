@@ -19,6 +19,8 @@ const clearlyFaster = 0.8;
 const longestTriedMs = 3000;
 /** The pause after a try that failed; tries take no more than a tenth of the time. */
 const [shortestPauseMs, longestPauseMs, pausePerLostMs] = [2000, 300_000, 10];
+/** After such a pause threads sleep, and waking them can take many times as long as a step. */
+const coldMs = 3;
 /** Of an exponential moving average: how much the last step counts against those before. */
 const weight = 0.3;
 
@@ -88,6 +90,8 @@ export class StepThreads {
   readonly #most: number;
   readonly #groups: readonly Group[];
   readonly #fastest = new Map<number, number>();
+  /** The end and the threads of the last step. */
+  #last = { at: Number.NEGATIVE_INFINITY, threads: 0 };
   readonly #onChange: NonNullable<StepThreadsOptions["onChange"]>;
 
   constructor({ size, budget, onChange = () => {} }: StepThreadsOptions) {
@@ -103,19 +107,24 @@ export class StepThreads {
     const { trial, threads, usual } = this.#group(tokens);
     if (trial === undefined) return threads;
     if (trial.forced) return trial.threads;
-    const usualMs = usual.get(sizeOf(tokens)) ?? Number.POSITIVE_INFINITY;
+    const size = sizeOf(tokens);
+    const usualMs = usual.get(size) ?? usual.get(size + 0.5) ?? Number.POSITIVE_INFINITY;
     return steady || usualMs > longestTriedMs ? threads : trial.threads;
   }
 
   /** Says how long a step took. One that had other threads than it should have says nothing. */
   took({ tokens, threads, ms, now, steady = false }: TimedStep): void {
+    const isCold = now - ms - this.#last.at > coldMs || threads !== this.#last.threads;
+    this.#last = { at: now, threads };
     if (this.#most === 1 || threads !== this.threadsFor(tokens, steady)) return;
     const group = this.#group(tokens);
-    const size = sizeOf(tokens);
+    // Steps that wake threads are compared with each other, as those of one size are.
+    const size = sizeOf(tokens) + (isCold ? 0.5 : 0);
     const fastest = this.#fastest.get(size) ?? ms;
     this.#fastest.set(size, Math.min(fastest, ms));
     if (group.trial !== undefined && threads !== group.threads) {
-      this.#tried(group, group.trial, { usualMs: group.usual.get(size), ms, now });
+      const usualMs = group.usual.get(size) ?? group.usual.get(size + 0.5);
+      this.#tried(group, group.trial, { usualMs, ms, now });
       return;
     }
     group.settle(size, ms, fastest);

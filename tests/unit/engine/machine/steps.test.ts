@@ -65,6 +65,16 @@ describe("the threads of a model's steps", () => {
     expect(made[2]).toBeLessThan(6);
   });
 
+  test("stay all where only waking them takes long", () => {
+    const { steps, idle, changes } = machine({ budget: 8 });
+    for (let answer = 0; answer < 20; answer++) {
+      idle(1000);
+      steps(1, (count) => 30 * count, { tokens: 1 });
+      steps(50, free);
+    }
+    expect(changes).toEqual([]);
+  });
+
   test("become fewer when steps take many times the fastest, and all again when the machine is free", () => {
     const { steps, idle, changes } = machine();
     steps(100, free);
