@@ -120,6 +120,8 @@ describe.skipIf(browserPath === undefined)("an answer that comes late", () => {
     await first;
     await dropFiles(page, { name: "notes.md", text: "llamas hum" });
     await readyDocument(page, "notes.md").waitFor();
+    // An answer may still be on its way to the page.
+    await page.unrouteAll({ behavior: "wait" });
   });
 
   test("about the collections is awaited by a question, which is answered from them", async () => {

@@ -138,6 +138,7 @@ describe("the configuration", () => {
         isolation: "process",
         heartbeat_timeout: 30,
         step_timeout: 60,
+        native_steps: true,
         share_prefixes: false,
         memory_limit: 0,
       },
@@ -384,7 +385,7 @@ describe("a configuration that cannot be used", () => {
     ],
     [
       { toml: "[engine]\nsomething_else = 1" },
-      "paddock.toml: unknown key 'engine.something_else'. Known are: threads, isolation, heartbeat_timeout, step_timeout, share_prefixes, memory_limit, gpu_libraries.",
+      "paddock.toml: unknown key 'engine.something_else'. Known are: threads, isolation, heartbeat_timeout, step_timeout, native_steps, share_prefixes, memory_limit, gpu_libraries.",
     ],
     [
       { env: { PADDOCK_PROT: "1" } },
