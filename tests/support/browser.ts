@@ -22,6 +22,17 @@ if (skipUnless(browserPath !== undefined, missing) && process.env.PADDOCK_REQUIR
   throw new Error(`The tests of the page have to run here. ${missing}`);
 }
 
+/** What a page is tried without. */
+const disabledFeatures = [
+  // Two pages of the address bar and a process to spare, with each window: half of all CPU time.
+  ...["WebUIOmniboxPopup", "WebUIOmniboxAimPopup", "SpareRendererForSitePerProcess"],
+  // What Playwright names itself: Chromium takes the last list alone.
+  ...["AvoidUnnecessaryBeforeUnloadCheckSync", "DestroyProfileOnBrowserClose", "HttpsUpgrades"],
+  ...["HttpsFirstBalancedModeAutoEnable", "LensOverlay", "MediaRouter", "PaintHolding"],
+  ...["ThirdPartyStoragePartitioning", "AvoidCorsURLLoaderRestartOnRedirect"],
+  ...["OptimizationHints", "NetworkTimeServiceQuerying", "AimEnabled", "PreconnectToSearch"],
+];
+
 /** Less than a test has, so that it ends with the reason. */
 const giveUpMs = 1_000_000;
 
@@ -34,7 +45,10 @@ async function theBrowser(): Promise<Browser> {
   const started = chromium.launch({
     ...(browserPath === undefined ? {} : { executablePath: browserPath }),
     // Root, which runs tests in containers, has no sandbox; /dev/shm is often too small there.
-    args: ["--no-sandbox", "--disable-dev-shm-usage"],
+    args: [
+      ...["--no-sandbox", "--disable-dev-shm-usage"],
+      `--disable-features=${disabledFeatures.join(",")}`,
+    ],
     timeout: giveUpMs,
   });
   launched = started;
