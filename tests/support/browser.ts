@@ -24,7 +24,7 @@ if (skipUnless(browserPath !== undefined, missing) && process.env.PADDOCK_REQUIR
 
 /** What a page is tried without. */
 const disabledFeatures = [
-  // Two pages of the address bar and a process to spare, with each window: half of all CPU time.
+  // Two pages of the address bar and a process to spare, with each window: nearly half of all CPU time.
   ...["WebUIOmniboxPopup", "WebUIOmniboxAimPopup", "SpareRendererForSitePerProcess"],
   // What Playwright names itself: Chromium takes the last list alone.
   ...["AvoidUnnecessaryBeforeUnloadCheckSync", "DestroyProfileOnBrowserClose", "HttpsUpgrades"],
