@@ -95,8 +95,16 @@ async function knownDigest(path: string, folder: string): Promise<string | undef
   return Bun.deepEquals(entry, now) ? entry?.sha256 : undefined;
 }
 
-/** Does nothing in a read-only folder: the digest is then computed again next time. */
-export async function noteDigest(path: string, sha256: string, folder: string): Promise<void> {
+let lastNote: Promise<void> = Promise.resolve();
+
+/** Does nothing in a read-only folder: the digest is then computed again next time. One at a time, so that none is lost. */
+export function noteDigest(path: string, sha256: string, folder: string): Promise<void> {
+  const noted = lastNote.then(() => addDigest(path, sha256, folder));
+  lastNote = noted.catch(() => {});
+  return noted;
+}
+
+async function addDigest(path: string, sha256: string, folder: string): Promise<void> {
   const stamp = await stampOf(path);
   if (stamp === undefined) return;
   const digests: Digests = {};
