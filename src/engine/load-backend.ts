@@ -39,6 +39,8 @@ export interface Backend extends AsyncDisposable {
   steps: StepWatch;
   /** Undefined: contexts are driven through node-llama-cpp. */
   c: CInterface | undefined;
+  /** Goes on without it, and says why in the log and in `version`. */
+  declineC(why: string): void;
   servesModelsAlone: boolean;
   log: Log;
 }
@@ -68,8 +70,11 @@ export async function openBackend(options: BackendOptions): Promise<Backend> {
   }
   const { c, why } = openC(llama, nativeSteps);
   const { release, repo } = llama.llamaCppRelease;
-  const without = why === undefined ? "" : `, without its C interface: ${why}`;
-  const version = `llama.cpp ${release} (${repo}, ${llama.buildType} build${without}, ${name})`;
+  const versionWith = (whyNot: string | undefined): string => {
+    const without = whyNot === undefined ? "" : `, without its C interface: ${whyNot}`;
+    return `llama.cpp ${release} (${repo}, ${llama.buildType} build${without}, ${name})`;
+  };
+  const version = versionWith(why);
   log.info("llama.cpp is loaded", {
     version,
     threads: budget.threads,
@@ -78,17 +83,23 @@ export async function openBackend(options: BackendOptions): Promise<Backend> {
       rejected.map(({ backend, reason }) => [`${backend}_not_used`, reason] as const),
     ),
   });
-  return {
+  const opened: Backend = {
     llama,
     name,
     version,
     threads: budget.threads,
     steps: new StepWatch(),
     c,
+    declineC(whyNot) {
+      opened.c = undefined;
+      opened.version = versionWith(whyNot);
+      log.warn("llama.cpp's C interface is not used", { reason: whyNot });
+    },
     servesModelsAlone,
     log,
     [Symbol.asyncDispose]: () => llama.dispose(),
   };
+  return opened;
 }
 
 function openC(llama: Llama, isWanted: boolean): { c?: CInterface; why?: string } {

@@ -32,7 +32,9 @@ export interface LocalHost extends ModelHost {
 export async function openLocalHost(options: BackendOptions): Promise<LocalHost> {
   const backend = await openBackend(options);
   return {
-    version: describeBackend(backend.version, options.rejected ?? []),
+    get version() {
+      return describeBackend(backend.version, options.rejected ?? []);
+    },
     threads: backend.threads,
     loadModel: (spec, { progress, onStage }) => loadModel(backend, spec, progress, onStage),
     steps: () => backend.steps.report(),

@@ -1,5 +1,4 @@
 /** Computes once when a model is loaded, and compares llama.cpp's C interface with node-llama-cpp. */
-import { basename } from "node:path";
 import type { LlamaContext, LlamaModel, Token } from "node-llama-cpp";
 import { reasonOf } from "../core/errors.ts";
 import { notFinite } from "../core/models/engine-backends.ts";
@@ -24,50 +23,72 @@ export async function proveChat(
   const native = new NativeChatContext(context, model, { stepThreads });
   const wanted = name === "cpu" ? promptTokens.cpu : promptTokens.accelerator;
   const prompt = promptOf(model, Math.min(wanted, native.batchSize, native.contextSize - 1));
-  const direct = openDirect(backend, context, model);
   const sampler = native.makeSampler();
+  sampler.configure({ temperature: 0, seed: 0 });
+  const step = async (by: NativeChatContext, tokens: readonly Token[], position: number) => {
+    // Timed, so that the first prompt does not count as hung on a slow machine.
+    const [part] = await steps.run(tokens.length, () =>
+      by.decode([{ sequence: 0, position, tokens, output: true }]),
+    );
+    by.releaseThreads();
+    if (part?.output === undefined) throw new Error("nothing was computed");
+    const { token, logit, weight } = await sampler.sampleWithLogits(part.output, 1);
+    checkFinite([logit, weight]);
+    return { token, output: part.output };
+  };
   try {
-    sampler.configure({ temperature: 0, seed: 0 });
-    let tokens: readonly Token[] = prompt;
-    let isAlike = true;
-    for (const position of [0, prompt.length]) {
-      // The first step is node-llama-cpp's own, the second one the C interface's.
-      const by =
-        position === 0 ? native : new NativeChatContext(context, model, { stepThreads, direct });
-      // Timed, so that the first prompt does not count as hung on a slow machine.
-      const [part] = await steps.run(tokens.length, () =>
-        by.decode([{ sequence: 0, position, tokens, output: true }]),
-      );
-      by.releaseThreads();
-      if (part?.output === undefined) throw new Error("nothing was computed");
-      const { token, logit, weight } = await sampler.sampleWithLogits(part.output, 1);
-      checkFinite([logit, weight]);
-      isAlike &&= direct === undefined || direct.likeliest(part.output) === token;
-      tokens = [token];
+    const first = await step(native, prompt, 0);
+    const direct = openDirect(backend, context, model, first);
+    if (direct === undefined) {
+      await step(native, [first.token], prompt.length);
+      return undefined;
     }
-    if (isAlike) return direct;
-    backend.log.warn("llama.cpp's C interface is not used: it does not agree with node-llama-cpp", {
-      model: basename(model.filename ?? ""),
-    });
-    direct?.[Symbol.dispose]();
-    return undefined;
+    try {
+      const by = new NativeChatContext(context, model, { stepThreads, direct });
+      const second = await step(by, [first.token], prompt.length);
+      checkAlike(direct, second);
+      return direct;
+    } catch (error) {
+      direct[Symbol.dispose]();
+      backend.declineC(reasonOf(error));
+      native.truncate(0, 0);
+      await step(native, prompt, 0);
+      return undefined;
+    }
   } finally {
     sampler.dispose();
     native.truncate(0, 0);
   }
 }
 
+interface TrialOutput {
+  token: Token;
+  output: number;
+}
+
 function openDirect(
-  { c, threads, servesModelsAlone: mayWait, log }: Backend,
+  backend: Backend,
   context: LlamaContext,
   model: LlamaModel,
+  first: TrialOutput,
 ): DirectContext | undefined {
+  const { c, threads, servesModelsAlone: mayWait } = backend;
+  if (c === undefined) return undefined;
+  let direct: DirectContext | undefined;
   try {
-    return c && new DirectContext(c, context, model, { threads, mayWait });
+    direct = new DirectContext(c, context, model, { threads, mayWait });
+    checkAlike(direct, first);
+    return direct;
   } catch (error) {
-    log.warn("llama.cpp's C interface is not used", { reason: reasonOf(error) });
+    direct?.[Symbol.dispose]();
+    backend.declineC(reasonOf(error));
     return undefined;
   }
+}
+
+/** Both sample from the same output. */
+function checkAlike(direct: DirectContext, { token, output }: TrialOutput): void {
+  if (direct.likeliest(output) !== token) throw new Error("it does not agree with node-llama-cpp");
 }
 
 /** A text and its vector, to compare other contexts with. */

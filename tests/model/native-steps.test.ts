@@ -3,6 +3,7 @@ import type { ChatModel, EmbeddingModel } from "../../src/core/models/model.ts";
 import type { GenerationEvent, GenerationRequest } from "../../src/core/ports/chat-engine.ts";
 import { type Backend, openBackend } from "../../src/engine/load-backend.ts";
 import { loadModel } from "../../src/engine/load-model.ts";
+import type { CInterface } from "../../src/engine/native/c-interface.ts";
 import { greedy } from "../support/greedy.ts";
 import { silentLog, silentProgress } from "../support/silence.ts";
 import { neutralSettings, tinySpec } from "../support/tiny-engines.ts";
@@ -18,10 +19,15 @@ interface Way extends AsyncDisposable {
 }
 
 /** One thread unless told otherwise: two are many times slower beside a busy program. */
-async function way(nativeSteps: boolean, threads = 1): Promise<Way> {
+async function way(
+  nativeSteps: boolean,
+  threads = 1,
+  spoil: (c: CInterface) => void = () => {},
+): Promise<Way> {
   await using resources = new AsyncDisposableStack();
   const options = { threads, backend: "cpu", servesModelsAlone: true } as const;
   const backend = resources.use(await openBackend({ ...options, nativeSteps, log: silentLog }));
+  if (backend.c !== undefined) spoil(backend.c);
   const { chat: chatFile, embedding: embeddingFile } = await tinyModels();
   const settings = { ...neutralSettings, ctxSize: 0 };
   const load = async (type: "chat" | "embedding", path: string) =>
@@ -53,6 +59,26 @@ async function answer({ chat }: Way, request: Partial<GenerationRequest>): Promi
   );
   return events.map((event) => (event.type === "text" ? event.text : "")).join("");
 }
+
+/** What may be wrong with the interface. */
+const faults: Record<string, (c: CInterface) => void> = {
+  "samples another token": (c) => {
+    c.sampleAt = () => -1;
+  },
+  "has no memory": (c) => {
+    c.step = () => {
+      throw new Error("there is no memory for a batch");
+    };
+  },
+  "computes nothing": (c) => {
+    const make = c.step.bind(c);
+    c.step = (...sizes) => {
+      const step = make(...sizes);
+      step.run = () => Promise.reject(new Error("llama.cpp cannot compute a batch"));
+      return step;
+    };
+  },
+};
 
 const cosine = (a: Float32Array, b: Float32Array): number =>
   a.reduce((sum, value, at) => sum + value * (b[at] ?? 0), 0);
@@ -90,6 +116,19 @@ describe("steps through llama.cpp's C interface", () => {
     ]);
     expect(beside).toBe(alone);
   });
+
+  test.skipIf(process.platform !== "linux").each(Object.entries(faults))(
+    "are given up where the interface %s, and node-llama-cpp answers",
+    async (_, spoil) => {
+      await using without = await way(true, 2, spoil);
+      expect(without.backend.c).toBeUndefined();
+      expect(without.backend.version).toMatch(/without its C interface: \S/);
+      const request = { maxTokens: 3 };
+      expect(await answer(without, request)).toBe(await answer(addon, request));
+      const [found] = await without.embedding.engine.embed(["A text."], { signal });
+      expect(found?.tokens).toBeGreaterThan(0);
+    },
+  );
 
   test("run on threads that stay", async () => {
     await using two = await way(true, 2);

@@ -66,7 +66,7 @@ export interface RawBindings {
   AddonContextSequenceCheckpoint: new () => Checkpoint;
 }
 
-export interface ThreadConsumer {
+export interface ThreadConsumer extends Disposable {
   getAllocationToConsume(): Promise<[number, Disposable]> | [number, Disposable];
   dispose(): void;
 }

@@ -17,7 +17,6 @@ const symbols = {
   find_context: { args: ["napi_env", "napi_value", "napi_value"], returns: "ptr" },
   sequences_of: { args: ["ptr"], returns: "int" },
   batch_of: { args: ["ptr"], returns: "int" },
-  pooling_of: { args: ["ptr"], returns: "int" },
   make_threads: { args: ["int"], returns: "ptr" },
   free_threads: { args: ["ptr"], returns: "void" },
   make_step: { args: ["ptr", "ptr", "int", "int", "int"], returns: "ptr" },

@@ -201,15 +201,8 @@ export class NativeEmbeddingContext implements TextContext {
 }
 
 /** At most so many of the process's threads, while they are used. */
-export function threadsOf(llama: Llama, most: number): ThreadConsumer & Disposable {
-  const splitter = internal(llama, "_threadsSplitter", isThreadsSplitter);
-  const consumer = splitter.createConsumer(most, 1);
-  return {
-    getAllocationToConsume: () => consumer.getAllocationToConsume(),
-    dispose: () => consumer.dispose(),
-    [Symbol.dispose]: () => consumer.dispose(),
-  };
-}
+export const threadsOf = (llama: Llama, most: number): ThreadConsumer =>
+  internal(llama, "_threadsSplitter", isThreadsSplitter).createConsumer(most, 1);
 
 /** Computes on the free threads of the process, at most `most`; returns how many, and the time. */
 export async function onThreads(

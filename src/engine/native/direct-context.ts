@@ -81,7 +81,7 @@ export class DirectContext implements Disposable {
 
   /** Once nothing computes any more. */
   [Symbol.dispose](): void {
-    this.#threads[Symbol.dispose]();
     this.#step[Symbol.dispose]();
+    this.#threads[Symbol.dispose]();
   }
 }

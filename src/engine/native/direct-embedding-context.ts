@@ -75,11 +75,12 @@ interface DirectEmbedding {
 
 /** Undefined if they do not work here: where the C interface does not, and for models that read from left to right. */
 export async function openDirectEmbedding(
-  { c, name, threads, log }: Backend,
+  backend: Backend,
   model: LlamaModel,
   size: number,
   { tokens, vector }: EmbeddingProof,
 ): Promise<DirectEmbedding | undefined> {
+  const { c, name, threads } = backend;
   const isEncoder = model.fileInfo.architectureMetadata.attention?.causal === false;
   if (c === undefined || !isEncoder) return undefined;
   const isCpu = name === "cpu";
@@ -112,7 +113,7 @@ export async function openDirectEmbedding(
     };
     return { contexts, onClose };
   } catch (error) {
-    log.warn("llama.cpp's C interface is not used", { reason: reasonOf(error) });
+    backend.declineC(reasonOf(error));
     await Promise.all(made.map((context) => context.dispose()));
     return undefined;
   }

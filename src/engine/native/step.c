@@ -51,7 +51,6 @@ typedef struct {
 int32_t llama_decode(llama_context *, llama_batch);
 uint32_t llama_n_seq_max(const llama_context *);
 uint32_t llama_n_batch(const llama_context *);
-int llama_pooling_type(const llama_context *);
 const llama_model *llama_get_model(const llama_context *);
 const llama_vocab *llama_model_get_vocab(const llama_model *);
 int32_t llama_vocab_n_tokens(const llama_vocab *);
@@ -105,7 +104,6 @@ void *find_context(napi_env env, napi_value context, napi_value model) {
 
 int sequences_of(llama_context *context) { return (int)llama_n_seq_max(context); }
 int batch_of(llama_context *context) { return (int)llama_n_batch(context); }
-int pooling_of(llama_context *context) { return llama_pooling_type(context); }
 
 /*
  * More threads than these spin for some milliseconds before they sleep: woken together, many land on
@@ -152,7 +150,9 @@ typedef struct {
   napi_deferred deferred;
 } step;
 
+/* The context may be used without it afterwards, and without its threads. */
 void free_step(step *made) {
+  llama_attach_threadpool(made->context, NULL, NULL);
   free(made->batch.token);
   free(made->batch.pos);
   free(made->batch.n_seq_id);
