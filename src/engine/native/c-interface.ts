@@ -161,9 +161,9 @@ const longestHereMs = 8;
 
 /** A batch in llama.cpp's memory; each array has an entry for every token. */
 export class NativeStep implements Disposable {
-  readonly tokens: Int32Array;
-  readonly positions: Int32Array;
-  readonly sequences: Int32Array;
+  readonly #tokens: Int32Array;
+  readonly #positions: Int32Array;
+  readonly #sequences: Int32Array;
   readonly outputs: Int8Array;
   /** 0: the token after this one is not sampled. */
   readonly samplers: BigUint64Array;
@@ -191,9 +191,9 @@ export class NativeStep implements Disposable {
     this.#step = toPointer(made, noMemory);
     const bytes = (pointer: unknown, count: number): ArrayBuffer =>
       toArrayBuffer(toPointer(pointer, noMemory), 0, count);
-    this.tokens = new Int32Array(bytes(functions.tokens_of(this.#step), tokens * 4));
-    this.positions = new Int32Array(bytes(functions.positions_of(this.#step), tokens * 4));
-    this.sequences = new Int32Array(bytes(functions.sequence_ids_of(this.#step), tokens * 4));
+    this.#tokens = new Int32Array(bytes(functions.tokens_of(this.#step), tokens * 4));
+    this.#positions = new Int32Array(bytes(functions.positions_of(this.#step), tokens * 4));
+    this.#sequences = new Int32Array(bytes(functions.sequence_ids_of(this.#step), tokens * 4));
     this.outputs = new Int8Array(bytes(functions.outputs_of(this.#step), tokens));
     this.samplers = new BigUint64Array(bytes(functions.samplers_of(this.#step), tokens * 8));
     this.sampled = new Int32Array(bytes(functions.sampled_of(this.#step), tokens * 4));
@@ -201,6 +201,17 @@ export class NativeStep implements Disposable {
       vectors === 0
         ? new Float32Array()
         : new Float32Array(bytes(functions.vectors_of(this.#step), vectors * dimension * 4));
+  }
+
+  /** Writes tokens of a sequence from index `at` on, without outputs; returns the index after them. */
+  add(at: number, sequence: number, position: number, tokens: readonly number[]): number {
+    const end = at + tokens.length;
+    this.#tokens.set(tokens, at);
+    for (let index = at; index < end; index++) this.#positions[index] = position + index - at;
+    this.#sequences.fill(sequence, at, end);
+    this.outputs.fill(0, at, end);
+    this.samplers.fill(0n, at, end);
+    return end;
   }
 
   /** `mayWait`: a short step is computed in this thread, which would otherwise wake another and be woken by it. */

@@ -29,20 +29,13 @@ export class DirectContext implements Disposable {
   }
 
   prepare(parts: readonly BatchPart[], total: number): PreparedStep {
-    const { tokens: all, positions, sequences, outputs, samplers, sampled } = this.#step;
-    outputs.fill(0, 0, total);
-    samplers.fill(0n, 0, total);
-    let at = 0;
+    const { outputs, samplers, sampled } = this.#step;
+    let end = 0;
     const lasts = parts.map(({ sequence, position, tokens, output, scored, sampler }) => {
-      const start = at;
-      for (const token of tokens) {
-        all[at] = token;
-        positions[at] = position + at - start;
-        sequences[at] = sequence;
-        at++;
-      }
-      const last = at - 1;
-      if (scored === true) outputs.fill(1, start, at);
+      const start = end;
+      end = this.#step.add(start, sequence, position, tokens);
+      const last = end - 1;
+      if (scored === true) outputs.fill(1, start, end);
       if (!output && scored !== true) return {};
       outputs[last] = 1;
       const chain = output ? sampler?.chain : undefined;

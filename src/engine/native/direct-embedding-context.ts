@@ -32,21 +32,15 @@ class DirectEmbeddingContext implements TextContext, Disposable {
     most: number,
     mayWait = false,
   ): Promise<EmbeddedTexts> {
-    const { tokens: all, positions, sequences, outputs, samplers, vectors } = this.#step;
-    let at = 0;
+    const { outputs, vectors } = this.#step;
+    let total = 0;
     for (const [sequence, tokens] of texts.entries()) {
-      for (const [position, token] of tokens.entries()) {
-        all[at] = token;
-        positions[at] = position;
-        sequences[at] = sequence;
-        at++;
-      }
+      total = this.#step.add(total, sequence, 0, tokens);
     }
-    outputs.fill(1, 0, at);
-    samplers.fill(0n, 0, at);
+    outputs.fill(1, 0, total);
     using consumer = threadsOf(this.#model.llama, most);
     const compute = (threads: number): Promise<void> =>
-      this.#step.run({ tokens: at, vectors: texts.length, threads }, mayWait);
+      this.#step.run({ tokens: total, vectors: texts.length, threads }, mayWait);
     const step = await onThreads(consumer, compute, this.#model.llama.gpu);
     const size = this.#dimension;
     return { ...step, vectors: texts.map((_, of) => vectors.slice(of * size, (of + 1) * size)) };
