@@ -2,6 +2,7 @@
 import { Command, CommanderError } from "commander";
 import { ConfigError } from "../config/consistency.ts";
 import { NodeError, reasonOf } from "../core/errors.ts";
+import { benchCommand } from "./bench.ts";
 import { chatCommand } from "./chat/command.ts";
 import { collectionsCommand } from "./collections/command.ts";
 import { addExamples } from "./command-options.ts";
@@ -33,6 +34,7 @@ const commands = [
   keysCommand,
   initCommand,
   doctorCommand,
+  benchCommand,
   completionsCommand,
   licensesCommand,
 ] as const;

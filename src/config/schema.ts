@@ -136,7 +136,7 @@ const Engine = section({
   ),
   native_steps: flag(
     { default: true },
-    "Whether chat models are driven through llama.cpp's C interface, which is faster; `false`: through node-llama-cpp alone. Where the interface does not work, the log and `/v1/info` say why, and node-llama-cpp is used.",
+    "Whether chat and embedding models are driven through llama.cpp's C interface, which is faster; `false`: through node-llama-cpp alone. Where the interface does not work, the log and `/v1/info` say why, and node-llama-cpp is used.",
   ),
   share_prefixes: flag(
     { default: false },
