@@ -23,7 +23,15 @@ const parts = chosenParts(
   [
     ...["small-clients", "small-beside", "small-long", "small-temperature"],
     ...["starter-clients", "starter-beside", "starter-long", "starter-temperature"],
-    ...["starter-turn", "isolation", "embedding", "overhead", "answers"],
+    ...[
+      "small-busy",
+      "starter-busy",
+      "starter-turn",
+      "isolation",
+      "embedding",
+      "overhead",
+      "answers",
+    ],
     ...["first-start", "first-start-played"],
   ],
   options.only,
@@ -58,6 +66,7 @@ await chatModelRows({
   beside: { tokens: 256, target: "1.2" },
   long: { clients: 4, promptTokens: 1800, target: "1.1" },
   temperature: { tokens: 256 },
+  busy: { tokens: 32 },
 });
 await chatModelRows({
   ...common,
@@ -75,6 +84,7 @@ await chatModelRows({
   beside: { tokens: 64, target: "1.2" },
   long: { clients: 4, promptTokens: 1000, target: "1.1" },
   temperature: { tokens: 64 },
+  busy: { tokens: 12 },
 });
 if (parts.has("isolation")) {
   await isolationRows(report, runs, { name: "25M model", path: models.small, tokens: 64 });

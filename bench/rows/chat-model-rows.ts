@@ -6,13 +6,14 @@ import type { Floor } from "../servers/floor-process.ts";
 import { chatArguments, startPeers } from "../servers/llama-server.ts";
 import { type ChatModelSettings, chatModel, startNode } from "../servers/node-process.ts";
 import { besideRow } from "./beside-row.ts";
+import { type BusyRow, busyRow } from "./busy-row.ts";
 import { type ChatBench, warmUp } from "./chat-bench.ts";
 import { type ClientRows, clientRows } from "./client-rows.ts";
 import { longPromptsRow } from "./long-prompts-row.ts";
 import { secondTurnRows } from "./second-turn-rows.ts";
 import { temperatureRow } from "./temperature-row.ts";
 
-export const chatParts = ["clients", "beside", "long", "temperature", "turn"] as const;
+export const chatParts = ["clients", "beside", "long", "temperature", "turn", "busy"] as const;
 export type ChatPart = (typeof chatParts)[number];
 
 export interface ChatModelRows extends ChatModelSettings {
@@ -25,6 +26,7 @@ export interface ChatModelRows extends ChatModelSettings {
   beside: { tokens: number; target: string };
   long: { clients: number; promptTokens: number; target: string };
   temperature: { tokens: number };
+  busy?: BusyRow;
   floor?: Floor;
   /** The folder of llama-server, and what it is told beside the slots. */
   peer?: { folder: string; arguments: readonly (string | number)[] };
@@ -66,4 +68,5 @@ export async function chatModelRows(rows: ChatModelRows): Promise<void> {
   if (parts.has("long")) await longPromptsRow(bench, rows.long);
   if (parts.has("temperature")) await temperatureRow(bench, rows.temperature);
   if (parts.has("turn")) await secondTurnRows(report, runs, server);
+  if (parts.has("busy") && rows.busy !== undefined) await busyRow(bench, rows.busy);
 }

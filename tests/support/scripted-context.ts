@@ -1,6 +1,6 @@
 /** A double of llama.cpp's context that keeps its batches, and answers with tokens that count up. */
 import type { Token } from "node-llama-cpp";
-import type { BatchPart, PartOutput } from "../../src/engine/native/contexts.ts";
+import type { BatchPart, DecodeOptions, PartOutput } from "../../src/engine/native/contexts.ts";
 import type { Answer, Feed } from "../../src/engine/scheduling/answer.ts";
 import type { CacheContext } from "../../src/engine/scheduling/kv-cache.ts";
 import type { StepContext } from "../../src/engine/scheduling/scheduler.ts";
@@ -14,6 +14,8 @@ export class ScriptedContext implements CacheContext, StepContext {
   readonly batches: BatchPart[][] = [];
   /** Of each of them, whether it was to be computed without another number of threads being tried. */
   readonly steady: boolean[] = [];
+  /** How many tokens a step samples for each answer, if it may; 0: none. */
+  times = 0;
   /** What was done to the KV cache cells between batches. */
   readonly cells: string[] = [];
   /** Called before a batch is decoded; what it throws is the batch's failure. */
@@ -24,15 +26,24 @@ export class ScriptedContext implements CacheContext, StepContext {
     this.batchSize = batchSize;
   }
 
-  async decode(parts: readonly BatchPart[], steady = false): Promise<PartOutput[]> {
+  async decode(
+    parts: readonly BatchPart[],
+    { steady = false, mostTimes = 1 }: DecodeOptions = {},
+  ): Promise<PartOutput[]> {
     await this.onDecode(parts);
     this.steady.push(steady);
     this.batches.push(parts.map((part) => ({ ...part, tokens: [...part.tokens] })));
+    const areAnswers = parts.every(({ output, tokens }) => output && tokens.length === 1);
+    const sampled = this.times > 0 && areAnswers ? Math.min(this.times, mostTimes) : 0;
     // Of a scored part the index is that of its last token; the others come before it.
     return parts.map(({ output, scored, tokens }, at) => ({
       output: scored === true ? tokens.length - 1 : output ? at : undefined,
+      ...(sampled > 0 && { tokens: promptOf(sampled, this.nextToken) }),
     }));
   }
+
+  /** The first of the tokens that a step samples. */
+  nextToken = 7;
 
   releaseThreads(): void {}
 
@@ -77,6 +88,8 @@ export class ScriptedAnswer implements Answer {
   paused = false;
   cachedTokens: number | undefined;
   accepted = 0;
+  /** What it feeds after so many tokens instead of the last one. */
+  feeds = new Map<number, Feed>();
   failure: unknown;
   onAccept: () => void = () => {};
   readonly #length: number;
@@ -89,6 +102,10 @@ export class ScriptedAnswer implements Answer {
     return this.accepted >= this.#length;
   }
 
+  get room(): number {
+    return this.#length - this.accepted;
+  }
+
   begin(cachedTokens: number): Feed {
     this.cachedTokens = cachedTokens;
     return { tokens: [] };
@@ -97,7 +114,7 @@ export class ScriptedAnswer implements Answer {
   accept({ token }: { token: Token }): Feed | undefined {
     this.accepted++;
     this.onAccept();
-    return this.complete ? undefined : { tokens: [token] };
+    return this.complete ? undefined : (this.feeds.get(this.accepted) ?? { tokens: [token] });
   }
 
   fail(reason: unknown): void {

@@ -63,6 +63,10 @@ export class Generation {
     return this.#options.request.topLogprobs;
   }
 
+  get room(): number {
+    return this.#options.maxTokens - this.#generated.length;
+  }
+
   *write(sampler: AnswerSampler, emit: Emit): Steps<void> {
     const { toolUse, prompt } = this.#options;
     if (!this.echo.isScored) this.echo.emit(emit);
@@ -178,7 +182,7 @@ export class Generation {
   }
 
   get #full(): boolean {
-    return this.#generated.length >= this.#options.maxTokens;
+    return this.room <= 0;
   }
 
   #textStream(): TextStream {

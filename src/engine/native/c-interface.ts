@@ -28,8 +28,9 @@ const symbols = {
   samplers_of: { args: ["ptr"], returns: "ptr" },
   sampled_of: { args: ["ptr"], returns: "ptr" },
   vectors_of: { args: ["ptr"], returns: "ptr" },
-  run_here: { args: ["ptr", "int", "int", "int"], returns: "int" },
-  run_beside: { args: ["napi_env", "ptr", "int", "int", "int"], returns: "napi_value" },
+  run_here: { args: ["ptr", "int", "int", "int", "int"], returns: "int" },
+  run_beside: { args: ["napi_env", "ptr", "int", "int", "int", "int"], returns: "napi_value" },
+  times_of: { args: ["ptr"], returns: "int" },
   make_sampler: { args: ["ptr", "ptr", "ptr", "ptr"], returns: "ptr" },
   free_sampler: { args: ["ptr"], returns: "void" },
   sample_at: { args: ["ptr", "ptr", "int"], returns: "int" },
@@ -154,9 +155,11 @@ export interface StepSize {
   tokens: number;
   vectors?: number;
   threads: number;
+  /** If each token is the last of an answer: how many tokens may follow it; default: 1. */
+  mostTimes?: number;
 }
 
-/** A step that takes no longer is worth no other thread. */
+/** A step that takes no longer is worth no other thread; shorter ones are taken together. */
 const longestHereMs = 8;
 
 /** A batch in llama.cpp's memory; each array has an entry for every token. */
@@ -167,7 +170,8 @@ export class NativeStep implements Disposable {
   readonly outputs: Int8Array;
   /** 0: the token after this one is not sampled. */
   readonly samplers: BigUint64Array;
-  readonly sampled: Int32Array;
+  readonly #capacity: number;
+  readonly #sampled: Int32Array;
   readonly vectors: Float32Array;
   readonly #functions: Functions;
   readonly #step: Pointer;
@@ -196,7 +200,8 @@ export class NativeStep implements Disposable {
     this.#sequences = new Int32Array(bytes(functions.sequence_ids_of(this.#step), tokens * 4));
     this.outputs = new Int8Array(bytes(functions.outputs_of(this.#step), tokens));
     this.samplers = new BigUint64Array(bytes(functions.samplers_of(this.#step), tokens * 8));
-    this.sampled = new Int32Array(bytes(functions.sampled_of(this.#step), tokens * 4));
+    this.#capacity = tokens;
+    this.#sampled = new Int32Array(bytes(functions.sampled_of(this.#step), tokens * 4));
     this.vectors =
       vectors === 0
         ? new Float32Array()
@@ -214,18 +219,31 @@ export class NativeStep implements Disposable {
     return end;
   }
 
-  /** `mayWait`: a short step is computed in this thread, which would otherwise wake another and be woken by it. */
-  async run({ tokens, vectors = 0, threads }: StepSize, mayWait: boolean): Promise<void> {
-    const { run_here, run_beside } = this.#functions;
+  /** The token that followed the one at an index when the batch was computed for the `time`th time, from 0. */
+  sampledAt(index: number, time: number, tokens: number): number {
+    return this.#sampled[time * tokens + index] ?? -1;
+  }
+
+  /** Returns how many times it was computed. `mayWait`: a short step is computed in this thread, which would otherwise wake another and be woken by it. */
+  async run(
+    { tokens, vectors = 0, threads, mostTimes = 1 }: StepSize,
+    mayWait: boolean,
+  ): Promise<number> {
+    const { run_here, run_beside, times_of } = this.#functions;
     const kind = Math.ceil(Math.log2(tokens));
-    const here = mayWait && (this.#lastMs.get(kind) ?? Number.POSITIVE_INFINITY) <= longestHereMs;
-    const size = [int(tokens), int(vectors), int(threads)] as const;
+    const lastMs = this.#lastMs.get(kind) ?? Number.POSITIVE_INFINITY;
+    const here = mayWait && lastMs <= longestHereMs;
+    const fitting = Math.min(longestHereMs / lastMs, this.#capacity / tokens, mostTimes);
+    const times = int(Math.max(1, fitting));
+    const size = [int(tokens), int(vectors), int(threads), times] as const;
     const startedAt = performance.now();
     const result: unknown = here
       ? run_here(this.#step, ...size)
       : await run_beside(undefined, this.#step, ...size);
-    this.#lastMs.set(kind, performance.now() - startedAt);
     if (result !== 0) throw new Error(`llama.cpp cannot compute a batch (${result})`);
+    const done = times_of(this.#step);
+    this.#lastMs.set(kind, (performance.now() - startedAt) / done);
+    return done;
   }
 
   [Symbol.dispose](): void {

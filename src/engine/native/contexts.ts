@@ -28,16 +28,23 @@ export interface BatchPart {
   sampler?: Partial<Pick<NativeSampler, "chain">>;
 }
 
-/** Of a part that has an output: its index, and the token that was sampled from it. */
+/** Of a part that has an output: its index, and the tokens that were sampled: all but the last are evaluated already. */
 export interface PartOutput {
   output?: number | undefined;
-  token?: Token | undefined;
+  tokens?: readonly Token[] | undefined;
 }
 
 /** A batch that is ready to be computed. */
 export interface PreparedStep {
   compute: (threads: number) => Promise<void>;
   outputs: () => PartOutput[];
+}
+
+export interface DecodeOptions {
+  /** Whether no other number of threads is tried; default: false. */
+  steady?: boolean;
+  /** How many tokens may be sampled for each part, if each is one token of an answer; default: 1. */
+  mostTimes?: number;
 }
 
 export class NativeChatContext {
@@ -75,18 +82,25 @@ export class NativeChatContext {
     this.needsCheckpoints = isHybrid || isRecurrent || swaSize !== undefined;
   }
 
-  /** Computes a batch. `steady`: tries no other number of threads. */
-  async decode(parts: readonly BatchPart[], steady = false): Promise<PartOutput[]> {
+  async decode(
+    parts: readonly BatchPart[],
+    { steady = false, mostTimes = 1 }: DecodeOptions = {},
+  ): Promise<PartOutput[]> {
     const total = parts.reduce((sum, { tokens }) => sum + tokens.length, 0);
     this.#threads ??= threadsOf(this.#context.model.llama, this.#context.idealThreads);
     const most = this.#stepThreads.threadsFor(total, steady);
     const { gpu } = this.#context.model.llama;
     const direct = this.#direct;
     const step =
-      direct === undefined ? this.#addonStep(parts, total) : direct.prepare(parts, total);
+      direct === undefined
+        ? this.#addonStep(parts, total)
+        : direct.prepare(parts, total, mostTimes);
     const { threads, ms } = await onThreads(this.#threads, step.compute, gpu, most);
-    this.#stepThreads.took({ tokens: total, threads, ms, now: performance.now(), steady });
-    return step.outputs();
+    const now = performance.now();
+    const outputs = step.outputs();
+    const times = outputs[0]?.tokens?.length ?? 1;
+    this.#stepThreads.took({ tokens: total, threads, ms: ms / times, now, steady });
+    return outputs;
   }
 
   #addonStep(parts: readonly BatchPart[], total: number): PreparedStep {

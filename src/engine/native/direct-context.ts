@@ -28,8 +28,8 @@ export class DirectContext implements Disposable {
     this.#step = c.step(this.#context, this.#threads, { tokens: batchSize });
   }
 
-  prepare(parts: readonly BatchPart[], total: number): PreparedStep {
-    const { outputs, samplers, sampled } = this.#step;
+  prepare(parts: readonly BatchPart[], total: number, mostTimes: number): PreparedStep {
+    const { outputs, samplers } = this.#step;
     let end = 0;
     const lasts = parts.map(({ sequence, position, tokens, output, scored, sampler }) => {
       const start = end;
@@ -42,15 +42,19 @@ export class DirectContext implements Disposable {
       if (chain !== undefined) samplers[last] = BigInt(chain);
       return { last, isSampled: chain !== undefined };
     });
+    const areAnswers = lasts.every(({ isSampled }) => isSampled) && parts.length === total;
+    const size = { tokens: total, mostTimes: areAnswers ? mostTimes : 1 };
+    let times = 0;
     return {
-      compute: (threads) => this.#step.run({ tokens: total, threads }, this.#mayWait),
+      compute: async (threads) => {
+        times = await this.#step.run({ ...size, threads }, this.#mayWait);
+      },
       outputs: () =>
-        lasts.map(
-          ({ last, isSampled = false }): PartOutput => ({
-            output: last,
-            ...(isSampled && last !== undefined && { token: toToken(sampled[last] ?? -1) }),
-          }),
-        ),
+        lasts.map(({ last, isSampled = false }): PartOutput => {
+          if (last === undefined || !isSampled) return { output: last };
+          const at = (_: unknown, time: number) => toToken(this.#step.sampledAt(last, time, total));
+          return { output: last, tokens: Array.from({ length: times }, at) };
+        }),
     };
   }
 

@@ -39,8 +39,9 @@ class DirectEmbeddingContext implements TextContext, Disposable {
     }
     outputs.fill(1, 0, total);
     using consumer = threadsOf(this.#model.llama, most);
-    const compute = (threads: number): Promise<void> =>
-      this.#step.run({ tokens: total, vectors: texts.length, threads }, mayWait);
+    const compute = async (threads: number): Promise<void> => {
+      await this.#step.run({ tokens: total, vectors: texts.length, threads }, mayWait);
+    };
     const step = await onThreads(consumer, compute, this.#model.llama.gpu);
     const size = this.#dimension;
     return { ...step, vectors: texts.map((_, of) => vectors.slice(of * size, (of + 1) * size)) };

@@ -54,6 +54,7 @@ uint32_t llama_n_batch(const llama_context *);
 const llama_model *llama_get_model(const llama_context *);
 const llama_vocab *llama_model_get_vocab(const llama_model *);
 int32_t llama_vocab_n_tokens(const llama_vocab *);
+_Bool llama_vocab_is_eog(const llama_vocab *, int32_t);
 void llama_set_n_threads(llama_context *, int32_t, int32_t);
 void llama_attach_threadpool(llama_context *, void *, void *);
 float *llama_get_embeddings_seq(llama_context *, int32_t);
@@ -140,7 +141,10 @@ typedef struct {
   int32_t *sequences;
   /* The sampler of the token after this one, or NULL. */
   llama_sampler **samplers;
+  /* As many for each time that the batch was computed as it has tokens. */
   int32_t *sampled;
+  int32_t most_times;
+  int32_t times;
   /* Vectors of the first sequences, one after the other. */
   float *vectors;
   int32_t vector_count;
@@ -198,13 +202,33 @@ void *samplers_of(step *made) { return made->samplers; }
 void *sampled_of(step *made) { return made->sampled; }
 void *vectors_of(step *made) { return made->vectors; }
 
-static void run(step *made) {
+/* Decodes and samples; returns whether an answer ended. */
+static _Bool run_once(step *made, const llama_vocab *vocab) {
+  int32_t *sampled = made->sampled + made->times * made->batch.n_tokens;
+  _Bool ended = 0;
   made->result = llama_decode(made->context, made->batch);
-  if (made->result != 0) return;
+  if (made->result != 0) return 1;
   for (int at = 0; at < made->batch.n_tokens; at++) {
     if (made->samplers[at] == NULL) continue;
-    made->sampled[at] = llama_sampler_sample(made->samplers[at], made->context, at);
+    sampled[at] = llama_sampler_sample(made->samplers[at], made->context, at);
+    ended |= llama_vocab_is_eog(vocab, sampled[at]);
   }
+  made->times++;
+  return ended;
+}
+
+/* Several times only where every token is the last of an answer: each is followed by what was sampled. */
+static void run(step *made) {
+  const llama_vocab *vocab = llama_model_get_vocab(llama_get_model(made->context));
+  made->times = 0;
+  while (!run_once(made, vocab) && made->times < made->most_times) {
+    int32_t *sampled = made->sampled + (made->times - 1) * made->batch.n_tokens;
+    for (int at = 0; at < made->batch.n_tokens; at++) {
+      made->batch.token[at] = sampled[at];
+      made->batch.pos[at]++;
+    }
+  }
+  if (made->result != 0) return;
   for (int at = 0; at < made->vector_count; at++) {
     float *vector = llama_get_embeddings_seq(made->context, at);
     if (vector == NULL) {
@@ -215,17 +239,21 @@ static void run(step *made) {
   }
 }
 
-static void prepare(step *made, int tokens, int vectors, int threads) {
+static void prepare(step *made, int tokens, int vectors, int threads, int most_times) {
   made->batch.n_tokens = tokens;
+  made->most_times = most_times;
   made->vector_count = vectors;
   void *used = threads > 1 ? made->threads : NULL;
   llama_attach_threadpool(made->context, used, used);
   llama_set_n_threads(made->context, threads, threads);
 }
 
+/* How many times the batch was computed by the last call. */
+int times_of(step *made) { return made->times; }
+
 /* Computes in this thread; returns llama_decode's result. */
-int run_here(step *made, int tokens, int vectors, int threads) {
-  prepare(made, tokens, vectors, threads);
+int run_here(step *made, int tokens, int vectors, int threads, int most_times) {
+  prepare(made, tokens, vectors, threads, most_times);
   run(made);
   return made->result;
 }
@@ -241,9 +269,9 @@ static void complete(napi_env env, int status, void *data) {
 }
 
 /* Computes in another thread; returns a promise of llama_decode's result. */
-napi_value run_beside(napi_env env, step *made, int tokens, int vectors, int threads) {
+napi_value run_beside(napi_env env, step *made, int tokens, int vectors, int threads, int most_times) {
   napi_value promise, name;
-  prepare(made, tokens, vectors, threads);
+  prepare(made, tokens, vectors, threads, most_times);
   napi_create_promise(env, &made->deferred, &promise);
   napi_create_string_utf8(env, "step", 4, &name);
   napi_create_async_work(env, NULL, name, execute, complete, made, &made->work);

@@ -37,6 +37,8 @@ export interface Answer {
   readonly topLogits: number | undefined;
   /** Wanted of its prompt, every token of which is evaluated then, a few in each step. */
   readonly promptScores?: PromptScores | undefined;
+  /** How many tokens it may still take. */
+  readonly room: number;
   /** Back pressure: the reader is too far behind, so the answer is left out of the next steps. */
   readonly paused: boolean;
   /** Called before its prompt is evaluated; returns what is to be evaluated after it. */
@@ -158,6 +160,9 @@ function writing(
     sampler: sampler.native,
     topLogits: generation.topLogprobs,
     promptScores: scorer && generation.echo.scores(scorer, emit),
+    get room() {
+      return generation.room;
+    },
     get paused() {
       return events.full;
     },

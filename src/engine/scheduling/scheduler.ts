@@ -132,9 +132,10 @@ export class Scheduler {
     const total = parts.reduce((sum, { tokens }) => sum + tokens.length, 0);
     // A seed promises the same answer each time, as far as the step can.
     const steady = parts.some(({ run }) => run.scheduled.fresh);
+    const mostTimes = steady || !this.#cache.canCopy ? 1 : roomOf(parts);
     let outputs: PartOutput[];
     try {
-      outputs = await this.#native.decode(parts.map(toBatchPart), steady);
+      outputs = await this.#native.decode(parts.map(toBatchPart), { steady, mostTimes });
     } catch (error) {
       // After a failed decode it is not known what the KV cache holds.
       for (const { run } of parts) {
@@ -143,10 +144,11 @@ export class Scheduler {
       }
       return;
     }
+    const times = outputs[0]?.tokens?.length ?? 1;
     this.#planner.took({
       answers,
       promptTokens: total - answers,
-      ms: performance.now() - startedAt,
+      ms: (performance.now() - startedAt) / times,
     });
     for (const { run, tokens } of parts) {
       for (const token of tokens) run.sequence.tokens.push(token);
@@ -160,24 +162,41 @@ export class Scheduler {
     if (of?.output === undefined) return;
     try {
       if (run.isScored) await scorePrompt(run, tokens.length, of.output);
-      if (run.pending.length === 0) await this.#sample(run, of.output, of.token);
+      if (run.pending.length > 0) return;
+      if (of.tokens === undefined) await this.#sample(run, of.output);
+      else this.#acceptAll(run, of.tokens);
     } catch (error) {
       this.#fail(run, error);
     }
   }
 
-  /** `token`: what the step itself has sampled. */
-  async #sample(run: RunningAnswer, output: number, token: Token | undefined): Promise<void> {
+  async #sample(run: RunningAnswer, output: number): Promise<void> {
     if (run.stopped) return;
     const { answer } = run;
     const { sampler, topLogits: top } = answer;
     const sampled =
       top === undefined
-        ? { token: token ?? (await sampler.sample(output)) }
+        ? { token: await sampler.sample(output) }
         : await sampler.sampleWithLogits(output, top);
     if (run.stopped) return;
     run.inPrefill = false;
     this.#goOn(run, answer.accept(sampled));
+  }
+
+  /** What the step itself has sampled: all but the last are evaluated, also those that the answer does not want any more. */
+  #acceptAll(run: RunningAnswer, tokens: readonly Token[]): void {
+    const { sequence, answer } = run;
+    const start = sequence.tokens.length;
+    for (const token of tokens.slice(0, -1)) sequence.tokens.push(token);
+    run.inPrefill = false;
+    for (const [at, token] of tokens.entries()) {
+      if (run.stopped) return;
+      const feed = answer.accept({ token });
+      const isEvaluated = at < tokens.length - 1;
+      if (feed !== undefined && isEvaluated && continues(feed, token)) continue;
+      this.#goOn(run, feed && isEvaluated ? { rewindTo: start + at, ...feed } : feed);
+      return;
+    }
   }
 
   #goOn(run: RunningAnswer, feed: Feed | undefined): void {
@@ -199,6 +218,14 @@ export class Scheduler {
     run.stopped = true;
   }
 }
+
+/** How many tokens every one of the answers may still take. */
+const roomOf = (parts: readonly PlannedPart[]): number =>
+  Math.min(...parts.map(({ run }) => run.answer.room));
+
+/** Whether an answer goes on with its last token. */
+const continues = ({ rewindTo, tokens }: Feed, last: Token): boolean =>
+  rewindTo === undefined && tokens.length === 1 && tokens[0] === last;
 
 /** Lets readers forward their tokens, and what they deferred in a second turn: during a batch they would slow its threads. */
 async function readersHaveRead(): Promise<void> {

@@ -284,4 +284,67 @@ describe("the scheduler", () => {
     expect(context.batches).toHaveLength(4);
     expect(() => start(1, new ScriptedAnswer(1))).toThrow("closed");
   });
+
+  describe("with steps that sample several tokens", () => {
+    function severalTimes(times: number) {
+      const made = setUp();
+      made.context.times = times;
+      const tokensOf = (sequence: number) =>
+        made.cache.sequences[sequence]?.tokens.slice(10).map(Number);
+      return { ...made, tokensOf };
+    }
+
+    test("takes them all, and goes on after the last", async () => {
+      const { context, start, done, tokensOf } = severalTimes(3);
+      const answer = new ScriptedAnswer(8);
+      start(0, answer);
+      await done(answer);
+      // The prompt's own step samples one, as the library does.
+      const steps = context.batches.map((parts) =>
+        parts.map(({ position, tokens }) => [position, ...tokens.map(Number)]),
+      );
+      expect(steps.slice(1)).toEqual([[[10, 7]], [[13, 9]], [[16, 9]]]);
+      expect(answer.accepted).toBe(8);
+      expect(tokensOf(0)).toEqual([7, 7, 8, 9, 7, 8, 9]);
+    });
+
+    test("samples no more than any of the answers may take, and one with a seed", async () => {
+      const { context, start, done } = severalTimes(5);
+      const [long, short] = [new ScriptedAnswer(9), new ScriptedAnswer(3)];
+      start(0, long);
+      start(1, short);
+      await done(long, short);
+      expect([long.accepted, short.accepted]).toEqual([9, 3]);
+      const before = context.batches.length;
+      const seeded = new ScriptedAnswer(4);
+      start(2, seeded, { fresh: true });
+      await done(seeded);
+      expect(context.batches.length - before).toBe(4);
+    });
+
+    test("holds what it evaluated for an answer that ended among them", async () => {
+      const { start, done, tokensOf } = severalTimes(4);
+      const answer = new ScriptedAnswer(3);
+      Object.defineProperty(answer, "room", { value: 100 });
+      start(0, answer);
+      await done(answer);
+      expect(answer.accepted).toBe(3);
+      expect(tokensOf(0)).toEqual([7, 7, 8, 9]);
+    });
+
+    test("rewinds where an answer goes on in another way", async () => {
+      const { context, start, done, tokensOf } = severalTimes(4);
+      const answer = new ScriptedAnswer(5);
+      answer.feeds.set(3, { tokens: promptOf(2, 500) });
+      start(0, answer);
+      await done(answer);
+      expect(context.cells).toEqual(["truncate 0 to 12"]);
+      const third = context.batches[2]?.map(({ position, tokens }) => [
+        position,
+        ...tokens.map(Number),
+      ]);
+      expect(third).toEqual([[12, 500, 501]]);
+      expect(tokensOf(0)).toEqual([7, 7, 500, 501, 7]);
+    });
+  });
 });
