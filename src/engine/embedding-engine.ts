@@ -78,7 +78,7 @@ export class LlamaEmbeddingEngine implements EmbeddingEngine {
     inputs: readonly EmbeddingInput[],
     { signal }: { signal?: AbortSignal } = {},
   ): Promise<number[]> {
-    const all = await this.#tokensOf(inputs, signal, this.maxTokens);
+    const all = await this.#tokensOf(inputs, signal);
     return all.map((tokens) => {
       if (tokens === undefined) return Number.POSITIVE_INFINITY;
       return tokens.length === 0 ? 0 : this.#withMarkers(tokens).length;
@@ -87,11 +87,13 @@ export class LlamaEmbeddingEngine implements EmbeddingEngine {
 
   async embed(inputs: readonly EmbeddingInput[], options: EmbedOptions): Promise<Embedding[]> {
     const all = await this.#tokensOf(inputs, options.signal);
-    const marked = all.map((tokens = []) => this.#withMarkers(tokens));
     // llama.cpp would end the process.
-    if (marked.some(({ length }) => length > this.maxTokens)) {
-      throw new NodeError("invalid_request", `A text has more than ${this.maxTokens} tokens.`);
-    }
+    const marked = all.map((tokens = []) => {
+      const whole = tokens.length === 0 ? [] : this.#withMarkers(tokens);
+      if (whole.length > 0 && whole.length <= this.maxTokens) return whole;
+      const why = `A text has no tokens, or more than ${this.maxTokens}.`;
+      throw new NodeError("invalid_request", why);
+    });
     if (options.background !== true) return await this.#pool.run(marked, options);
     // One after the other, with one thread for all of them.
     const { onStart: _, ...rest } = options;
@@ -107,13 +109,12 @@ export class LlamaEmbeddingEngine implements EmbeddingEngine {
     this.#onClose();
   }
 
-  /** The tokens of each input, a text or token ids; undefined for one with more than `most`. */
+  /** The tokens of each input, a text or token ids; undefined for one with more than the model takes. */
   async #tokensOf(
     inputs: readonly EmbeddingInput[],
     signal: AbortSignal | undefined,
-    most = Number.POSITIVE_INFINITY,
   ): Promise<(Token[] | undefined)[]> {
-    const budget = { most, loop: new LoopYield(signal) };
+    const budget = { most: this.maxTokens, loop: new LoopYield(signal) };
     const all: (Token[] | undefined)[] = [];
     for (const input of inputs) {
       all.push(

@@ -1,4 +1,5 @@
 /** Engines that say what a test wrote down, record what they were asked, and refuse anything else. */
+import { NodeError } from "../../src/core/errors.ts";
 import type {
   CallOptions,
   ChatEngine,
@@ -116,6 +117,10 @@ export class ScriptedEmbeddingEngine implements EmbeddingEngine {
     inputs: readonly EmbeddingInput[],
     { onStart }: Partial<EmbedOptions> = {},
   ): Promise<Embedding[]> {
+    const counts = await this.countTokens(inputs);
+    if (counts.some((tokens) => tokens === 0 || tokens > this.maxTokens)) {
+      throw new NodeError("invalid_request", "A text has no tokens, or too many.");
+    }
     onStart?.();
     this.requests.push(...inputs);
     return inputs.map((input) => {

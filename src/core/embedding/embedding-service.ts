@@ -1,4 +1,4 @@
-/** Computes embeddings; checks every input before the first is computed. */
+/** Computes embeddings; an error names the input that it is about. */
 import { NodeError } from "../errors.ts";
 import type { ModelRegistry } from "../models/model-registry.ts";
 import type {
@@ -27,8 +27,14 @@ export async function embedInputs(
     const why = `'dimensions' is ${dimensions}; the vectors of '${card.name}' have ${engine.dimension}.`;
     throw new NodeError("invalid_request", why, { param: "dimensions" });
   }
-  await checkInputs(engine, inputs, { fieldOf, signal: options.signal });
-  const embeddings = await engine.embed(inputs, options);
+  checkContents(engine, inputs, fieldOf);
+  const embeddings = await engine.embed(inputs, options).catch(async (error: unknown) => {
+    // The engine counts before it computes; which input it means is found out only then, by another call.
+    if (error instanceof NodeError && error.kind === "invalid_request") {
+      await checkInputs(engine, inputs, { fieldOf, signal: options.signal });
+    }
+    throw error;
+  });
   if (dimensions === undefined) return { model: card.name, embeddings };
   const shorter = embeddings.map(({ vector, tokens }) => ({
     vector: toUnitLength(vector.subarray(0, dimensions)),
@@ -49,9 +55,7 @@ export async function checkInputs(
   inputs: readonly EmbeddingInput[],
   { fieldOf, signal, prefix = "" }: CheckOptions,
 ): Promise<void> {
-  inputs.forEach((input, index) => {
-    checkContent(engine, input, fieldOf(index));
-  });
+  checkContents(engine, inputs, fieldOf);
   if (engine.estimatesTokens === true) return;
   const counts = await engine.countTokens(
     inputs.map((input) => (typeof input === "string" ? prefix + input : input)),
@@ -59,6 +63,16 @@ export async function checkInputs(
   );
   counts.forEach((tokens, index) => {
     checkLength(engine, tokens, fieldOf(index));
+  });
+}
+
+function checkContents(
+  engine: EmbeddingEngine,
+  inputs: readonly EmbeddingInput[],
+  fieldOf: CheckOptions["fieldOf"],
+): void {
+  inputs.forEach((input, index) => {
+    checkContent(engine, input, fieldOf(index));
   });
 }
 

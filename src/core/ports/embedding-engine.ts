@@ -30,6 +30,6 @@ export interface EmbeddingEngine {
     inputs: readonly EmbeddingInput[],
     options?: { signal: AbortSignal },
   ): Promise<number[]>;
-  /** Embeds the inputs, each of 1 to `maxTokens` known tokens; results are in the same order. */
+  /** Embeds the inputs; results are in the same order. Throws `invalid_request`, and computes none, unless each has 1 to `maxTokens` known tokens. */
   embed(inputs: readonly EmbeddingInput[], options: EmbedOptions): Promise<Embedding[]>;
 }
