@@ -2,6 +2,7 @@
 import type { ChatAnswer, ChatRequest, ChatService } from "../../core/chat/chat-service.ts";
 import { longerThanContext } from "../../core/chat/context-room.ts";
 import type { Grounding } from "../../core/chat/rag.ts";
+import { NodeError } from "../../core/errors.ts";
 import { given } from "../../core/given.ts";
 import type { Log } from "../../core/log.ts";
 import type {
@@ -10,11 +11,15 @@ import type {
   ChatMessage,
   ToolUse,
 } from "../../core/ports/chat-engine.ts";
+import { quoted } from "../../core/quoted.ts";
 import { redactPaths } from "../middleware/errors.ts";
 import { announceIgnored } from "../middleware/ignored-fields.ts";
 import type { RequestContext } from "../request-context.ts";
 import { wireName } from "./generation-fields.ts";
 import { type RetrievalReport, toPointMetadata } from "./grounding.ts";
+
+/** Says what was done in another way than it was asked for. */
+export const noticeHeader = "x-paddock-notice";
 
 export interface ChatNeeds {
   chat: ChatService;
@@ -78,6 +83,23 @@ async function* recordedEvents(
     const more = "text" in value ? value.text : value.type === "tool-call" ? value.name : "";
     texts[index] = (texts[index] ?? "") + more;
     yield event;
+  }
+}
+
+/** The arguments of a call; undefined if the answer's end cut them short. */
+export function parsedArguments(
+  { name, text }: { name: string; text: string },
+  isCut: boolean,
+): unknown {
+  if (text === "") return {};
+  try {
+    return JSON.parse(text);
+  } catch {
+    if (isCut) return undefined;
+    throw new NodeError(
+      "upstream_failed",
+      `The server that runs the model called the tool ${quoted(name)} with what is not JSON.`,
+    );
   }
 }
 
