@@ -3,6 +3,7 @@ import { type Static, Type as T } from "@sinclair/typebox";
 import { embedInputs } from "../../../core/embedding/embedding-service.ts";
 import type { ModelRegistry } from "../../../core/models/model-registry.ts";
 import type { EmbeddingEngine, EmbeddingInput } from "../../../core/ports/embedding-engine.ts";
+import type { Tokenizer } from "../../../core/ports/tokenizer.ts";
 import { jsonWithList } from "../../middleware/answer.ts";
 import { defineOperation, described, namedSchema } from "../../operation.ts";
 import { noticeHeader } from "../../wire/answer.ts";
@@ -53,12 +54,12 @@ export const OllamaEmbedAnswer = T.Object({
 
 type OllamaEmbedAnswer = Static<typeof OllamaEmbedAnswer>;
 
-export const OllamaEmbeddingsRequest = f.openObject({
+const OllamaEmbeddingsRequest = f.openObject({
   ...shared,
   prompt: f.nullable(T.String(), "The text; longer than the model's context is rejected.", ""),
 });
 
-export const OllamaEmbeddingsAnswer = T.Object({
+const OllamaEmbeddingsAnswer = T.Object({
   embedding: T.Array(T.Number(), { description: "Of unit length; empty without a text." }),
 });
 
@@ -97,8 +98,8 @@ export const ollamaEmbedOperations = [
       const { engine } = models.embedding(model);
       const texts = typeof body.input === "string" ? [body.input] : body.input;
       const isNothing = texts.length === 0 || body.input === "";
-      const cuts = body.truncate === false || engine.estimatesTokens === true;
-      const inputs = isNothing || cuts ? texts : await cutToContext(engine, texts, signal);
+      const isLeft = isNothing || body.truncate === false || engine.estimatesTokens === true;
+      const inputs = isLeft ? texts : await cutToContext(engine, texts, signal);
       const cut = inputs.filter((input) => typeof input !== "string").length;
       if (cut > 0) {
         headers[noticeHeader] = `${cut} of ${texts.length} texts cut to the model's context`;
@@ -157,31 +158,31 @@ async function cutToContext(
   engine: EmbeddingEngine,
   texts: readonly string[],
   signal: AbortSignal,
-): Promise<EmbeddingInput[]> {
+): Promise<readonly EmbeddingInput[]> {
+  const { tokenizer, maxTokens } = engine;
   const counts = await engine.countTokens(texts, { signal });
+  if (tokenizer === undefined || counts.every((count) => count <= maxTokens)) return texts;
+  // The model adds its own markers to the tokens, which take room too.
+  const [withMarkers = 1] = await engine.countTokens([[0]], { signal });
   const inputs: EmbeddingInput[] = [];
   for (const [at, text] of texts.entries()) {
-    const isLong = (counts[at] ?? 0) > engine.maxTokens;
-    inputs.push(isLong ? await firstTokens(engine, text, signal) : text);
+    if ((counts[at] ?? 0) <= maxTokens) inputs.push(text);
+    else {
+      const tokens = await firstTokens(tokenizer, text, signal);
+      inputs.push(Array.from(tokens.subarray(0, maxTokens + 1 - withMarkers)));
+    }
   }
   return inputs;
 }
 
+/** The tokens of a text's beginning: more than a model can read, and not many times more. */
 async function firstTokens(
-  engine: EmbeddingEngine,
+  tokenizer: Tokenizer,
   text: string,
   signal: AbortSignal,
-): Promise<EmbeddingInput> {
-  const { tokenizer, maxTokens } = engine;
+): Promise<Uint32Array> {
   const input = { text, addSpecial: false, parseSpecial: false };
-  let found = await tokenizer?.tokenize(input, { signal });
+  const found = await tokenizer.tokenize(input, { signal });
   // It is at least four times too long, so half of it is too long as well.
-  for (let most = text.length >> 1; tokenizer && found === undefined; most >>= 1) {
-    found = await tokenizer.tokenize({ ...input, text: text.slice(0, most) }, { signal });
-  }
-  if (found === undefined) return text;
-  const tokens = Array.from(found.tokens.subarray(0, maxTokens));
-  // The model adds its own markers, which take room too.
-  const [one = 1] = await engine.countTokens([tokens.slice(0, 1)], { signal });
-  return tokens.slice(0, maxTokens - (one - 1));
+  return found?.tokens ?? firstTokens(tokenizer, text.slice(0, text.length >> 1), signal);
 }

@@ -75,7 +75,9 @@ export function toSettings({ options, logprobs, top_logprobs: top }: Settings) {
 }
 
 export function toChatRequest(body: OllamaChatRequest, model: string): ChatRequest {
-  const tools = body.tools?.map((tool) => ({ ...toTool(tool.function), strict: false })) ?? [];
+  const tools = (body.tools ?? []).map(({ function: { strict, ...sent } }) => {
+    return { ...toTool(sent), strict: strict === true };
+  });
   return {
     model,
     messages: toChatMessages(body.messages ?? []),
@@ -144,7 +146,7 @@ export function checkLoads({ keep_alive: time }: Settings): void {
 }
 
 export function toChatMessages(sent: readonly Message[]): ChatMessage[] {
-  let open = new OpenCalls([]);
+  let open = new OpenCalls([], true);
   const messages = sent.map((message, index): ChatMessage => {
     const { role, tool_calls: calls } = message;
     const content = message.content ?? "";
@@ -157,7 +159,7 @@ export function toChatMessages(sent: readonly Message[]): ChatMessage[] {
     const toolCalls = (calls ?? []).map(({ id, function: { name, arguments: sent } }, at) => {
       return { id: id || `call_${index}_${at}`, name, arguments: JSON.stringify(sent) };
     });
-    open = new OpenCalls(toolCalls);
+    open = new OpenCalls(toolCalls, calls?.some(({ id }) => id) === true);
     return { role, content, ...(toolCalls.length === 0 ? {} : { toolCalls }) };
   });
   withNames(ollamaChatNames, () => checkConversation(messages));
@@ -167,10 +169,13 @@ export function toChatMessages(sent: readonly Message[]): ChatMessage[] {
 /** The calls of one message that no result has answered yet. */
 class OpenCalls {
   readonly #open: Set<string>;
+  /** Whether they came with ids: many clients leave them out, even if their results have them. */
+  readonly #haveIds: boolean;
   /** Those of each tool, the next one last. */
   readonly #ofTool: Map<string, string[]>;
 
-  constructor(calls: readonly ToolCall[]) {
+  constructor(calls: readonly ToolCall[], haveIds: boolean) {
+    this.#haveIds = haveIds;
     this.#open = new Set(calls.map(({ id }) => id));
     const byName = Map.groupBy(calls.toReversed(), ({ name }) => name);
     this.#ofTool = new Map([...byName].map(([name, those]) => [name, those.map(({ id }) => id)]));
@@ -179,7 +184,7 @@ class OpenCalls {
   /** The call that a result means; what it says itself if it means none. */
   answeredBy({ tool_call_id: id, tool_name: name }: Message): string {
     const [next] = this.#open;
-    const meant = id ? id : (this.#nextOf(name) ?? next ?? name ?? "");
+    const meant = id && this.#haveIds ? id : (this.#nextOf(name) ?? next ?? (id || name || ""));
     this.#open.delete(meant);
     return meant;
   }

@@ -127,16 +127,29 @@ const Message = f.openObject({
 
 export type Message = Static<typeof Message>;
 
+const { properties: functionFields } = FunctionTool.properties.function;
+
+const Tool = f.openObject({
+  type: f.optional(T.Literal("function"), "The one type of tools.", "function"),
+  function: f.openObject(
+    {
+      ...functionFields,
+      strict: f.flag(
+        "Rejects a schema that a grammar cannot enforce. Otherwise the model is only told of the parts that cannot be enforced. An extension.",
+        false,
+      ),
+    },
+    { description: "The function." },
+  ),
+});
+
 export const OllamaChatRequest = f.openObject({
   ...shared,
   messages: f.nullable(
     T.Array(Message),
     "The conversation so far. Without any the answer only says that the model is loaded. At most `limits.max_messages`, by default 2048.",
   ),
-  tools: f.nullable(
-    T.Array(FunctionTool, { maxItems: 128 }),
-    "Functions that the model may call. A schema is enforced as far as a grammar can; the model is told of the rest.",
-  ),
+  tools: f.nullable(T.Array(Tool, { maxItems: 128 }), "Functions that the model may call."),
 });
 
 export type OllamaChatRequest = Static<typeof OllamaChatRequest>;
