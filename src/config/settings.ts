@@ -158,7 +158,7 @@ function entry(key: DescribedKey, chosen: unknown): string {
   const meaning = `# ${key.description}${allowed}`;
   if (chosen !== undefined) return `${meaning}\n${toLine(name, chosen)}`;
   if (key.default !== undefined) return `${meaning}\n# ${toLine(name, key.default)}`;
-  const shape = key.choices.includes("true") ? "true" : '"…"';
+  const shape = key.choices.includes("true") ? "…" : '"…"';
   return `${meaning}\n# ${name} = ${shape}   # default: ${key.defaultInWords ?? "none"}`;
 }
 

@@ -359,11 +359,12 @@ describe("what Ollama's clients ask about models", () => {
     expect(await version.json()).toEqual({ version: expect.stringMatching(/^\d+\.\d+\.\d+$/) });
   });
 
-  test("are open to everyone, as /v1/models is, on a node with keys", async () => {
+  test("are listed to everyone, as /v1/models is, on a node with keys", async () => {
     const app = testApp({ keys: ["a-good-key"] });
     for (const path of ["/api/tags", "/api/ps", "/api/version"]) {
       expect((await app.get(path)).status).toBe(200);
     }
+    expect((await app.post("/api/show", { model: "chatty" })).status).toBe(401);
   });
 });
 

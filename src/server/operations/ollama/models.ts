@@ -6,6 +6,7 @@ import { defineOperation, described, namedSchema } from "../../operation.ts";
 import * as f from "../../wire/fields.ts";
 import { Time } from "./answer-schema.ts";
 import { ollamaErrors } from "./error-format.ts";
+import { ollamaModelErrors } from "./operation.ts";
 import { modelNamed, usualTag } from "./request.ts";
 
 /** The version of Ollama whose API this is: its clients compare it. The node's own is in /v1/info. */
@@ -147,6 +148,8 @@ export const ollamaModelOperations = [
     route: "POST /api/show",
     operationId: "ollamaShow",
     summary: "Describe a model, in Ollama's API",
+    // It reads a body, which strangers may not fill.
+    scope: "chat",
     body: {
       ...namedSchema({ OllamaShowRequest }),
       example: { model: "TinyLlama-1.1B-Chat-v1.0" },
@@ -166,7 +169,7 @@ export const ollamaModelOperations = [
       capabilities: ["completion", "tools"],
       modified_at: modifiedAt,
     }),
-    errors: { 400: "No model is named.", 404: "There is no such model." },
+    errors: ollamaModelErrors,
     handler: ({ body }, _context, { models }: Needs) => {
       const asked = f.required(body.model || body.name || undefined, "model", "a string");
       return { json: toShown(models, models.card(modelNamed(models, asked))) };
