@@ -97,6 +97,20 @@ describe("/api/chat", () => {
     );
   });
 
+  test("names the options that the model does not act on", async () => {
+    const app = testApp();
+    app.models.add({ ...chatModel("chatty", app.chat), ignores: ["minP"] });
+    const options = { min_p: 0.1, top_p: 0.5 };
+    for (const [path, asked] of [
+      ["/api/chat", body],
+      ["/api/generate", { model: "chatty", prompt: "Hello", raw: true }],
+    ] as const) {
+      app.chat.script(finish);
+      const response = await app.post(path, { ...asked, options });
+      expect(response.headers.get("x-paddock-ignored")).toBe("options.min_p");
+    }
+  });
+
   test("without messages says that the model is loaded, as one JSON body", async () => {
     const response = await testApp().post("/api/chat", { model: "chatty" });
     expect(await decode(OllamaChatAnswer, response)).toEqual({

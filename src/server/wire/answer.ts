@@ -31,26 +31,32 @@ export async function beginAnswer(
   request: ChatRequest,
   context: RequestContext,
   { chat, log }: ChatNeeds,
-  { onStart }: Pick<CallOptions, "onStart"> = {},
+  { onStart, nameOf }: Pick<CallOptions, "onStart"> & { nameOf?: typeof wireName } = {},
 ): Promise<ChatAnswer> {
   const asked = { ...request, searcher: context.authenticated };
   return await beginWith(
     (options) => chat.answer(asked, { ...options, ...given({ onStart }) }),
     context,
     log,
+    nameOf,
   );
 }
 
-/** `beginAnswer` for any service that `begin` calls. */
+/** `beginAnswer` for any service that `begin` calls; `nameOf`: the API's field of a setting. */
 export async function beginWith(
   begin: (options: Omit<CallOptions, "onStart">) => ChatAnswer | Promise<ChatAnswer>,
   context: RequestContext,
   log: Log,
+  nameOf = wireName,
 ): Promise<ChatAnswer> {
   const { signal, report, lease } = context;
   const { caller, prefixScope } = lease;
   const begun = await begin({ signal, caller, ...given({ prefixScope }), report });
-  announceIgnored(begun.ignored.map(wireName), context, log);
+  announceIgnored(
+    begun.ignored.map((name) => nameOf(name)),
+    context,
+    log,
+  );
   // Without a prompt log, events go to the client directly.
   return context.logsPrompts ? recorded(begun, context) : begun;
 }

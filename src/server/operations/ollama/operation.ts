@@ -9,6 +9,7 @@ import { type Answer, defineOperation, described, namedSchema } from "../../oper
 import type { RequestContext } from "../../request-context.ts";
 import { type EventFormat, jsonLines, jsonLinesType } from "../../sse.ts";
 import { beginAnswer, beginWith, type ChatNeeds } from "../../wire/answer.ts";
+import { wireName } from "../../wire/generation-fields.ts";
 import { scopesOfRag } from "../../wire/grounding.ts";
 import { type Form, inMessage, inResponse, loaded, toLines, toWhole } from "./answer.ts";
 import { OllamaChatAnswer, OllamaGenerateAnswer } from "./answer-schema.ts";
@@ -58,6 +59,9 @@ const lines = (context: RequestContext): EventFormat =>
     const { message } = errorBody(error).error;
     return ollamaErrors.body(error, { message, requestId: context.id });
   });
+
+/** The field of a setting that the model ignores. */
+const nameOf: typeof wireName = (name) => `options.${wireName(name)}`;
 
 interface Asked {
   model: string;
@@ -126,7 +130,7 @@ export const ollamaChatOperations = [
         needs.models.chat(name);
         return { json: loaded({ model: body.model, form: inMessage }) };
       }
-      const answer = await beginAnswer(toChatRequest(body, name), context, needs);
+      const answer = await beginAnswer(toChatRequest(body, name), context, needs, { nameOf });
       return await answered(body, { form: inMessage }, answer, context);
     },
   }),
@@ -168,13 +172,13 @@ export const ollamaChatOperations = [
         return { json: loaded({ model: body.model, form: inResponse }) };
       }
       if (!isContinued(body)) {
-        const answer = await beginAnswer(toGenerateChat(body, name), context, needs);
+        const answer = await beginAnswer(toGenerateChat(body, name), context, needs, { nameOf });
         return await answered(body, { form: inResponse, last: { context: [] } }, answer, context);
       }
       const request = toCompletion(body, name, settings.nPredict);
       const begin = (options: Parameters<typeof complete>[2]) =>
         complete(needs.models, request, options);
-      const answer = await beginWith(begin, context, needs.log);
+      const answer = await beginWith(begin, context, needs.log, nameOf);
       return await answered(body, { form: inResponse }, answer, context);
     },
   }),
