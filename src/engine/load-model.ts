@@ -131,8 +131,8 @@ async function fitSettings(
 }
 
 const weightsOf = (facts: ModelFacts): WeightFacts => {
-  const { architecture, parameters, quantization, bytes, layers } = facts;
-  return { architecture, parameters, quantization, bytes, layers };
+  const { architecture, parameters, quantization, bytes, layers, embeddingLength } = facts;
+  return { architecture, parameters, quantization, bytes, layers, embeddingLength };
 };
 
 async function machineOf({ llama, name }: Backend): Promise<Machine> {

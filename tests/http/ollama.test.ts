@@ -293,7 +293,7 @@ describe("/api/embed", () => {
 describe("what Ollama's clients ask about models", () => {
   const weights = {
     ...{ architecture: "qwen3", parameters: 1_720_000_000, quantization: "Q4_K_M" },
-    ...{ bytes: 1_000_000, layers: 28 },
+    ...{ bytes: 1_000_000, layers: 28, embeddingLength: 2048 },
   };
 
   /** An app whose chat model's file is known, with half of its layers on an accelerator. */
@@ -341,7 +341,7 @@ describe("what Ollama's clients ask about models", () => {
         details,
         model_info: {
           ...{ "general.architecture": "qwen3", "general.parameter_count": 1_720_000_000 },
-          "qwen3.context_length": 128,
+          ...{ "qwen3.context_length": 128, "qwen3.embedding_length": 2048 },
         },
         capabilities: ["completion", "tools", "thinking"],
         parameters: expect.stringMatching(/^num_ctx {24}128$/m),

@@ -41,6 +41,7 @@ export interface WeightFacts {
   quantization: string;
   bytes: number;
   layers: number;
+  embeddingLength: number;
 }
 
 export interface ModelCard {

@@ -14,7 +14,6 @@ export interface ModelFacts extends WeightFacts {
   supportsTools: boolean;
   /** Bytes of a token in the KV cache; 0 without one. Upper bound: a sliding window needs less. */
   cacheBytesPerToken: number;
-  embeddingLength: number;
   vocabularySize: number;
 }
 

@@ -1,5 +1,6 @@
 /** What Ollama's clients ask about models: GET /api/tags, /api/ps and /api/version, POST /api/show. */
 import { type Static, Type as T } from "@sinclair/typebox";
+import { given } from "../../../core/given.ts";
 import type { ModelCard } from "../../../core/models/model.ts";
 import type { ModelRegistry } from "../../../core/models/model-registry.ts";
 import { defineOperation, described, namedSchema } from "../../operation.ts";
@@ -242,6 +243,8 @@ function toShown(models: ModelRegistry, card: ModelCard): OllamaModel {
       : {}),
   });
   const architecture = weights?.architecture ?? "upstream";
+  const length =
+    type === "embedding" ? models.embedding(name).engine.dimension : weights?.embeddingLength;
   return {
     modelfile: [
       `FROM ${name}`,
@@ -256,9 +259,7 @@ function toShown(models: ModelRegistry, card: ModelCard): OllamaModel {
       "general.basename": name,
       ...(weights && { "general.parameter_count": weights.parameters }),
       [`${architecture}.context_length`]: settings.ctxSize,
-      ...(type === "embedding" && {
-        [`${architecture}.embedding_length`]: models.embedding(name).engine.dimension,
-      }),
+      ...given({ [`${architecture}.embedding_length`]: length }),
     },
     capabilities:
       type === "chat"
