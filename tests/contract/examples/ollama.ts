@@ -91,6 +91,7 @@ export const chatExamples: readonly FieldExample[] = [
   ["messages[].speed", "ignored", 1],
   ["tools", "honoured", [{ function: { name: "look_up" } }]],
   ["tools[].type", "honoured", "function"],
+  ["tools[].type", "rejected", "web_search"],
   ["tools[].function.name", "honoured", "look"],
   ["tools[].function.name", "rejected", "look up"],
   ["tools[].function.description", "honoured", "Looks."],
