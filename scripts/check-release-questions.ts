@@ -65,7 +65,7 @@ const models = await post("/models");
 check("lists its models", (await models.text()).includes(chat));
 const info = await post("/info");
 check("describes itself", (await info.text()).includes("llama.cpp v"));
-const page = await (await fetch(`${cold.origin}/`)).text();
+const page = await (await fetch(`${cold.origin}/`, { headers: { accept: "text/html" } })).text();
 const codePath = /src="(\/page\/[^"]+\.js)"/.exec(page)?.[1] ?? "";
 const pageCode = await fetch(`${cold.origin}${codePath}`);
 check("serves its page for people", pageCode.ok && (await pageCode.text()).length > 50_000);

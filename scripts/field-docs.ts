@@ -15,6 +15,8 @@ const pages: Readonly<Record<string, () => Record<string, string>>> = {
   "tokenize-fields.md": () => ofOperations("tokenize", "detokenize"),
   "rerank-fields.md": () => ofOperations("rerank"),
   "messages-fields.md": () => ofOperations("createMessage"),
+  "ollama-fields.md": () =>
+    ofOperations("ollamaChat", "ollamaGenerate", "ollamaEmbed", "ollamaEmbeddings", "ollamaShow"),
   "responses-fields.md": () => {
     const fields = fieldsOf("createResponse");
     const ofInput = fields.filter(({ path }) => path.startsWith("input["));

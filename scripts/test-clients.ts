@@ -6,6 +6,7 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
+import { isEventStream } from "../src/server/sse.ts";
 import { agentModel, agentNode } from "../tests/support/agent-node.ts";
 import { tempDir } from "../tests/support/temp-dir.ts";
 import { agentClients } from "./clients/agents.ts";
@@ -72,7 +73,7 @@ function listen() {
     async fetch(request) {
       const body = request.method === "POST" ? await request.clone().text() : "";
       const response = await node.app.handle(request);
-      const isStream = response.headers.get("content-type")?.includes("event-stream") === true;
+      const isStream = isEventStream(response);
       const { pathname: path } = new URL(request.url);
       seen.push({
         path: `${request.method} ${path} ${body.length}`,

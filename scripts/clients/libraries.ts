@@ -16,6 +16,7 @@ interface Library {
 const libraries: readonly Library[] = [
   { name: "openai", packages: ["openai@7.53.0"], adapter: "openai" },
   { name: "Anthropic", packages: ["@anthropic-ai/sdk@1.8.0"], adapter: "anthropic" },
+  { name: "Ollama", packages: ["ollama@0.6.4"], adapter: "ollama" },
   {
     name: "AI SDK",
     packages: ["ai@7.0.169", "@ai-sdk/openai-compatible@3.0.90", "zod@4.6.7"],

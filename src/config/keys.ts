@@ -26,6 +26,9 @@ export const optionalNumber = (options: NumberOptions, description: string) =>
 export const flag = (options: SchemaOptions, description: string) =>
   T.Boolean({ ...options, description });
 
+export const optionalFlag = (options: SchemaOptions, description: string) =>
+  T.Optional(flag(options, description));
+
 export const text = (options: StringOptions, description: string) =>
   T.String({ ...options, description });
 

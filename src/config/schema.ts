@@ -11,6 +11,7 @@ import {
   integer,
   longestSeconds,
   number,
+  optionalFlag,
   optionalText,
   section,
   text,
@@ -100,6 +101,10 @@ const Http = section({
     },
     { "x-setting": "allowed-hosts" },
     "Host names, besides this machine's own, by which a node on loopback is reached.",
+  ),
+  ollama: optionalFlag(
+    { "x-default": "true on loopback", "x-setting": "ollama" },
+    'Whether `/` says "Ollama is running" to clients that do not ask for HTML, as Ollama\'s look for it. Its API is served either way.',
   ),
   trusted_proxies: texts(
     {

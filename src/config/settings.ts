@@ -152,13 +152,14 @@ const sectionOf = (path: readonly string[]): string => path.slice(0, -1).join(".
 /** The key's description and value: set if one was chosen, else commented out. */
 function entry(key: DescribedKey, chosen: unknown): string {
   const name = key.path.at(-1) ?? "";
-  const isFree = key.choices.length === 0 || typeof key.default === "boolean";
+  const isFree = key.choices.length === 0 || key.choices.includes("true");
   const isNamed = key.choices.every((choice) => key.description.includes(`\`${choice}\``));
   const allowed = isFree || isNamed ? "" : ` One of: ${key.choices.join(", ")}.`;
   const meaning = `# ${key.description}${allowed}`;
   if (chosen !== undefined) return `${meaning}\n${toLine(name, chosen)}`;
   if (key.default !== undefined) return `${meaning}\n# ${toLine(name, key.default)}`;
-  return `${meaning}\n# ${name} = "…"   # default: ${key.defaultInWords ?? "none"}`;
+  const shape = key.choices.includes("true") ? "…" : '"…"';
+  return `${meaning}\n# ${name} = ${shape}   # default: ${key.defaultInWords ?? "none"}`;
 }
 
 const toLine = (name: string, value: unknown): string => stringify({ [name]: value }).trim();

@@ -4,18 +4,19 @@ import { basename } from "node:path";
 import type { LlamaModel, LlamaRankingContext, Token } from "node-llama-cpp";
 import { knownPrefixes } from "../core/embedding/embedding-prefixes.ts";
 import { NodeError, reasonOf } from "../core/errors.ts";
+import { given } from "../core/given.ts";
 import { describeBackend, type LoadStage } from "../core/models/engine-backends.ts";
-import type { LoadedModel, ModelSettings } from "../core/models/model.ts";
+import type { LoadedModel, ModelSettings, WeightFacts } from "../core/models/model.ts";
 import type { ModelHost, ModelSpec } from "../core/ports/model-host.ts";
 import type { EmbeddingIdentity } from "../core/ports/passage-repository.ts";
 import type { Progress } from "../core/progress.ts";
 import { LlamaChatEngine } from "./chat-engine.ts";
 import { LlamaEmbeddingEngine } from "./embedding-engine.ts";
 import { fingerprint, weightsDigest } from "./fingerprint.ts";
-import { readModelFacts, readModelParts } from "./gguf/model-facts.ts";
+import { factsOf, readModelParts } from "./gguf/model-facts.ts";
 import { type Backend, type BackendOptions, openBackend } from "./load-backend.ts";
 import { type Machine, readMachineMemory, withinLimit } from "./machine/machine.ts";
-import { chooseSettings, defaultContext } from "./machine/model-memory.ts";
+import { chooseSettings, defaultContext, type ModelFacts } from "./machine/model-memory.ts";
 import { type StepReport, StepThreads } from "./machine/steps.ts";
 import { NativeEmbeddingContext } from "./native/contexts.ts";
 import { openDirectEmbedding } from "./native/direct-embedding-context.ts";
@@ -56,9 +57,9 @@ export async function loadModel(
   try {
     onStage("file");
     // A malformed header is refused before llama.cpp reads it, which has fewer checks.
-    await readModelParts(path);
+    const facts = factsOf(await readModelParts(path));
     onStage("model");
-    const { settings, why } = await fitSettings(backend, spec);
+    const { settings, why } = await fitSettings(backend, spec, facts);
     const { nGpuLayers } = settings;
     const model = await backend.llama.loadModel({
       modelPath: path,
@@ -70,7 +71,7 @@ export async function loadModel(
     try {
       const weights = await weightsDigest(path);
       const loading = { backend, model, spec: { ...spec, settings }, weights, onStage };
-      const { sizes, template = "none", ...own } = await makers[type](loading);
+      const { sizes, template = "none", thinks, ...own } = await makers[type](loading);
       const actual = { ...settings, ...sizes, nGpuLayers: model.gpuLayers };
       if (why !== undefined) {
         backend.log.info("sizes were chosen for the machine", {
@@ -86,7 +87,10 @@ export async function loadModel(
       step.finish();
       return {
         ...own,
-        card: { name, type, createdAt, ownedBy, settings: actual },
+        card: {
+          ...{ name, type, createdAt, ownedBy, settings: actual },
+          ...{ weights: weightsOf(facts), ...given({ thinks }) },
+        },
         fingerprint: fingerprint({ weights, engine: backend.version, settings: actual, template }),
         async [Symbol.asyncDispose]() {
           await own.engine.close();
@@ -108,8 +112,9 @@ export async function loadModel(
 async function fitSettings(
   backend: Backend,
   spec: ModelSpec,
+  facts: ModelFacts,
 ): Promise<{ settings: ModelSettings; why?: string }> {
-  const { settings: wanted, path, type, parallel } = spec;
+  const { settings: wanted, type, parallel } = spec;
   const { ctxSize, batchSize } = wanted;
   // The CPU backend has no layers on an accelerator.
   const nGpuLayers = backend.name === "cpu" ? 0 : wanted.nGpuLayers;
@@ -117,13 +122,18 @@ async function fitSettings(
     return { settings: { ...wanted, ctxSize, batchSize, nGpuLayers } };
   }
   const { why, ...chosen } = chooseSettings({
-    facts: await readModelFacts(path),
+    facts,
     machine: withinLimit(await machineOf(backend), spec.memoryLimit),
     wanted: { ctxSize, batchSize, nGpuLayers },
     parallel: type === "chat" ? parallel : backend.threads,
   });
   return { settings: { ...wanted, ...chosen }, why };
 }
+
+const weightsOf = (facts: ModelFacts): WeightFacts => {
+  const { architecture, parameters, quantization, bytes, layers, embeddingLength } = facts;
+  return { architecture, parameters, quantization, bytes, layers, embeddingLength };
+};
 
 async function machineOf({ llama, name }: Backend): Promise<Machine> {
   const machine = await readMachineMemory();
@@ -147,7 +157,11 @@ type Made = (
   | { type: "chat"; engine: LlamaChatEngine }
   | { type: "embedding"; engine: LlamaEmbeddingEngine; identity: EmbeddingIdentity }
   | { type: "reranker"; engine: LlamaReranker }
-) & { sizes: Pick<ModelSettings, "ctxSize" | "batchSize">; template?: string };
+) & {
+  sizes: Pick<ModelSettings, "ctxSize" | "batchSize">;
+  template?: string;
+  thinks?: boolean;
+};
 
 async function makeChat({ backend, model, spec, onStage }: Loading): Promise<Made> {
   if (model.fileInfo.architectureMetadata.attention?.causal === false) {
@@ -178,6 +192,7 @@ async function makeChat({ backend, model, spec, onStage }: Loading): Promise<Mad
     engine: new LlamaChatEngine(model, context, template, { maxQueue, stepThreads, steps, direct }),
     sizes: { ctxSize: context.contextSize, batchSize: context.batchSize },
     template: template.name,
+    thinks: template.hasThoughts,
   };
 }
 

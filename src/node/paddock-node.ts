@@ -154,6 +154,7 @@ export class PaddockNode implements AsyncDisposable {
       isOpen: config.auth.open,
       openOperations: config.metrics.open ? ["metrics"] : [],
       corsOrigins: config.http.cors_origins,
+      looksLikeOllama: config.http.ollama ?? isLoopback(config.host),
       ...(isLoopback(config.host) ? { allowedHosts: config.http.allowed_hosts } : {}),
       limits: toRequestLimits(config),
       log,

@@ -2,6 +2,7 @@
 import { Type as T } from "@sinclair/typebox";
 import { NodeError } from "../core/errors.ts";
 import type { ErrorFormat } from "./middleware/errors.ts";
+import { ollamaErrors } from "./operations/ollama/error-format.ts";
 
 /** A client on a raw socket may send no address, or an invalid one. */
 const parsed = ({ url }: Request): URL | undefined => {
@@ -44,7 +45,7 @@ export function allowedMethods(routes: readonly Route[], pathname: string): stri
 export function missingRoute(request: Request, allowed: readonly string[]): NodeError {
   const pathname = pathOf(request);
   const absent = absentApi(pathname);
-  if (absent !== undefined) {
+  if (absent !== undefined && (allowed.length === 0 || absent.isPart !== true)) {
     const message = `There is nothing at ${request.method} ${pathname}. ${absent.why}`;
     return new NodeError("not_found", message);
   }
@@ -76,14 +77,9 @@ interface AbsentApi {
   /** What is missing, and what to do instead. */
   why: string;
   errorFormat?: ErrorFormat;
+  /** Whether the node has other operations of this API, perhaps at the same address. */
+  isPart?: true;
 }
-
-/** Ollama's clients print `error` as it is. */
-const ollamaErrors: ErrorFormat = {
-  name: "OllamaError",
-  schema: T.Object({ error: T.String() }),
-  body: (_error, { message }) => ({ error: message }),
-};
 
 /** MCP clients print the description. */
 const oauthErrors: ErrorFormat = {
@@ -94,9 +90,20 @@ const oauthErrors: ErrorFormat = {
 
 const absent: readonly AbsentApi[] = [
   {
-    addresses: /^\/api\//,
-    why: "This node does not have Ollama's API; choose the OpenAI provider of your program, with this node's address and /v1 as its base address.",
+    addresses: /^\/api\/(pull|delete)$/,
+    why: "Models of this node are not changed over Ollama's API: pull one with 'paddock pull' and name it in a [[models]] section of paddock.toml, and remove it there.",
     errorFormat: ollamaErrors,
+  },
+  {
+    addresses: /^\/api\/(create|copy|push|blobs\/.*)$/,
+    why: "This node does not make, copy or publish models: a [[models]] section of paddock.toml gives a model's file a name and its settings.",
+    errorFormat: ollamaErrors,
+  },
+  {
+    addresses: /^\/api\//,
+    why: "Of Ollama's API this node has what runs, lists and describes models; /docs has all of it.",
+    errorFormat: ollamaErrors,
+    isPart: true,
   },
   {
     addresses: /^\/(register|authorize|token|\.well-known\/(oauth-|openid-).*)$/,

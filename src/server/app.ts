@@ -4,11 +4,11 @@ import { allowedMethods, pathOf } from "./address.ts";
 import { docs } from "./docs.ts";
 import { describe, schemasOf } from "./openapi.ts";
 import { type OperationServices, operations, type pageAddresses, targetOf } from "./operations.ts";
-import { page } from "./page.ts";
+import { type PageSettings, page } from "./page.ts";
 import { Pipeline, type PipelineSettings } from "./pipeline.ts";
 import { contextOf, type ResponseHeaders } from "./request-context.ts";
 
-export type Services = OperationServices & PipelineSettings;
+export type Services = OperationServices & PipelineSettings & PageSettings;
 
 export function createApp(services: Services) {
   const pipeline = new Pipeline(services);
@@ -49,6 +49,6 @@ export function createApp(services: Services) {
     );
   const schemas = schemasOf(operations.map(({ facts }) => facts));
   return app
-    .use(pages("page").use(page()))
+    .use(pages("page").use(page(services)))
     .use(pages("docs").use(docs({ version: services.identity().version, schemas })));
 }

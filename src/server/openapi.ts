@@ -36,8 +36,9 @@ export const documentErrors: Readonly<Record<number, string>> = {
 const bodyErrors: Readonly<Record<number, string>> = {
   408: "The body did not arrive in time.",
   413: "The body is too large.",
-  415: "The body is not JSON.",
 };
+
+const typeError: Readonly<Record<number, string>> = { 415: "The body is not JSON." };
 
 export const uploadErrors: Readonly<Record<number, string>> = {
   ...documentErrors,
@@ -101,12 +102,13 @@ function describeParameters(
 
 function describeAnswer({ answer, stream }: OperationFacts) {
   const { contentType = json, description, example } = answer;
+  const streamed = stream?.contentType ?? "text/event-stream";
   return {
     description,
     content: {
       [contentType]: { schema: reference(answer), ...given({ example }) },
       ...(stream && {
-        "text/event-stream": {
+        [streamed]: {
           schema: { ...reference(stream), description: stream.description },
           example: stream.example,
         },
@@ -117,13 +119,12 @@ function describeAnswer({ answer, stream }: OperationFacts) {
 
 function describeErrors({ body, errors, errorFormat }: OperationFacts) {
   const schemaOfErrors: NamedSchema = errorFormat ?? errorSchema;
-  const described = Object.entries({ ...(body && bodyErrors), ...errors }).map(
-    ([status, error]) => {
-      const { description, ...schema } =
-        typeof error === "string" ? { ...schemaOfErrors, description: error } : error;
-      return [status, { description, content: { [json]: { schema: reference(schema) } } }] as const;
-    },
-  );
+  const ofBody = body && { ...bodyErrors, ...(body.takesAnyType === true ? {} : typeError) };
+  const described = Object.entries({ ...ofBody, ...errors }).map(([status, error]) => {
+    const { description, ...schema } =
+      typeof error === "string" ? { ...schemaOfErrors, description: error } : error;
+    return [status, { description, content: { [json]: { schema: reference(schema) } } }] as const;
+  });
   return Object.fromEntries(described);
 }
 

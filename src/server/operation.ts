@@ -15,6 +15,7 @@ export const tags = {
   Chat: "Answers from a chat model.",
   Responses: "OpenAI's Responses API, on the same models.",
   Embeddings: "Vectors of texts.",
+  Ollama: "Ollama's API, on the same models.",
   Retrieval: "Passages from the node's collection.",
   Files: "Uploaded files.",
   "Vector stores": "Collections of files that can be searched.",
@@ -58,7 +59,7 @@ export type Answer = {
     }
   /** Text; default: JSON that is already serialized. */
   | { text: string; contentType?: string }
-  /** Server-sent events in order; default format: `dataEvents`. */
+  /** Events in order; default format: `dataEvents`. */
   | { events: AsyncIterable<string>; format?: EventFormat }
   | { download: Download }
 );
@@ -96,11 +97,12 @@ export interface OperationFacts {
   parameters?: Readonly<Record<string, string>>;
   query?: TObject;
   /** The request body's schema, with an example that works as it is. */
-  body?: NamedSchema & { example: unknown };
+  body?: NamedSchema & { example: unknown } & BodyReading;
   /** The schema of a `multipart/form-data` body, which is read as a stream. */
   form?: NamedSchema;
   answer: NamedSchema & { description: string; contentType?: string; example?: unknown };
-  stream?: NamedSchema & { description: string; example: unknown };
+  /** Default content type: `text/event-stream`. */
+  stream?: NamedSchema & { description: string; contentType?: string; example: unknown };
   /** The format of its errors; default: the OpenAI API's. */
   errorFormat?: ErrorFormat;
   /** Headers that its clients expect, in addition to the OpenAI API's. */
@@ -154,7 +156,12 @@ export interface HeaderFormat {
   rateLimit(what: string, limit: RateLimit): Record<string, string>;
 }
 
-interface BodyRules<Body> {
+interface BodyReading {
+  /** Whether a body of any content type is read as JSON; default: only `application/json`. */
+  takesAnyType?: boolean;
+}
+
+interface BodyRules<Body> extends BodyReading {
   /** The longest lists that the body may have, checked before their items. */
   lists?: readonly ListBound[];
   /** Further scopes that the key needs for this body. */

@@ -11,6 +11,9 @@ import { fileOperations } from "./operations/files/operation.ts";
 import { mcp } from "./operations/mcp.ts";
 import { messageOperations } from "./operations/messages/operation.ts";
 import { modelOperations, nodeOperations } from "./operations/node/operation.ts";
+import { ollamaEmbedOperations } from "./operations/ollama/embed.ts";
+import { ollamaModelOperations } from "./operations/ollama/models.ts";
+import { ollamaChatOperations } from "./operations/ollama/operation.ts";
 import { rerankOperations } from "./operations/rerank.ts";
 import { responseOperations } from "./operations/responses/operation.ts";
 import { retrieve } from "./operations/retrieve/operation.ts";
@@ -38,6 +41,9 @@ const all = [
   ...vectorStoreOperations,
   ...vectorStoreFileOperations,
   mcp,
+  ...ollamaChatOperations,
+  ...ollamaEmbedOperations,
+  ...ollamaModelOperations,
   ...nodeOperations,
 ] as const;
 

@@ -1,4 +1,4 @@
-/** Serves the web page at /. Pages get strict headers, and texts are compressed once. */
+/** Serves the web page at /, and there what Ollama's clients look for. Pages get strict headers, and texts are compressed once. */
 import { Elysia } from "elysia";
 import { missingRoute } from "./address.ts";
 import { pageFiles, pageFolder } from "./page-files.ts";
@@ -39,18 +39,42 @@ const headers = pageHeaders({
 
 const hidden = { detail: { hide: true } };
 
-export function page() {
+export interface PageSettings {
+  /** Whether a client that does not ask for HTML is told at / that Ollama's API is here. */
+  looksLikeOllama: boolean;
+}
+
+export function page({ looksLikeOllama }: PageSettings) {
+  const isForBrowser = ({ headers }: Request): boolean =>
+    !looksLikeOllama || headers.get("accept")?.includes("text/html") === true;
   return new Elysia({ name: "page" })
-    .get(pagePath, ({ request }) => serve(request, entry), hidden)
+    .get(
+      pagePath,
+      ({ request }) => (isForBrowser(request) ? serve(request, entry) : ollamaIsRunning()),
+      hidden,
+    )
     .get(`${pageFolder}/:file`, ({ params, request }) => serve(request, params.file), hidden);
 }
+
+const byAccept = { vary: "accept, accept-encoding" };
+
+/** The words that Ollama's clients look for. */
+const ollamaIsRunning = (): Response =>
+  new Response("Ollama is running", {
+    headers: {
+      "content-type": "text/plain; charset=utf-8",
+      "cache-control": "no-cache",
+      ...byAccept,
+    },
+  });
 
 async function serve(request: Request, name: string): Promise<Response> {
   const file = (await files()).get(name);
   if (file === undefined) throw missingRoute(request, []);
   // All other names change with their content.
   const caching = name === entry ? "no-cache" : "public, max-age=31536000, immutable";
-  return serveText(request, file, { ...headers, "cache-control": caching });
+  const varying = name === entry ? byAccept : {};
+  return serveText(request, file, { ...headers, ...varying, "cache-control": caching });
 }
 
 let made: Promise<ReadonlyMap<string, ServedText>> | undefined;
@@ -90,7 +114,7 @@ export function serveText(
   { text, type, compressed, tag }: ServedText,
   headers: Record<string, string>,
 ): Response {
-  const all = { ...headers, etag: tag, vary: "accept-encoding" };
+  const all = { vary: "accept-encoding", ...headers, etag: tag };
   if (request.headers.get("if-none-match")?.includes(tag) === true) {
     return new Response(null, { status: 304, headers: all });
   }

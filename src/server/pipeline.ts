@@ -104,8 +104,8 @@ export class Pipeline {
       ending.defer(() => void meter(context));
     }
 
-    const takesBody = operation.facts.body !== undefined;
-    const bytes = takesBody ? await readBody(request, limits) : undefined;
+    const { body } = operation.facts;
+    const bytes = body === undefined ? undefined : await readBody(request, limits, body);
     const form = ending.use(new UploadForm(request, context, limits));
     const { searchParams: query } = new URL(request.url);
     const parameters = Object.fromEntries(

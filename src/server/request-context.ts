@@ -169,15 +169,20 @@ export class RequestContext {
     if (this.#outlivesHandler) this.#end();
   }
 
-  /** The times known so far, as a `Server-Timing` header; empty if there are none. */
-  serverTiming(): string {
-    const times = {
+  /** The times known so far, in milliseconds; `first` and `total` since the request arrived. */
+  get times() {
+    return {
       queue: this.#waitedMs,
       retrieval: this.#retrievalMs,
       first: this.#firstTokenMs,
-      total: this.#outlivesHandler ? undefined : performance.now() - this.#from,
+      total: performance.now() - this.#from,
     };
-    return Object.entries(times)
+  }
+
+  /** The times known so far, as a `Server-Timing` header; empty if there are none. */
+  serverTiming(): string {
+    const { total, ...times } = this.times;
+    return Object.entries({ ...times, total: this.#outlivesHandler ? undefined : total })
       .flatMap(([name, ms]) => (ms === undefined ? [] : [`${name};dur=${ms.toFixed(1)}`]))
       .join(", ");
   }

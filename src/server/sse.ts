@@ -1,21 +1,24 @@
-/** Server-sent events, buffered for slow readers up to a limit; beyond it, generation waits. */
+/** Streams of events, buffered for slow readers up to a limit; beyond it, generation waits. */
 import { NodeError } from "../core/errors.ts";
 import { errorBody, toNodeError } from "./middleware/errors.ts";
 
-const type = "text/event-stream";
+const serverSentEvents = "text/event-stream";
+export const jsonLinesType = "application/x-ndjson";
 
-const headers = {
-  "content-type": `${type}; charset=utf-8`,
+const headersOf = ({ contentType = `${serverSentEvents}; charset=utf-8` }: EventFormat) => ({
+  "content-type": contentType,
   "cache-control": "no-cache",
   // A proxy that buffers would hold back every token until the end.
   "x-accel-buffering": "no",
-};
+});
 
 /** A line that clients skip. It keeps the connection alive until the next token. */
 const comment = ": waiting\n\n";
 
-export const isEventStream = (response: Response): boolean =>
-  response.headers.get("content-type")?.startsWith(type) === true;
+export function isEventStream({ headers }: Response): boolean {
+  const found = headers.get("content-type") ?? "";
+  return [serverSentEvents, jsonLinesType].some((type) => found.startsWith(type));
+}
 
 export interface EventStreamOptions {
   /** Called when the reader is gone; the source of the frames must stop. */
@@ -46,7 +49,9 @@ export async function eventStream(
 ): Promise<Response> {
   const source = new FrameSource(frames, options);
   await source.waitForFirst();
-  return new Response(new ReadableStream(source, { highWaterMark: 0 }), { headers });
+  return new Response(new ReadableStream(source, { highWaterMark: 0 }), {
+    headers: headersOf(options.format),
+  });
 }
 
 class FrameSource {
@@ -91,7 +96,7 @@ class FrameSource {
     this.#state = "idle";
     const outcome = this.#outcome;
     if (outcome === undefined) {
-      this.#send(this.#taken() || comment);
+      this.#send(this.#taken() || (this.#options.format.waiting ?? comment));
       void this.#make();
       this.#watchReader();
       return;
@@ -251,8 +256,12 @@ export class StreamBuffers {
 
 const encoder = new TextEncoder();
 
-/** The format of a stream's events: data only, or named events. */
+/** The format of a stream's events: data only, named events, or lines of JSON. */
 export interface EventFormat {
+  /** Default: server-sent events. */
+  readonly contentType?: string;
+  /** Sent while there is nothing else; readers skip it. Default: a comment. */
+  readonly waiting?: string;
   write(event: string): string;
   /** The text after the last event of a complete stream. */
   readonly end: string;
@@ -272,6 +281,15 @@ export const namedEvents = (writeError: EventFormat["writeError"]): EventFormat 
   write: (event) => event,
   end: "",
   writeError,
+});
+
+/** A line for each event. White space before JSON means nothing, and an empty line is an error. */
+export const jsonLines = (errorLine: (error: NodeError) => object): EventFormat => ({
+  contentType: jsonLinesType,
+  waiting: " ",
+  write: (event) => `${event}\n`,
+  end: "",
+  writeError: (error) => `${JSON.stringify(errorLine(error))}\n`,
 });
 
 export const namedEvent = (name: string, data: object): string =>

@@ -61,8 +61,11 @@ function narrowUnion(error: SchemaError): SchemaError {
   if (error.type !== ValueErrorType.Union) return error;
   const variants = error.variants.map((errors) => errors.take(fewErrors).toArray());
   // A variant with another discriminator was not meant; if none was, the discriminator is at fault.
-  const meant = variants.filter((errors) => !errors.some(isDiscriminator));
-  const [fault] = variants.flatMap((errors) => errors.filter(isDiscriminator));
+  // One further inside, as in an item of a list, tells other variants apart.
+  const tells = (inner: SchemaError): boolean =>
+    isDiscriminator(inner) && inner.path.length <= error.path.length + 1;
+  const meant = variants.filter((errors) => !errors.some(tells));
+  const [fault] = variants.flatMap((errors) => errors.filter(tells));
   if (meant.length === 0 && fault !== undefined) return withAllLiterals(fault, variants.flat());
   const deeper = meant
     .flatMap(([first]) => (first === undefined ? [] : [narrowUnion(first)]))

@@ -1,6 +1,7 @@
 /** What is the same whichever API a model is asked by: its thoughts, and what it has evaluated before. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import Anthropic from "@anthropic-ai/sdk";
+import { Ollama } from "ollama";
 import OpenAI from "openai";
 import { tinyModels } from "../support/tiny-models.ts";
 import { listeningNode, type TinyNode, tinyConfig } from "../support/tiny-node.ts";
@@ -60,6 +61,24 @@ test("a model's thoughts are a block of a message, also in a stream", async () =
   expect((await anthropic.messages.create(asked)).content).toMatchObject([thought]);
   const streamed = await anthropic.messages.stream(asked).finalMessage();
   expect(streamed.content).toMatchObject([thought]);
+});
+
+test("a model's thoughts are beside the text in Ollama's API, also in a stream, and may be left out", async () => {
+  const ollama = new Ollama({ host: new URL(node.baseUrl).origin });
+  const asked = {
+    model: "tiny-thinker",
+    options: { num_predict: 8, ...greedy },
+    messages: [{ role: "user", content: "Think" }],
+  };
+  const { message } = await ollama.chat(asked);
+  expect(message).toMatchObject({ content: "", thinking: expect.stringMatching(/./s) });
+  const parts = await Array.fromAsync(await ollama.chat({ ...asked, stream: true }));
+  expect(parts.filter((part) => part.message.thinking).length).toBeGreaterThan(1);
+  expect(parts.map((part) => part.message.content).join("")).toBe("");
+  const without = await ollama.chat({ ...asked, think: false });
+  expect(without.message).toEqual({ role: "assistant", content: "" });
+  const { capabilities } = await ollama.show({ model: "tiny-thinker" });
+  expect(capabilities).toEqual(["completion", "tools", "thinking"]);
 });
 
 test("what a chat has evaluated a response reads from the cache, and the other way round", async () => {

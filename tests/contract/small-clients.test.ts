@@ -1,11 +1,9 @@
-/** Clients of few lines: instructor, and Ollama's package, which finds no API of its own. */
+/** A client of few lines: instructor. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import createInstructor from "@instructor-ai/instructor";
-import { Ollama } from "ollama";
 import OpenAI from "openai";
 // Its schemas are those of the version before.
 import { z } from "zod/v3";
-import { rejectionOf } from "../support/rejection.ts";
 import { type TinyNode, tinyNode } from "../support/tiny-node.ts";
 
 let node: TinyNode;
@@ -35,14 +33,4 @@ describe("instructor against a listening node", () => {
       expect(Lamp.safeParse(lamp).success).toBe(true);
     },
   );
-});
-
-describe("Ollama's package against a listening node", () => {
-  test("says in words that its API is not there", async () => {
-    const ollama = new Ollama({ host: new URL(node.baseUrl).origin });
-    const refused = await rejectionOf(
-      ollama.chat({ model: "tiny-chat", messages: [{ role: "user", content: "Hello" }] }),
-    );
-    expect(String(refused)).toContain("This node does not have Ollama's API");
-  });
 });

@@ -9,6 +9,12 @@ import { CompletionRequest } from "../../src/server/operations/completions/schem
 import { EmbeddingRequest } from "../../src/server/operations/embeddings.ts";
 import { ErrorBody } from "../../src/server/operations/messages/answer-schema.ts";
 import { CountTokensRequest, MessageRequest } from "../../src/server/operations/messages/schema.ts";
+import { OllamaEmbedRequest } from "../../src/server/operations/ollama/embed.ts";
+import { OllamaShowRequest } from "../../src/server/operations/ollama/models.ts";
+import {
+  OllamaChatRequest,
+  OllamaGenerateRequest,
+} from "../../src/server/operations/ollama/schema.ts";
 import { RerankRequest } from "../../src/server/operations/rerank.ts";
 import {
   InputItem,
@@ -99,6 +105,11 @@ async function send({ path, method = "POST", headers = {}, body }: Sent): Promis
       expect(response.status).toBeLessThan(500);
       return;
     }
+    if (path.startsWith("/api/")) {
+      expect(await response.json()).toEqual({ error: expect.any(String) });
+      expect(response.status).toBeLessThan(500);
+      return;
+    }
     const { code } = await decodeError(response);
     // The specification's own 500 is for a model that the node does not have.
     if (response.status === 500) expect(code).toBe("model_not_found");
@@ -129,6 +140,9 @@ const rerank = bodies(RerankRequest, "tiny-reranker");
 const retrieve = bodies(RetrieveRequest, "tiny-embedding");
 const messages = bodies(MessageRequest, "tiny-chat");
 const counted = bodies(CountTokensRequest, "tiny-chat");
+const ollamaChat = bodies(OllamaChatRequest, "tiny-chat:latest");
+const ollamaGenerate = bodies(OllamaGenerateRequest, "tiny-chat");
+const ollamaEmbed = bodies(OllamaEmbedRequest, "tiny-embedding");
 
 /** With items of types that are known, so that more than the type is looked at. */
 const itemTypes = ["message", "function_call", "function_call_output", "item_reference", "custom"];
@@ -204,6 +218,10 @@ describe("a hostile request", () => {
     ["/v1/retrieve", retrieve, 375],
     ["/v1/messages", messages, 200],
     ["/v1/messages/count_tokens", counted, 50],
+    ["/api/chat", ollamaChat, 100],
+    ["/api/generate", ollamaGenerate, 50],
+    ["/api/embed", ollamaEmbed, 25],
+    ["/api/show", fitting(OllamaShowRequest), 25],
   ] as const)("to %s breaks nothing", async (path, body, runs) => {
     await fc.assert(
       fc.asyncProperty(broken(body).map(toText), (text) => send({ path, body: text })),
@@ -213,7 +231,7 @@ describe("a hostile request", () => {
 
   test("of bytes that are no JSON, of any content type, breaks nothing", async () => {
     const paths = fc.constantFrom(
-      ...["/v1/chat/completions", "/v1/embeddings", "/v1/retrieve", "/v1/messages"],
+      ...["/v1/chat/completions", "/v1/embeddings", "/v1/retrieve", "/v1/messages", "/api/chat"],
     );
     await fc.assert(
       fc.asyncProperty(paths, brokenBytes(chat.map(toText)), contentTypes, (path, body, type) =>
@@ -227,6 +245,7 @@ describe("a hostile request", () => {
     const paths = fc.oneof(
       fc.constantFrom("/v1/models", "/v1/models/tiny-chat", "/v1/info", "/health", "/ready", "/"),
       fc.constantFrom("/v1/chat/completions", "/v1/embeddings", "/v1/retrieve", ...messagePaths),
+      fc.constantFrom("/api/tags", "/api/chat", "/api/pull", "/api/blobs/x", "/api/"),
       fc.constantFrom(
         "/v1/files",
         "/v1/files/x",

@@ -7,17 +7,28 @@ import { listeningApp } from "../support/listening-app.ts";
 import { rejectionOf } from "../support/rejection.ts";
 import { testApp } from "../support/test-app.ts";
 
-test.each(["/api/chat", "/api/generate", "/api/tags"])(
-  "Ollama's clients are told as a text that their API is not there: %s",
-  async (path) => {
-    const response = await testApp().post(path, { model: "chatty" });
-    expect([response.status, await response.json()]).toEqual([
-      404,
-      { error: expect.stringContaining(`POST ${path}. This node does not have Ollama's API`) },
-    ]);
-    expect((await testApp().get(path)).status).toBe(404);
-  },
-);
+test.each([
+  ["POST", "/api/pull", "pull one with 'paddock pull'"],
+  ["DELETE", "/api/delete", "pull one with 'paddock pull'"],
+  ["POST", "/api/create", "does not make, copy or publish models"],
+  ["POST", "/api/copy", "does not make, copy or publish models"],
+  ["POST", "/api/push", "does not make, copy or publish models"],
+  ["HEAD", "/api/blobs/sha256:00", ""],
+  ["POST", "/api/me", "Of Ollama's API this node has"],
+])("Ollama's clients are told what the node does not do: %s %s", async (method, path, why) => {
+  const request = new Request(`http://localhost${path}`, { method });
+  const response = await testApp().handle(request);
+  expect(response.status).toBe(404);
+  if (method === "HEAD") return;
+  expect(await response.json()).toEqual({ error: expect.stringContaining(why) });
+});
+
+test("Ollama's clients are told of a wrong method", async () => {
+  const response = await testApp().get("/api/chat");
+  expect([response.status, response.headers.get("allow"), await response.json()]).toEqual([
+    ...[405, "POST", { error: "GET is not possible at /api/chat; use POST." }],
+  ]);
+});
 
 test("Ollama's clients read other errors as a text too", async () => {
   const foreign = new Request("http://elsewhere.example/api/tags");

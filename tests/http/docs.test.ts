@@ -116,6 +116,9 @@ describe("the document at /openapi.json", () => {
       "DELETE /v1/responses/{response_id}",
       "DELETE /v1/vector_stores/{vector_store_id}",
       "DELETE /v1/vector_stores/{vector_store_id}/files/{file_id}",
+      "GET /api/ps",
+      "GET /api/tags",
+      "GET /api/version",
       "GET /health",
       "GET /metrics",
       "GET /ready",
@@ -137,6 +140,11 @@ describe("the document at /openapi.json", () => {
       "GET /v1/vector_stores/{vector_store_id}/files",
       "GET /v1/vector_stores/{vector_store_id}/files/{file_id}",
       "GET /v1/vector_stores/{vector_store_id}/files/{file_id}/content",
+      "POST /api/chat",
+      "POST /api/embed",
+      "POST /api/embeddings",
+      "POST /api/generate",
+      "POST /api/show",
       "POST /mcp",
       "POST /v1/chat/completions",
       "POST /v1/completions",
@@ -220,10 +228,15 @@ describe("the document at /openapi.json", () => {
         "/{vector_store_id}/file_batches",
       ].map((path) => [`POST /v1/vector_stores${path}`, true, ["application/json"]]),
       ["POST /mcp", true, ["application/json"]],
+      ...["chat", "generate", "embed", "embeddings", "show"].map((path) => [
+        `POST /api/${path}`,
+        true,
+        ["application/json"],
+      ]),
     ]);
   });
 
-  test("answers with JSON everywhere but for metrics and files, and with an event stream from chat and responses too", () => {
+  test("answers with JSON everywhere but for metrics and files, and with a stream from chat and responses too", () => {
     const types = new Map(
       operations.map(({ at, responses }) => [at, Object.keys(responses["200"]?.content ?? {})]),
     );
@@ -234,6 +247,10 @@ describe("the document at /openapi.json", () => {
       "POST /v1/messages",
     ]) {
       expect(types.get(streaming)).toEqual(["application/json", "text/event-stream"]);
+      types.delete(streaming);
+    }
+    for (const streaming of ["POST /api/chat", "POST /api/generate"]) {
+      expect(types.get(streaming)).toEqual(["application/json", "application/x-ndjson"]);
       types.delete(streaming);
     }
     expect(types.get("GET /metrics")).toEqual(["text/plain"]);
@@ -276,9 +293,11 @@ describe("the document at /openapi.json", () => {
       expect([at, statuses.filter((status) => wanted.includes(status))]).toEqual([at, statuses]);
     }
     const open = operations.filter(({ at }) => !errors.has(at)).map(({ at }) => at);
-    expect(open.filter((at) => !/ \/(health|ready|v1\/(info|models)(\/{id})?)$/.test(at))).toEqual(
-      [],
-    );
+    expect(
+      open.filter(
+        (at) => !/ \/(health|ready|v1\/(info|models)(\/{id})?|api\/(tags|ps|version))$/.test(at),
+      ),
+    ).toEqual([]);
     expect(document.components.securitySchemes).toEqual({
       bearer: expect.objectContaining({ type: "http", scheme: "bearer" }),
       apiKey: { type: "apiKey", in: "header", name: "x-api-key" },

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { readModelFacts } from "../../src/engine/gguf/model-facts.ts";
 import { loadModel } from "../../src/engine/load-model.ts";
 import { recordingLog } from "../support/recording-log.ts";
 import { rejectionOf } from "../support/rejection.ts";
@@ -33,6 +34,16 @@ describe("loading a model", () => {
       type: "chat",
       settings: { ...neutralSettings, ctxSize: tinyChatContext, batchSize: 64, nGpuLayers: 0 },
     });
+  });
+
+  test("tells what its file says of the weights, and whether the template has thoughts", async () => {
+    const { chat, thinker } = await tinyModels();
+    await using model = await tinyChatModel();
+    const facts = await readModelFacts(chat);
+    expect(facts).toMatchObject(model.card.weights ?? { architecture: "none" });
+    expect(model.card.thinks).toBe(false);
+    await using thinking = await tinyChatModel({ path: thinker });
+    expect(thinking.card.thinks).toBe(true);
   });
 
   test("chooses what is left to it, and reports numbers and why", async () => {

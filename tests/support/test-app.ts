@@ -92,6 +92,7 @@ export interface TestAppOptions {
   corsOrigins?: readonly string[];
   /** Whether it serves everyone without keys. */
   open?: boolean;
+  looksLikeOllama?: boolean;
   /** Absent: hosts are not checked. */
   allowedHosts?: readonly string[];
   /** Whether it was asked to stop. */
@@ -232,6 +233,7 @@ export function testApp(options: TestAppOptions = {}): TestApp {
     isOpen: options.open ?? false,
     openOperations: options.metricsOpen === true ? ["metrics"] : [],
     corsOrigins: options.corsOrigins ?? [],
+    looksLikeOllama: options.looksLikeOllama ?? false,
     ...(options.allowedHosts === undefined ? {} : { allowedHosts: options.allowedHosts }),
     limits: {
       maxBodyBytes: options.maxBodyBytes ?? 1 << 20,

@@ -30,6 +30,11 @@ export class ModelRegistry {
     this.#awaited.set(name, reason);
   }
 
+  /** Undefined if there is no such model. */
+  typeOf(name: string): ModelType | undefined {
+    return this.#types.get(name);
+  }
+
   /** The cards of the models that are ready, in the order of the configuration. */
   cards(): ModelCard[] {
     return [...this.#types.keys()].flatMap((name) => this.#loaded.get(name)?.card ?? []);

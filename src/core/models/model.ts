@@ -33,12 +33,27 @@ interface UpstreamCard {
   urls: () => readonly string[];
 }
 
+/** What a model's files say of its weights. */
+export interface WeightFacts {
+  architecture: string;
+  parameters: number;
+  /** `Q4_K_M`, `F16` and so on. */
+  quantization: string;
+  bytes: number;
+  layers: number;
+  embeddingLength: number;
+}
+
 export interface ModelCard {
   name: string;
   type: ModelType;
   createdAt: Date;
   ownedBy: string;
   settings: ModelSettings;
+  /** Absent for a model that runs upstream. */
+  weights?: WeightFacts;
+  /** Whether its template has a place for thoughts; absent: not known. */
+  thinks?: boolean;
   advice?: string;
   /** Absent: it runs on this machine. */
   upstream?: UpstreamCard;

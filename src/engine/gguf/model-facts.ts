@@ -16,7 +16,7 @@ const mostLayers = 4096;
 /** Of a model in several files, any of them may be named. */
 export async function readModelFacts(path: string): Promise<ModelFacts> {
   try {
-    return toFacts(await readModelParts(path));
+    return factsOf(await readModelParts(path));
   } catch (cause) {
     throw new NodeError(
       "unavailable",
@@ -26,7 +26,7 @@ export async function readModelFacts(path: string): Promise<ModelFacts> {
   }
 }
 
-function toFacts(parts: readonly ModelPart[]): ModelFacts {
+export function factsOf(parts: readonly ModelPart[]): ModelFacts {
   const said = new Metadata(parts[0]?.metadata ?? new Map());
   const template = said.text("tokenizer.chat_template");
   const name = said.text("general.name");

@@ -1,26 +1,19 @@
 /** What is known of a model from its file, the memory that it takes, and the model and the sizes that suit a machine. */
 import { byteSize } from "../../core/byte-size.ts";
-import type { FittedSettings, WantedSettings } from "../../core/models/model.ts";
+import type { FittedSettings, WantedSettings, WeightFacts } from "../../core/models/model.ts";
 import type { Machine } from "./machine.ts";
 
-export interface ModelFacts {
+export interface ModelFacts extends WeightFacts {
   /** All files of the model; the first one names it. */
   files: readonly string[];
   kind: "chat" | "embedding" | "reranker";
-  architecture: string;
   name?: string;
-  parameters: number;
-  /** `Q4_K_M`, `F16` and so on. */
-  quantization: string;
   trainContext: number;
-  bytes: number;
-  layers: number;
   hasChatTemplate: boolean;
   /** Whether its chat template shows tools to the model. */
   supportsTools: boolean;
   /** Bytes of a token in the KV cache; 0 without one. Upper bound: a sliding window needs less. */
   cacheBytesPerToken: number;
-  embeddingLength: number;
   vocabularySize: number;
 }
 

@@ -63,6 +63,11 @@ export class PromptTemplate {
     return this.#wrapper.wrapperName;
   }
 
+  /** Whether it has a place for thoughts before an answer. */
+  get hasThoughts(): boolean {
+    return this.#wrapper.settings.segments?.thought !== undefined;
+  }
+
   /** The prompt; undefined if it is too long to tokenize. */
   async render(
     messages: readonly ChatMessage[],

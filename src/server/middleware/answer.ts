@@ -13,7 +13,7 @@ interface StreamSettings {
   log: Log;
 }
 
-/** Sends server-sent events; `ending` is disposed when the stream has ended, complete or not. */
+/** Sends a stream of events; `ending` is disposed when the stream has ended, complete or not. */
 export async function streamResponse(
   { events, format = dataEvents }: Extract<Answer, { events: unknown }>,
   request: Request,

@@ -71,10 +71,14 @@ export interface BodyLimits {
 }
 
 /** The complete body; rejects one that is not `application/json`, too large or too late. */
-export async function readBody(request: Request, limits: BodyLimits): Promise<Uint8Array> {
+export async function readBody(
+  request: Request,
+  limits: BodyLimits,
+  { takesAnyType = false }: { takesAnyType?: boolean } = {},
+): Promise<Uint8Array> {
   const { maxBodyBytes: maxBytes } = limits;
   const type = request.headers.get("content-type")?.split(";")[0]?.trim().toLowerCase();
-  if (type !== "application/json") {
+  if (type !== "application/json" && !takesAnyType) {
     throw new NodeError(
       "unsupported_media_type",
       `The body must be JSON, sent with 'Content-Type: application/json'; found ${type ? `'${type}'` : "no content type"}.`,

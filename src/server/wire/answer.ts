@@ -2,6 +2,7 @@
 import type { ChatAnswer, ChatRequest, ChatService } from "../../core/chat/chat-service.ts";
 import { longerThanContext } from "../../core/chat/context-room.ts";
 import type { Grounding } from "../../core/chat/rag.ts";
+import { NodeError } from "../../core/errors.ts";
 import { given } from "../../core/given.ts";
 import type { Log } from "../../core/log.ts";
 import type {
@@ -10,11 +11,15 @@ import type {
   ChatMessage,
   ToolUse,
 } from "../../core/ports/chat-engine.ts";
+import { quoted } from "../../core/quoted.ts";
 import { redactPaths } from "../middleware/errors.ts";
 import { announceIgnored } from "../middleware/ignored-fields.ts";
 import type { RequestContext } from "../request-context.ts";
 import { wireName } from "./generation-fields.ts";
 import { type RetrievalReport, toPointMetadata } from "./grounding.ts";
+
+/** Says what was done in another way than it was asked for. */
+export const noticeHeader = "x-paddock-notice";
 
 export interface ChatNeeds {
   chat: ChatService;
@@ -26,26 +31,32 @@ export async function beginAnswer(
   request: ChatRequest,
   context: RequestContext,
   { chat, log }: ChatNeeds,
-  { onStart }: Pick<CallOptions, "onStart"> = {},
+  { onStart, nameOf }: Pick<CallOptions, "onStart"> & { nameOf?: typeof wireName } = {},
 ): Promise<ChatAnswer> {
   const asked = { ...request, searcher: context.authenticated };
   return await beginWith(
     (options) => chat.answer(asked, { ...options, ...given({ onStart }) }),
     context,
     log,
+    nameOf,
   );
 }
 
-/** `beginAnswer` for any service that `begin` calls. */
+/** `beginAnswer` for any service that `begin` calls; `nameOf`: the API's field of a setting. */
 export async function beginWith(
   begin: (options: Omit<CallOptions, "onStart">) => ChatAnswer | Promise<ChatAnswer>,
   context: RequestContext,
   log: Log,
+  nameOf = wireName,
 ): Promise<ChatAnswer> {
   const { signal, report, lease } = context;
   const { caller, prefixScope } = lease;
   const begun = await begin({ signal, caller, ...given({ prefixScope }), report });
-  announceIgnored(begun.ignored.map(wireName), context, log);
+  announceIgnored(
+    begun.ignored.map((name) => nameOf(name)),
+    context,
+    log,
+  );
   // Without a prompt log, events go to the client directly.
   return context.logsPrompts ? recorded(begun, context) : begun;
 }
@@ -78,6 +89,23 @@ async function* recordedEvents(
     const more = "text" in value ? value.text : value.type === "tool-call" ? value.name : "";
     texts[index] = (texts[index] ?? "") + more;
     yield event;
+  }
+}
+
+/** The arguments of a call; undefined if the answer's end cut them short. */
+export function parsedArguments(
+  { name, text }: { name: string; text: string },
+  isCut: boolean,
+): unknown {
+  if (text === "") return {};
+  try {
+    return JSON.parse(text);
+  } catch {
+    if (isCut) return undefined;
+    throw new NodeError(
+      "upstream_failed",
+      `The server that runs the model called the tool ${quoted(name)} with what is not JSON.`,
+    );
   }
 }
 

@@ -21,24 +21,32 @@ const tunable = (minimum: number, maximum: number, fallback: number, description
     fallback,
   );
 
-/** `tunable` for a field that the API's specification lacks. */
-const extension = <Schema extends TSchema>(schema: Schema, description: string) =>
-  f.nullable(schema, `${description} ${ofModel}. An extension.`);
+const extensionNote = " An extension.";
 
-export const samplingFields = {
+/** `tunable` for a field that the API's specification may lack. */
+const extension = <Schema extends TSchema>(
+  schema: Schema,
+  description: string,
+  note = extensionNote,
+) => f.nullable(schema, `${description} ${ofModel}.${note}`);
+
+/** `note`: appended to the description of a field that OpenAI's API lacks. */
+const samplingWith = (note: string) => ({
   temperature: tunable(0, 2, 1, "Higher is more random; 0 always takes the likeliest token."),
   top_p: tunable(0, 1, 1, "Samples from the likeliest tokens that make up this probability."),
-  top_k: f.nullable(f.count(), "Samples from this many likeliest tokens; 0: all. An extension.", 0),
+  top_k: f.nullable(f.count(), `Samples from this many likeliest tokens; 0: all.${note}`, 0),
   min_p: extension(
     f.number(0, 1),
     "Samples from tokens at least this likely, relative to the likeliest; 0: all.",
+    note,
   ),
   presence_penalty: tunable(-2, 2, 0, "Positive: tokens that appeared are less likely."),
   frequency_penalty: tunable(-2, 2, 0, "Positive: the more a token appeared, the less likely."),
-  repeat_penalty: tunable(0.1, 10, 1, "Divides the logits of repeats; 1: off. An extension."),
+  repeat_penalty: tunable(0.1, 10, 1, `Divides the logits of repeats; 1: off.${note}`),
   repeat_last_n: extension(
     f.integer(-1),
     "How many of the answer's last tokens penalties and DRY look at; -1: all; 0: none.",
+    note,
   ),
   dry_multiplier: extension(
     f.number(0, 5),
@@ -46,7 +54,12 @@ export const samplingFields = {
   ),
   dry_base: extension(f.number(1, 4), "DRY: how the penalty grows with each repeated token."),
   dry_allowed_length: extension(f.count(), "DRY: how many tokens may repeat without a penalty."),
-};
+});
+
+export const samplingFields = samplingWith(extensionNote);
+
+/** The same as `options` of Ollama's API, which has most of them. */
+export const samplingOptions = samplingWith("");
 
 type SamplingBody = StaticOf<typeof samplingFields>;
 
@@ -74,6 +87,12 @@ export function toSampling(body: SamplingBody): Partial<Sampling> {
   return Object.fromEntries(said);
 }
 
+export const Seed = T.Integer({
+  minimum: Number.MIN_SAFE_INTEGER,
+  maximum: Number.MAX_SAFE_INTEGER,
+  "x-expected": "an integer of at most 53 bits",
+});
+
 /** OpenAI's generation fields except sampling. `note`: appended to each description. */
 const fieldsWith = (note: string) => ({
   stop: f.nullable(
@@ -81,11 +100,7 @@ const fieldsWith = (note: string) => ({
     `One to four texts that end the answer and are not part of it.${note}`,
   ),
   seed: f.nullable(
-    T.Integer({
-      minimum: Number.MIN_SAFE_INTEGER,
-      maximum: Number.MAX_SAFE_INTEGER,
-      "x-expected": "an integer of at most 53 bits",
-    }),
+    Seed,
     `The same request with the same seed and \`system_fingerprint\` gets the same answer, if nothing else runs.${note}`,
   ),
   logit_bias: f.nullable(
@@ -99,7 +114,7 @@ const fieldsWith = (note: string) => ({
 
 export const generationFields = fieldsWith("");
 
-export const generationExtensions = fieldsWith(" An extension.");
+export const generationExtensions = fieldsWith(extensionNote);
 
 type GenerationBody = StaticOf<typeof generationFields>;
 

@@ -4,7 +4,13 @@ import { completionBodies } from "./completions.ts";
 import { embeddingBodies } from "./embeddings.ts";
 import { mcpBodies } from "./mcp.ts";
 import { messageBodies, promptBodies } from "./messages.ts";
-import { filled } from "./parts.ts";
+import {
+  ollamaChatBodies,
+  ollamaEmbedBodies,
+  ollamaGenerateBodies,
+  ollamaShowBodies,
+} from "./ollama.ts";
+import { bytes, filled, text } from "./parts.ts";
 import { rerankBodies } from "./rerank.ts";
 import { conversationBodies, inputBodies, responseBodies } from "./responses.ts";
 import { retrieveBodies } from "./retrieve.ts";
@@ -58,6 +64,13 @@ export const largestBodies: readonly LargeBody[] = [
   ...of("/v1/vector_stores/vs_default/file_batches", batchBodies),
   ...of("/v1/vector_stores/vs_default/search", searchBodies),
   ...of("/mcp", mcpBodies),
+  ...of("/api/chat", ollamaChatBodies),
+  ...of("/api/generate", ollamaGenerateBodies),
+  ...of("/api/embed", ollamaEmbedBodies),
+  ...of("/api/embeddings", {
+    "one text": () => `{"model":"tiny-embedding","prompt":"${text(bytes)}"}`,
+  }),
+  ...of("/api/show", ollamaShowBodies),
   // Operations that read no body.
   ...of("/v1/models", { "a list": () => `[${filled("1")}]` }),
   ...of("/v1/info", { "a list": () => `[${filled("1")}]` }),

@@ -90,6 +90,7 @@ const samples: Record<string, readonly [text: string, value: unknown]> = {
   PADDOCK_SHARED_WHEN_AWAY: ["refuse", "refuse"],
   PADDOCK_SHARED_TIMEOUT: ["0.5", 0.5],
   PADDOCK_KEEP_ALIVE: ["20", 20],
+  PADDOCK_OLLAMA: ["false", false],
   PADDOCK_STALL_TIMEOUT: ["30", 30],
   PADDOCK_CORS_ORIGINS: [
     "https://app.example.org, http://localhost:3000",

@@ -37,7 +37,7 @@ test("what was chosen is set, and the rest stays as it is", () => {
 
 test("a key's # may be taken away, and its value is the one it had anyway", () => {
   const text = configTemplate({ heading: [], values: new Map(), models });
-  const opened = text.replace(/^# (\w+ = (?!"…").*)$/gm, "$1");
+  const opened = text.replace(/^# (\w+ = (?!"?…).*)$/gm, "$1");
   expect(parse(opened)).not.toEqual(parse(text));
   expect(load(opened)).toEqual(defaults);
 });

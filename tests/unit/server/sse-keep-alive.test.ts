@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { NodeError } from "../../../src/core/errors.ts";
+import { isEventStream, jsonLines } from "../../../src/server/sse.ts";
 import { streamOf } from "../../support/stream-of.ts";
 
 const quiet = { onCancel: () => {}, onError: () => {} };
@@ -26,6 +27,32 @@ describe("a stream that waits for its first frame", () => {
       "data: one\n\n",
       "data: [DONE]\n\n",
     ]);
+  });
+
+  test("is kept alive with spaces where its events are lines, which stay JSON", async () => {
+    const gate = Promise.withResolvers<void>();
+    const format = jsonLines(({ message }) => ({ error: message }));
+    const frames = gated(gate.promise, '{"a":1}', '{"b":2}');
+    const response = await streamOf(frames, { ...quiet, format, keepAliveMs: 1 });
+    expect(isEventStream(response)).toBe(true);
+    const reader = response.body?.getReader();
+    const decoder = new TextDecoder();
+    const read = async (): Promise<string> => decoder.decode((await reader?.read())?.value);
+    let all = await read();
+    expect(all).toBe(" ");
+    gate.resolve();
+    for (let text = await read(); text !== ""; text = await read()) all += text;
+    const lines = all.split("\n");
+    expect(lines.pop()).toBe("");
+    expect(lines.map((line): unknown => JSON.parse(line))).toEqual([{ a: 1 }, { b: 2 }]);
+  });
+
+  test("ends with a line that has the error where its events are lines", async () => {
+    const gate = Promise.withResolvers<void>();
+    const format = jsonLines(({ message }) => ({ error: message }));
+    const response = await streamOf(gated(gate.promise), { ...quiet, format, keepAliveMs: 1 });
+    gate.reject(new NodeError("timeout", "Too late."));
+    expect((await response.text()).trimStart()).toBe('{"error":"Too late."}\n');
   });
 
   test("ends with an error frame when the wait ends in a failure", async () => {

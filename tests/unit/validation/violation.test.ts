@@ -78,6 +78,13 @@ describe("the first violation", () => {
     });
   });
 
+  test("goes inside a list of objects of one type to the one of another", () => {
+    const parts = [{ type: "image", text: "a" }];
+    expect(findViolation(Shape, { name: "a", parts })).toMatchObject({
+      ...{ path: ["parts", 0, "type"], expected: "'text'", found: "'image'" },
+    });
+  });
+
   test("takes the variant that fitted furthest for the one that was meant", () => {
     const schema = T.Union([T.Array(T.Integer()), T.Array(T.Object({ size: T.Integer() }))]);
     expect(findViolation(schema, [{ size: "big" }])).toMatchObject({

@@ -1,12 +1,10 @@
 /** Converts an answer to a message of Anthropic's API, complete or as events. */
 import { type AnswerPart, AnswerParts, unfinished } from "../../../core/chat/answer-parts.ts";
 import type { ChatAnswer } from "../../../core/chat/chat-service.ts";
-import { NodeError } from "../../../core/errors.ts";
 import { given } from "../../../core/given.ts";
 import type { Finish, GenerationEvent, TokenUsage } from "../../../core/ports/chat-engine.ts";
-import { quoted } from "../../../core/quoted.ts";
 import { namedEvent } from "../../sse.ts";
-import { toRetrievalReport } from "../../wire/answer.ts";
+import { parsedArguments, toRetrievalReport } from "../../wire/answer.ts";
 import type {
   ContentBlock,
   Delta,
@@ -158,7 +156,8 @@ export class ContentBlocks {
         return { type: "thinking", thinking, signature: signatureOf(part.text) };
       }
       case "call":
-        return toToolUse(part, toInput(part.name, part.text, isCut));
+        // The input of a truncated call is empty; the message's `stop_reason` says why.
+        return toToolUse(part, parsedArguments(part, isCut) ?? {});
     }
   }
 }
@@ -196,20 +195,6 @@ const toToolUse = ({ id, name }: { id: string; name: string }, input: unknown): 
 /** Clients only send back signed thoughts, and models do not sign theirs. */
 const signatureOf = (thoughts: string): string =>
   new Bun.CryptoHasher("sha256").update(thoughts).digest("base64url");
-
-/** The input of a truncated call is empty; the message's `stop_reason` says why. */
-function toInput(name: string, text: string, isCut: boolean): unknown {
-  if (text === "") return {};
-  try {
-    return JSON.parse(text);
-  } catch {
-    if (isCut) return {};
-    throw new NodeError(
-      "upstream_failed",
-      `The server that runs the model called the tool ${quoted(name)} with what is not JSON.`,
-    );
-  }
-}
 
 interface EndBounds {
   /** The caller's own stop sequences; others may have ended the answer too. */

@@ -10,6 +10,7 @@ import type { SearchScope } from "../../../core/retrieval/search.ts";
 import { specifiedErrors } from "../../middleware/errors.ts";
 import { specifiedModelErrors } from "../../openapi.ts";
 import { defineOperation, described, namedSchema } from "../../operation.ts";
+import { noticeHeader } from "../../wire/answer.ts";
 import { toFilter } from "../../wire/attributes.ts";
 import { toPointMetadata } from "../../wire/grounding.ts";
 import { toChatMessages } from "../../wire/messages.ts";
@@ -17,9 +18,6 @@ import { RetrieveRequest, RetrieveResult } from "./schema.ts";
 
 /** How the passages were found: a collection may not support the node's retrieval mode. */
 const methodHeader = "x-paddock-retrieval";
-
-/** Sent while passages are still being stored. */
-const noticeHeader = "x-paddock-notice";
 
 export const retrieve = defineOperation({
   route: "POST /v1/retrieve",
@@ -53,6 +51,7 @@ export const retrieve = defineOperation({
     const result = await retrieval.retrieve(request, { signal, report });
     const { mode, reranked } = result.method;
     context.headers[methodHeader] = reranked ? `${mode}, reranked` : mode;
+    // While passages are still being stored.
     if (retrieval.coming !== undefined) context.headers[noticeHeader] = retrieval.coming;
     context.loggedAnswer = () => ({ texts: result.points.map(({ source }) => source) });
     return { json: toRetrieveResult(result, body) };

@@ -1,0 +1,185 @@
+/** POST /api/chat and /api/generate: a chat, or a text that is continued. */
+import type { ChatAnswer } from "../../../core/chat/chat-service.ts";
+import { complete } from "../../../core/chat/completion-service.ts";
+import { given } from "../../../core/given.ts";
+import type { ModelRegistry } from "../../../core/models/model-registry.ts";
+import { errorBody } from "../../middleware/errors.ts";
+import { modelErrors } from "../../openapi.ts";
+import { type Answer, defineOperation, described, namedSchema } from "../../operation.ts";
+import type { RequestContext } from "../../request-context.ts";
+import { type EventFormat, jsonLines, jsonLinesType } from "../../sse.ts";
+import { beginAnswer, beginWith, type ChatNeeds } from "../../wire/answer.ts";
+import { wireName } from "../../wire/generation-fields.ts";
+import { scopesOfRag } from "../../wire/grounding.ts";
+import { type Form, inMessage, inResponse, loaded, toLines, toWhole } from "./answer.ts";
+import { OllamaChatAnswer, OllamaGenerateAnswer } from "./answer-schema.ts";
+import { ollamaErrors } from "./error-format.ts";
+import {
+  checkLoads,
+  generateNames,
+  isContinued,
+  modelNamed,
+  ollamaChatNames,
+  toChatRequest,
+  toCompletion,
+  toGenerateChat,
+} from "./request.ts";
+import { OllamaChatRequest, OllamaGenerateRequest } from "./schema.ts";
+
+type Needs = ChatNeeds & { models: ModelRegistry };
+
+const model = "TinyLlama-1.1B-Chat-v1.0";
+const head = { model, created_at: "2026-11-17T12:00:00.000Z" };
+
+const ending = {
+  done: true,
+  done_reason: "stop",
+  total_duration: 412_000_000,
+  load_duration: 1_000_000,
+  prompt_eval_count: 39,
+  prompt_eval_duration: 201_000_000,
+  eval_count: 7,
+  eval_duration: 210_000_000,
+} as const;
+
+/** What all of the API's operations have in common that run a model. */
+export const ollamaModelErrors = {
+  ...modelErrors,
+  400: "Malformed JSON or an invalid field, which the message names; or a model of another type.",
+  404: "There is no such model.",
+};
+
+const inLines = {
+  contentType: jsonLinesType,
+};
+
+/** A stream that breaks off ends with a line `{"error": "…"}`. */
+const lines = (context: RequestContext): EventFormat =>
+  jsonLines((error) => {
+    const { message } = errorBody(error).error;
+    return ollamaErrors.body(error, { message, requestId: context.id });
+  });
+
+/** The field of a setting that the model ignores. */
+const nameOf: typeof wireName = (name) => `options.${wireName(name)}`;
+
+interface Asked {
+  model: string;
+  stream?: boolean | null;
+  think?: boolean | string | null;
+}
+
+async function answered(
+  body: Asked,
+  { form, last }: { form: Form; last?: object },
+  answer: ChatAnswer,
+  context: RequestContext,
+): Promise<Answer> {
+  const options = {
+    ...{ model: body.model, form, ...given({ last }) },
+    showsThoughts: body.think !== false,
+    times: () => context.times,
+  };
+  if (body.stream === false) return { json: await toWhole(answer, options) };
+  return { events: toLines(answer, options), format: lines(context) };
+}
+
+export const ollamaChatOperations = [
+  defineOperation({
+    route: "POST /api/chat",
+    name: "ollama_chat",
+    genAiName: "chat",
+    operationId: "ollamaChat",
+    summary: "Answer a conversation, in Ollama's API",
+    description:
+      "Generates the assistant's next message as lines of JSON, the last with `done: true`, or with `stream: false` as one JSON body.",
+    tag: "Ollama",
+    scope: "chat",
+    body: {
+      ...namedSchema({ OllamaChatRequest }),
+      example: {
+        model,
+        messages: [{ role: "user", content: "What is the capital of France?" }],
+        stream: false,
+      },
+      takesAnyType: true,
+      lists: [{ param: "messages", limit: "maxMessages" }],
+      scopes: ({ rag }) => scopesOfRag(rag),
+      logged: ({ model, messages }) => ({ model, messages }),
+    },
+    answer: described({ OllamaChatAnswer }, "The answer.", {
+      ...head,
+      message: { role: "assistant", content: "The capital of France is Paris." },
+      ...ending,
+    }),
+    stream: {
+      ...described({ OllamaChatAnswer }, "A line of JSON for each of these.", {
+        ...head,
+        message: { role: "assistant", content: "Paris" },
+        done: false,
+      }),
+      ...inLines,
+    },
+    errorFormat: ollamaErrors,
+    errors: ollamaModelErrors,
+    handler: async ({ body }, context, needs: Needs) => {
+      context.fieldNames = ollamaChatNames;
+      const name = modelNamed(needs.models, body.model, "chat");
+      if (!body.messages?.length) {
+        checkLoads(body);
+        needs.models.chat(name);
+        return { json: loaded({ model: body.model, form: inMessage }) };
+      }
+      const answer = await beginAnswer(toChatRequest(body, name), context, needs, { nameOf });
+      return await answered(body, { form: inMessage }, answer, context);
+    },
+  }),
+  defineOperation({
+    route: "POST /api/generate",
+    name: "ollama_generate",
+    genAiName: "text_completion",
+    operationId: "ollamaGenerate",
+    summary: "Answer a prompt, in Ollama's API",
+    description:
+      "Answers a prompt with the model's template, or with `raw` or `suffix` continues it as it is; in lines of JSON, the last with `done: true`, or with `stream: false` as one JSON body.",
+    tag: "Ollama",
+    scope: "chat",
+    body: {
+      ...namedSchema({ OllamaGenerateRequest }),
+      example: { model, prompt: "What is the capital of France?", stream: false },
+      takesAnyType: true,
+      scopes: ({ rag }) => scopesOfRag(rag),
+      logged: ({ model, system, prompt, suffix }) => ({ model, system, prompt, suffix }),
+    },
+    answer: described({ OllamaGenerateAnswer }, "The answer.", {
+      ...{ ...head, response: "The capital of France is Paris." },
+      ...ending,
+    }),
+    stream: {
+      ...described({ OllamaGenerateAnswer }, "A line of JSON for each of these.", {
+        ...{ ...head, response: "Paris", done: false },
+      }),
+      ...inLines,
+    },
+    errorFormat: ollamaErrors,
+    errors: ollamaModelErrors,
+    handler: async ({ body }, context, needs: Needs) => {
+      context.fieldNames = generateNames;
+      const name = modelNamed(needs.models, body.model, "chat");
+      const { settings } = needs.models.chat(name).card;
+      if (!body.prompt) {
+        checkLoads(body);
+        return { json: loaded({ model: body.model, form: inResponse }) };
+      }
+      if (!isContinued(body)) {
+        const answer = await beginAnswer(toGenerateChat(body, name), context, needs, { nameOf });
+        return await answered(body, { form: inResponse, last: { context: [] } }, answer, context);
+      }
+      const request = toCompletion(body, name, settings.nPredict);
+      const begin = (options: Parameters<typeof complete>[2]) =>
+        complete(needs.models, request, options);
+      const answer = await beginWith(begin, context, needs.log, nameOf);
+      return await answered(body, { form: inResponse }, answer, context);
+    },
+  }),
+] as const;
