@@ -98,6 +98,22 @@ async function* walk(page: Page): AsyncGenerator<string> {
 
 // Where there is no browser, tests/support/browser.ts says so.
 describe.skipIf(browserPath === undefined)("the page", () => {
+  test("covers none of the words on a switch", async () => {
+    await using app = listeningApp();
+    await using visited = await visit(app.origin);
+    const words = visited.page.locator(".segments label span");
+    await words.first().waitFor();
+    expect(await words.allTextContents()).toEqual(["off", "auto", "on"]);
+    const covers = await words.evaluateAll((spans) =>
+      spans.map((span) => {
+        const { x, y, width, height } = span.getBoundingClientRect();
+        const top = document.elementFromPoint(x + width / 2, y + height / 2);
+        return top === span || top === null ? "" : getComputedStyle(top).backgroundColor;
+      }),
+    );
+    for (const colour of covers) expect(["", "rgba(0, 0, 0, 0)"]).toContain(colour);
+  });
+
   test("is accessible everywhere, by the rules of axe, in light and in dark colours", async () => {
     await using app = await fullApp();
     await using visited = await visit(app.origin, { colorScheme: "light" });
