@@ -219,9 +219,12 @@ export class Scheduler {
   }
 }
 
-/** How many tokens every one of the answers may still take. */
+/** Tokens of an answer in one call: with more, the call itself is no quicker, and an end or a slow reader is noticed later. */
+const mostAtOnce = 8;
+
+/** How many tokens every one of the answers may still take, at most so many. */
 const roomOf = (parts: readonly PlannedPart[]): number =>
-  Math.min(...parts.map(({ run }) => run.answer.room));
+  Math.min(mostAtOnce, ...parts.map(({ run }) => run.answer.room));
 
 /** Whether an answer goes on with its last token. */
 const continues = ({ rewindTo, tokens }: Feed, last: Token): boolean =>
