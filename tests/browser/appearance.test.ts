@@ -104,12 +104,13 @@ describe.skipIf(browserPath === undefined)("the page", () => {
     const words = visited.page.locator(".segments label span");
     await words.first().waitFor();
     expect(await words.allTextContents()).toEqual(["off", "auto", "on"]);
-    const covers = await words.evaluateAll((spans) =>
-      spans.map((span) => {
-        const { x, y, width, height } = span.getBoundingClientRect();
+    // What lies over a word must not hide it.
+    const covers: string[] = await visited.page.evaluate(
+      `[...document.querySelectorAll(".segments label span")].map((word) => {
+        const { x, y, width, height } = word.getBoundingClientRect();
         const top = document.elementFromPoint(x + width / 2, y + height / 2);
-        return top === span || top === null ? "" : getComputedStyle(top).backgroundColor;
-      }),
+        return top === word ? "" : getComputedStyle(top).backgroundColor;
+      })`,
     );
     for (const colour of covers) expect(["", "rgba(0, 0, 0, 0)"]).toContain(colour);
   });
