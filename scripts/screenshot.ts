@@ -35,7 +35,7 @@ async function takePicture(): Promise<void> {
   page.setDefaultTimeout(patienceMs);
   await page.getByRole("button", { name: "Settings" }).click();
   await page.getByLabel("Temperature").fill("0");
-  await page.getByLabel("Most tokens").fill("96");
+  await page.getByLabel("Most tokens").fill("40");
   await page.getByRole("button", { name: "Settings" }).click();
   for (const question of plain) await answered(page, question, false);
   await page.getByRole("button", { name: "Settings" }).click();
