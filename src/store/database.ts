@@ -92,7 +92,7 @@ export class OwnFile implements Disposable {
     if (this.#opened !== undefined) return this.#opened.database;
     const { path, tables, pragmas, beforeOpen, onOpen } = this.#options;
     beforeOpen?.();
-    const { database } = openOwn(path, (opened) => prepareTables(opened, tables), pragmas);
+    const { database } = openOwn(path, (opened) => prepareTables(opened, tables), { pragmas });
     onOpen?.(database);
     this.#opened = { database, identity: stampOf(path)?.identity };
     return database;
@@ -172,11 +172,18 @@ export const isThere = (path: string): boolean =>
   // Another process may delete it in between, as SQLite does with a log.
   existsSync(path) && (statSync(path, { throwIfNoEntry: false })?.size ?? 0) > 0;
 
-/** Opens or creates a file, with tables from `prepare`; a read-only one is opened as it is. `pragmas`: set before the journal mode. */
+interface OpenOptions {
+  /** Set before the journal mode. */
+  pragmas?: readonly string[] | undefined;
+  /** Whether to open the file read-only on a full disk, which has no room for its lock files: for a caller that follows changes by its stamp. */
+  readsWhenFull?: boolean;
+}
+
+/** Opens or creates a file, with tables from `prepare`; a read-only one is opened as it is. */
 export function openOwn(
   path: string,
   prepare: (database: Database) => void,
-  pragmas: readonly string[] = [],
+  { pragmas = [], readsWhenFull = false }: OpenOptions = {},
 ): { database: Database; isReadOnly: boolean } {
   mkdirSync(dirname(path), { recursive: true, mode: folderOfOwner });
   let database: Database | undefined;
@@ -192,7 +199,8 @@ export function openOwn(
     return { database, isReadOnly: false };
   } catch (cause) {
     database?.close();
-    const immutable = openImmutable(path, cause);
+    const isReadOnly = isOnReadOnlyDisk(path, cause) || (readsWhenFull && isFull(cause));
+    const immutable = isReadOnly ? openImmutable(path) : undefined;
     if (immutable !== undefined) return { database: immutable, isReadOnly: true };
     throw cause;
   }
@@ -219,17 +227,24 @@ function prepareTables(database: Database, { version, sql, upgrade }: TablesOfVe
 
 export const versionOf = (database: Database): number => numberOf(database, "pragma user_version");
 
-/** After `cause`: undefined if the disk is writable, or a crash left a write-ahead log, which only a writer can apply. */
-function openImmutable(path: string, cause: unknown): Database | undefined {
-  const isDisk =
-    cause instanceof SQLiteError && /^SQLITE_(CANTOPEN|READONLY)/.test(cause.code ?? "");
-  if (!isDisk || isWritable(dirname(path)) || isThere(`${path}-wal`)) return undefined;
+/** Undefined if a crash left a write-ahead log, which only a writer can apply. */
+function openImmutable(path: string): Database | undefined {
+  if (isThere(`${path}-wal`)) return undefined;
   const escaped = path.replaceAll("%", "%25").replaceAll("?", "%3f").replaceAll("#", "%23");
   return new Database(
     `file:${escaped}?mode=ro&immutable=1`,
     constants.SQLITE_OPEN_READONLY | constants.SQLITE_OPEN_URI,
   );
 }
+
+const isOnReadOnlyDisk = (path: string, cause: unknown): boolean =>
+  /^SQLITE_(CANTOPEN|READONLY)/.test(codeOf(cause)) && !isWritable(dirname(path));
+
+/** Whether SQLite found no room on the disk; opening a file takes some for its lock files. */
+export const isFull = (cause: unknown): boolean =>
+  /^SQLITE_(FULL|IOERR_SHMSIZE)$/.test(codeOf(cause));
+
+const codeOf = (error: unknown): string => (error instanceof SQLiteError ? (error.code ?? "") : "");
 
 function isWritable(folder: string): boolean {
   try {
@@ -257,7 +272,7 @@ const remedies = {
   SQLITE_FULL:
     "the disk is full. Free some space, then do it again; what was stored before is still there",
   SQLITE_READONLY:
-    "it can only be read. Give this user the right to write to the data dir, or mount its disk for writing",
+    "it can only be read. Give this user the right to write to the data dir, mount its disk for writing, or free some space on it",
   SQLITE_CANTOPEN:
     "it or its lock files beside it cannot be opened. Give this user the right to read and write the data dir, or mount its disk for writing",
   SQLITE_BUSY: "another process keeps it locked. Wait until that has ended, then do it again",
@@ -265,8 +280,7 @@ const remedies = {
 };
 
 export function remedyFor(error: unknown): string | undefined {
-  if (!(error instanceof SQLiteError)) return undefined;
-  const { code = "" } = error;
+  const code = codeOf(error);
   return Object.entries(remedies).find(([beginning]) => code.startsWith(beginning))?.[1];
 }
 
