@@ -10,7 +10,7 @@ import type {
   PassageRepository,
 } from "../../core/ports/passage-repository.ts";
 import { collectionNameRule, isCollectionName } from "../../core/retrieval/collection.ts";
-import { openOwn, openReadOnly, remedyFor, rowsOf } from "../database.ts";
+import { openOwn, openReadOnly, remedyFor, rowsOf, stampOf } from "../database.ts";
 import {
   countPassages,
   describeOnce,
@@ -20,15 +20,20 @@ import {
   forget,
   prepareTables,
   removeInSlices,
+  turn,
 } from "./collection-file.ts";
 import { SqliteRepository } from "./sqlite-repository.ts";
 import { removeIndexFiles } from "./vector-index.ts";
 
 const extension = ".sqlite";
 
+type Seen = Map<string, { state: string; isBlank: boolean }>;
+
 export class SqliteCollectionStore implements CollectionStore {
   readonly #folder: string;
   readonly #log: Log;
+  /** The files as `list` last saw them: opening a thousand takes a second. */
+  #seen: Seen = new Map();
 
   constructor(folder: string, log: Log) {
     this.#folder = folder;
@@ -39,8 +44,22 @@ export class SqliteCollectionStore implements CollectionStore {
     if (!existsSync(this.#folder)) return [];
     const names = readdirSync(this.#folder)
       .filter((file) => file.endsWith(extension))
-      .map((file) => file.slice(0, -extension.length));
-    return names.filter((name) => isCollectionName(name) && !isBlank(this.#path(name))).sort();
+      .map((file) => file.slice(0, -extension.length))
+      .filter(isCollectionName);
+    const seen: Seen = new Map();
+    for (const name of names) {
+      const path = this.#path(name);
+      const state = stateOf(path);
+      const before = this.#seen.get(name);
+      if (state === undefined) continue;
+      if (before?.state === state) seen.set(name, before);
+      else {
+        seen.set(name, { state, isBlank: isBlank(path) });
+        await turn();
+      }
+    }
+    this.#seen = seen;
+    return names.filter((name) => seen.get(name)?.isBlank === false).sort();
   }
 
   async open(name: string): Promise<PassageRepository | undefined> {
@@ -83,6 +102,12 @@ export class SqliteCollectionStore implements CollectionStore {
     const database = openDatabase(name, this.#path(name), spec, onRebuild);
     return new SqliteRepository(name, database, this.#log, this.#folder);
   }
+}
+
+/** Differs if the file or its log was changed in any way; undefined if there is none. */
+function stateOf(path: string): string | undefined {
+  const file = stampOf(path);
+  return file && `${file.state} ${stampOf(`${path}-wal`)?.state}`;
 }
 
 /** Whether a file holds no collection: it was dropped, or the process that created it was killed. */

@@ -1,6 +1,6 @@
 import { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
-import { writeFile } from "node:fs/promises";
+import { stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { SqliteCollectionStore } from "../../../../src/store/sqlite/sqlite-collections.ts";
 import { SqliteRepository } from "../../../../src/store/sqlite/sqlite-repository.ts";
@@ -193,5 +193,42 @@ describe("a collection's file", () => {
       expect(await repository.count()).toBe(0);
       await repository[Symbol.asyncDispose]();
     }
+  });
+});
+
+describe("the list of collections", () => {
+  test("lets others have their turn, and opens no file again that has not changed", async () => {
+    await using folder = await tempDir();
+    const store = new SqliteCollectionStore(folder.path, silentLog);
+    const names = Array.from({ length: 20 }, (_, at) => `many-${at}`).sort();
+    for (const name of names) await (await store.create(name, specOf(2)))[Symbol.asyncDispose]();
+    let [turns, isOver] = [0, false];
+    const taken = (async () => {
+      for (; !isOver; turns++) await new Promise((resolve) => setImmediate(resolve));
+    })();
+    expect(await store.list()).toEqual(names);
+    isOver = true;
+    await taken;
+    expect(turns).toBeGreaterThan(10);
+    // Opening a file makes others beside it, for a moment.
+    const changed = async (): Promise<bigint> =>
+      (await stat(folder.path, { bigint: true })).mtimeNs;
+    const before = await changed();
+    expect(await store.list()).toEqual(names);
+    expect(await changed()).toBe(before);
+  });
+
+  test("follows what other processes make and drop", async () => {
+    await using folder = await tempDir();
+    const [store, other] = [1, 2].map(() => new SqliteCollectionStore(folder.path, silentLog));
+    await using kept = await other?.create("kept", specOf(2));
+    expect(await store?.list()).toEqual(["kept"]);
+    await using _ = await other?.create("later", specOf(2));
+    expect(await store?.list()).toEqual(["kept", "later"]);
+    await other?.drop("kept");
+    expect(await store?.list()).toEqual(["later"]);
+    expect(await kept?.count()).toBe(0);
+    await using __ = await other?.create("kept", specOf(2));
+    expect(await store?.list()).toEqual(["kept", "later"]);
   });
 });
