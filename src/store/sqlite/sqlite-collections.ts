@@ -12,6 +12,7 @@ import type {
 import { collectionNameRule, isCollectionName } from "../../core/retrieval/collection.ts";
 import { openOwn, openReadOnly, remedyFor, rowsOf, stampOf } from "../database.ts";
 import {
+  busyTimeout,
   countPassages,
   describeOnce,
   descriptionOf,
@@ -21,6 +22,7 @@ import {
   prepareTables,
   removeInSlices,
   turn,
+  writing,
 } from "./collection-file.ts";
 import { SqliteRepository } from "./sqlite-repository.ts";
 import { removeIndexFiles } from "./vector-index.ts";
@@ -78,11 +80,11 @@ export class SqliteCollectionStore implements CollectionStore {
     if (!isBlank(path)) {
       using database = openDatabase(name, path);
       // A file that is removed as well need not be emptied row by row.
-      if (forGood) forget(database);
+      if (forGood) await writing(name, () => forget(database));
       else {
         const keys = rowsOf<{ key: number }>(database, "select key from passages");
         await removeInSlices(database, name, keys);
-        empty(database);
+        await writing(name, () => empty(database));
       }
     }
     await removeIndexFiles(this.#folder, name);
@@ -115,7 +117,7 @@ function isBlank(path: string): boolean {
   if (statSync(path).size === 0) return true;
   try {
     using database = new Database(path, { readwrite: true, create: false });
-    database.run("pragma busy_timeout = 10000");
+    database.run(busyTimeout);
     return dimensionIn(database) === undefined;
   } catch {
     // Not a database: opening it fails with an error that says so.
@@ -136,6 +138,7 @@ export function openDatabase(
   };
   try {
     const { database } = openOwn(path, prepare);
+    database.run(busyTimeout);
     if (dimensionIn(database) !== undefined) return database;
     database.close();
     throw new Error("it does not say what vectors it holds");

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { SqliteCollectionStore } from "../../../../src/store/sqlite/sqlite-collections.ts";
 import { SqliteRepository } from "../../../../src/store/sqlite/sqlite-repository.ts";
 import { collect } from "../../../support/collect.ts";
+import { passage } from "../../../support/passages.ts";
 import { recordingLog } from "../../../support/recording-log.ts";
 import { rejectionOf } from "../../../support/rejection.ts";
 import { silentLog } from "../../../support/silence.ts";
@@ -184,6 +185,24 @@ describe("a collection's file", () => {
       }
     },
   );
+
+  test("is written and dropped once another process has let go of it, and blocks nobody until then", async () => {
+    await using folder = await tempDir();
+    const store = new SqliteCollectionStore(folder.path, silentLog);
+    await using repository = await store.create("busy", specOf(2));
+    using other = new Database(join(folder.path, "busy.sqlite"));
+    const besideAnother = async <Result>(work: () => Promise<Result>): Promise<Result> => {
+      other.run("begin immediate");
+      const working = work();
+      other.run("rollback");
+      return await working;
+    };
+    await besideAnother(() => repository.upsert([passage(1, [1, 0])]));
+    expect(await repository.count()).toBe(1);
+    expect(await besideAnother(() => repository.delete("a.md"))).toBe(1);
+    await besideAnother(() => store.drop("busy"));
+    expect(await store.list()).toEqual([]);
+  });
 
   test("survives that two make it at once", async () => {
     await using folder = await tempDir();
