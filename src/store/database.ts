@@ -27,8 +27,8 @@ export interface OwnFileOptions {
   tables: TablesOfVersion;
   /** Set before the journal mode. */
   pragmas?: readonly string[];
-  /** Whether to reopen the file if it was removed or replaced on the disk. */
-  followsDisk?: boolean;
+  /** Whether a file that was removed is replaced by a new one, while it is open too; default: it is missed until it is back. */
+  mayBeRemoved?: boolean;
   /** May throw to refuse opening the file. */
   beforeOpen?: () => void;
   onOpen?: (database: Database) => void;
@@ -98,10 +98,18 @@ export class OwnFile implements Disposable {
     return database;
   }
 
+  /** Reopens a file that was replaced on the disk: what is written into the former one is lost with it. */
   #checkIdentity(): void {
-    const { path, followsDisk = false } = this.#options;
+    const { path, called, mayBeRemoved = false } = this.#options;
     const opened = this.#opened;
-    if (opened === undefined || !followsDisk || stampOf(path)?.identity === opened.identity) return;
+    const identity = stampOf(path)?.identity;
+    if (opened === undefined || identity === opened.identity) return;
+    if (identity === undefined && !mayBeRemoved) {
+      const why = `${called} cannot be used: the file is gone from the disk since it was opened. Put it back, or start the node again. It was ${path}.`;
+      throw new NodeError("unavailable", why);
+    }
+    // What is in the log belongs to the former file, and would be taken for changes of the new one.
+    opened.database.run("pragma wal_checkpoint(truncate)");
     // The last connection deletes the log by name, but the log may belong to another database by now.
     opened.database.fileControl(constants.SQLITE_FCNTL_PERSIST_WAL, 1);
     this[Symbol.dispose]();
