@@ -50,8 +50,8 @@ export class Heartbeat implements Disposable {
   /** A short step keeps the loop from turning, so one that hangs is silent. */
   get mostSilentMs(): number {
     const { heartbeatTimeoutMs, stepTimeoutMs } = this.#options;
-    const isStep = stepTimeoutMs > 0 && !this.#isLoading;
-    return isStep ? Math.min(heartbeatTimeoutMs, stepTimeoutMs) : heartbeatTimeoutMs;
+    if (stepTimeoutMs === 0 || this.#isLoading) return heartbeatTimeoutMs;
+    return heartbeatTimeoutMs === 0 ? stepTimeoutMs : Math.min(heartbeatTimeoutMs, stepTimeoutMs);
   }
 
   get stuckMs(): number {

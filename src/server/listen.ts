@@ -3,6 +3,7 @@ import { parseAddress, parseRange } from "../core/address-range.ts";
 import { given } from "../core/given.ts";
 import type { Log } from "../core/log.ts";
 import { withHost } from "./address.ts";
+import { nextTurn } from "./middleware/answer.ts";
 import { errorResponse, toNodeError } from "./middleware/errors.ts";
 import { isEventStream } from "./sse.ts";
 
@@ -20,8 +21,12 @@ interface ListenOptions {
 /** Seconds that a client has to send the headers of its first request. */
 const headersTimeout = 10;
 
+/** Requests of one connection that are answered in the same turn of the loop. */
+const mostInTurn = 16;
+
 /** Starts the server. No answer, whatever the request, exposes the node's internals. */
 export function listen({ hostname, port, app, connections, keepAlive, log }: ListenOptions) {
+  const turn = new TurnCounts();
   return Bun.serve({
     hostname,
     port,
@@ -36,7 +41,9 @@ export function listen({ hostname, port, app, connections, keepAlive, log }: Lis
       // A connection with a long prompt, or a client that pauses, is not idle.
       server.timeout(received, 0);
       const request = withHost(received, server.url.origin);
-      const address = server.requestIP(received)?.address;
+      const { address, port: from } = server.requestIP(received) ?? {};
+      // Bun answers what a client sent ahead in one turn, 500 KB of it, and others wait; it closes a connection that sends more while an answer is pending.
+      if (turn.count(`${address} ${from}`) > mostInTurn) await nextTurn();
       connections.opened(request, {
         ...given({ address }),
         onIdle: () => server.timeout(received, keepAlive),
@@ -52,6 +59,18 @@ export function listen({ hostname, port, app, connections, keepAlive, log }: Lis
       return errorResponse(toNodeError(error));
     },
   });
+}
+
+/** Counts what happens in one turn of the event loop, by name. */
+class TurnCounts {
+  readonly #counts = new Map<string, number>();
+
+  count(name: string): number {
+    if (this.#counts.size === 0) setImmediate(() => this.#counts.clear());
+    const count = (this.#counts.get(name) ?? 0) + 1;
+    this.#counts.set(name, count);
+    return count;
+  }
 }
 
 /** The part of a request's connection that the request itself does not carry. */

@@ -27,8 +27,8 @@ export interface OwnFileOptions {
   tables: TablesOfVersion;
   /** Set before the journal mode. */
   pragmas?: readonly string[];
-  /** Whether to reopen the file if it was removed or replaced on the disk. */
-  followsDisk?: boolean;
+  /** Whether a file that was removed is replaced by a new one, while it is open too; default: it is missed until it is back. */
+  mayBeRemoved?: boolean;
   /** May throw to refuse opening the file. */
   beforeOpen?: () => void;
   onOpen?: (database: Database) => void;
@@ -92,16 +92,24 @@ export class OwnFile implements Disposable {
     if (this.#opened !== undefined) return this.#opened.database;
     const { path, tables, pragmas, beforeOpen, onOpen } = this.#options;
     beforeOpen?.();
-    const { database } = openOwn(path, (opened) => prepareTables(opened, tables), pragmas);
+    const { database } = openOwn(path, (opened) => prepareTables(opened, tables), { pragmas });
     onOpen?.(database);
     this.#opened = { database, identity: stampOf(path)?.identity };
     return database;
   }
 
+  /** Reopens a file that was replaced on the disk: what is written into the former one is lost with it. */
   #checkIdentity(): void {
-    const { path, followsDisk = false } = this.#options;
+    const { path, called, mayBeRemoved = false } = this.#options;
     const opened = this.#opened;
-    if (opened === undefined || !followsDisk || stampOf(path)?.identity === opened.identity) return;
+    const identity = stampOf(path)?.identity;
+    if (opened === undefined || identity === opened.identity) return;
+    if (identity === undefined && !mayBeRemoved) {
+      const why = `${called} cannot be used: the file is gone from the disk since it was opened. Put it back, or start the node again. It was ${path}.`;
+      throw new NodeError("unavailable", why);
+    }
+    // What is in the log belongs to the former file, and would be taken for changes of the new one.
+    opened.database.run("pragma wal_checkpoint(truncate)");
     // The last connection deletes the log by name, but the log may belong to another database by now.
     opened.database.fileControl(constants.SQLITE_FCNTL_PERSIST_WAL, 1);
     this[Symbol.dispose]();
@@ -172,11 +180,18 @@ export const isThere = (path: string): boolean =>
   // Another process may delete it in between, as SQLite does with a log.
   existsSync(path) && (statSync(path, { throwIfNoEntry: false })?.size ?? 0) > 0;
 
-/** Opens or creates a file, with tables from `prepare`; a read-only one is opened as it is. `pragmas`: set before the journal mode. */
+interface OpenOptions {
+  /** Set before the journal mode. */
+  pragmas?: readonly string[] | undefined;
+  /** Whether to open the file read-only on a full disk, which has no room for its lock files: for a caller that follows changes by its stamp. */
+  readsWhenFull?: boolean;
+}
+
+/** Opens or creates a file, with tables from `prepare`; a read-only one is opened as it is. */
 export function openOwn(
   path: string,
   prepare: (database: Database) => void,
-  pragmas: readonly string[] = [],
+  { pragmas = [], readsWhenFull = false }: OpenOptions = {},
 ): { database: Database; isReadOnly: boolean } {
   mkdirSync(dirname(path), { recursive: true, mode: folderOfOwner });
   let database: Database | undefined;
@@ -192,7 +207,8 @@ export function openOwn(
     return { database, isReadOnly: false };
   } catch (cause) {
     database?.close();
-    const immutable = openImmutable(path, cause);
+    const isReadOnly = isOnReadOnlyDisk(path, cause) || (readsWhenFull && isFull(cause));
+    const immutable = isReadOnly ? openImmutable(path) : undefined;
     if (immutable !== undefined) return { database: immutable, isReadOnly: true };
     throw cause;
   }
@@ -219,17 +235,24 @@ function prepareTables(database: Database, { version, sql, upgrade }: TablesOfVe
 
 export const versionOf = (database: Database): number => numberOf(database, "pragma user_version");
 
-/** After `cause`: undefined if the disk is writable, or a crash left a write-ahead log, which only a writer can apply. */
-function openImmutable(path: string, cause: unknown): Database | undefined {
-  const isDisk =
-    cause instanceof SQLiteError && /^SQLITE_(CANTOPEN|READONLY)/.test(cause.code ?? "");
-  if (!isDisk || isWritable(dirname(path)) || isThere(`${path}-wal`)) return undefined;
+/** Undefined if a crash left a write-ahead log, which only a writer can apply. */
+function openImmutable(path: string): Database | undefined {
+  if (isThere(`${path}-wal`)) return undefined;
   const escaped = path.replaceAll("%", "%25").replaceAll("?", "%3f").replaceAll("#", "%23");
   return new Database(
     `file:${escaped}?mode=ro&immutable=1`,
     constants.SQLITE_OPEN_READONLY | constants.SQLITE_OPEN_URI,
   );
 }
+
+const isOnReadOnlyDisk = (path: string, cause: unknown): boolean =>
+  /^SQLITE_(CANTOPEN|READONLY)/.test(codeOf(cause)) && !isWritable(dirname(path));
+
+/** Whether SQLite found no room on the disk; opening a file takes some for its lock files. */
+export const isFull = (cause: unknown): boolean =>
+  /^SQLITE_(FULL|IOERR_SHMSIZE)$/.test(codeOf(cause));
+
+const codeOf = (error: unknown): string => (error instanceof SQLiteError ? (error.code ?? "") : "");
 
 function isWritable(folder: string): boolean {
   try {
@@ -257,7 +280,7 @@ const remedies = {
   SQLITE_FULL:
     "the disk is full. Free some space, then do it again; what was stored before is still there",
   SQLITE_READONLY:
-    "it can only be read. Give this user the right to write to the data dir, or mount its disk for writing",
+    "it can only be read. Give this user the right to write to the data dir, mount its disk for writing, or free some space on it",
   SQLITE_CANTOPEN:
     "it or its lock files beside it cannot be opened. Give this user the right to read and write the data dir, or mount its disk for writing",
   SQLITE_BUSY: "another process keeps it locked. Wait until that has ended, then do it again",
@@ -265,8 +288,7 @@ const remedies = {
 };
 
 export function remedyFor(error: unknown): string | undefined {
-  if (!(error instanceof SQLiteError)) return undefined;
-  const { code = "" } = error;
+  const code = codeOf(error);
   return Object.entries(remedies).find(([beginning]) => code.startsWith(beginning))?.[1];
 }
 

@@ -1,6 +1,6 @@
 /** The disk fills up, or can only be read. */
 import { describe, expect, test } from "bun:test";
-import { mkdir, writeFile } from "node:fs/promises";
+import { mkdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { chatBody, sharedNode } from "../support/node-under-fault.ts";
@@ -70,6 +70,28 @@ describe.skipIf(!(await canMakeDisks()))("a disk", () => {
     await using _ = started;
     expect(await started.exit()).toBe(1);
     expect(started.stderr()).toMatch(/read-only|can only be read/i);
+  });
+
+  test("that is full lets a node that was stopped start and answer, and gives it its passages once there is room", async () => {
+    const under = await startedNode();
+    key ??= (await runPaddock(["keys", "create", "ada"], { cwd: disk.path, env })).stdout.trim();
+    under.useKey(key);
+    await under.stop("SIGTERM");
+    const filler = join(disk.path, "filler");
+    await writeFile(filler, new Uint8Array(64e6)).catch(() => {});
+    await under.restart();
+    const ask = async (init?: RequestInit): Promise<number> =>
+      (await under.post("/chat/completions", chatBody("hi", 3), init)).status;
+    expect(await ask()).toBe(200);
+    expect(await ask({ headers: { "content-type": "application/json" } })).toBe(401);
+    expect(await under.ready()).toMatchObject({
+      status: 503,
+      reasons: [expect.stringContaining("The node's collection is not ready")],
+    });
+    const refused = await runPaddock(["keys", "create", "grace"], { cwd: disk.path, env });
+    expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining("ree some space")]);
+    await rm(filler);
+    await under.expectWell();
   });
 
   test("that fills up stops an ingest with a message; nothing that was stored is lost", async () => {

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import type { LogFields } from "../../src/core/log.ts";
 import { type ListeningApp, listeningApp } from "../support/listening-app.ts";
-import { connectRaw, type RawClient } from "../support/raw-client.ts";
+import { closedBy, connectRaw, type RawClient } from "../support/raw-client.ts";
 import { waitFor } from "../support/wait-for.ts";
 
 let app: ListeningApp;
@@ -74,6 +74,32 @@ test("HTTP/1.0 without a host is served, as load balancers ask for health", asyn
     "/nowhere",
     "/v1/embeddings",
   ]);
+});
+
+describe("requests that are sent ahead, before the answers to those before them", () => {
+  const health = "GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n";
+
+  test("are answered one after the other", async () => {
+    using client = await connectRaw(app.origin);
+    client.send(health.repeat(10));
+    const answers = (): number => client.received().split('{"status":"alive"}').length - 1;
+    while (answers() < 10) await client.changed();
+    expect(client.isClosed()).toBe(false);
+  });
+
+  test("by the thousand end their connection: nobody waits until they are answered", async () => {
+    let seen = 0;
+    await using watched = listeningApp();
+    watched.instead = () => {
+      seen++;
+      return undefined;
+    };
+    using client = await connectRaw(watched.origin);
+    client.send(health.repeat(3000));
+    await closedBy(client);
+    expect(seen).toBeLessThan(100);
+    expect((await fetch(`${watched.origin}/health`)).status).toBe(200);
+  });
 });
 
 test("what fails outside of every operation is answered without a path or a stack", async () => {

@@ -144,3 +144,35 @@ test("a body that does not arrive in time is a 408 that closes the connection", 
     ]);
   }
 });
+
+describe("a body of thousands of chunks of a byte", () => {
+  const form = [
+    '--b\r\nContent-Disposition: form-data; name="purpose"\r\n\r\nassistants\r\n',
+    '--b\r\nContent-Disposition: form-data; name="file"; filename="a.md"\r\n\r\n',
+    `${" ".repeat(2000)}\r\n--b--\r\n`,
+  ].join("");
+
+  test.each([
+    ["/v1/embeddings", "application/json", `{"model":"vectors","input":"${"a".repeat(2000)}"}`],
+    ["/v1/files", "multipart/form-data; boundary=b", form],
+  ])("lets others have their turn: %s", async (path, type, text) => {
+    const bytes = new TextEncoder().encode(text);
+    let at = 0;
+    const body = new ReadableStream({
+      pull(controller) {
+        if (at === bytes.length) controller.close();
+        else controller.enqueue(bytes.subarray(at, ++at));
+      },
+    });
+    let turns = 0;
+    const ticking = (): void => {
+      turns++;
+      if (at < bytes.length) setImmediate(ticking);
+    };
+    setImmediate(ticking);
+    const headers = { "content-type": type };
+    const request = new Request(`http://localhost${path}`, { method: "POST", headers, body });
+    expect((await testApp().handle(request)).status).toBe(200);
+    expect(turns).toBeGreaterThan(100);
+  });
+});

@@ -92,8 +92,10 @@ export class ConversationService {
     }
   }
 
+  /** In turn: a change in progress would store it again. */
   async delete(id: string, owner: Owner): Promise<void> {
-    const isThere = isConversationId(id) && (await this.#options.store.delete(id, owner.id));
+    const remove = (): Promise<boolean> => this.#options.store.delete(id, owner.id);
+    const isThere = isConversationId(id) && (await this.#inTurn(id, remove));
     if (!isThere) throw noSuchConversation(id, "conversation_id");
   }
 

@@ -18,6 +18,7 @@ import { type OpenCollection, openCollection } from "../../core/retrieval/collec
 import type { RetrievalService } from "../../core/retrieval/retrieval-service.ts";
 import { type HandbookPage, handbookDocuments, handbookLabel } from "../../ingest/handbook.ts";
 import { ingest } from "../../ingest/pipeline.ts";
+import { isFull } from "../../store/database.ts";
 import { QdrantCollectionStore } from "../../store/qdrant/qdrant-collections.ts";
 import { dryRunStore, SqliteCollectionStore } from "../../store/sqlite/sqlite-collections.ts";
 import { NodeModels } from "../models/node-models.ts";
@@ -135,7 +136,7 @@ export class NodeCollection implements AsyncDisposable {
     this.#parts = parts;
   }
 
-  /** Opens the collection for retrieval; while its server is unavailable, retrieval reports so. */
+  /** Opens the collection for retrieval; while its server is unavailable, or its disk full, retrieval reports so. */
   async open(): Promise<void> {
     try {
       await this.#attach();
@@ -168,23 +169,27 @@ export class NodeCollection implements AsyncDisposable {
   /** Stores the handbook. If it is interrupted, the next start continues. */
   async #fill(collection: OpenCollection): Promise<void> {
     const { log, signal } = this.#parts;
+    let said: string | undefined;
     while (!signal.aborted) {
       try {
         await fillWithHandbook(collection, this.#parts);
         return;
       } catch (error) {
         if (signal.aborted) return;
-        log.warn("the handbook cannot be stored", { reason: reasonOf(error) });
+        const reason = reasonOf(error);
+        if (reason !== said) log.warn("the handbook cannot be stored", { reason });
+        said = reason;
         if (!this.#mayComeBack(error)) return;
         await pause(retryMs, signal);
       }
     }
   }
 
-  /** A server may be unavailable for a while; a local file that cannot be opened is an error. */
+  /** A server may be unavailable for a while, and a disk full; a local file that cannot be opened otherwise is an error. */
   #mayComeBack(error: unknown): error is NodeError {
     const { url } = this.#parts.config.vectorstore;
-    return url !== "embedded" && error instanceof NodeError && error.kind === "unavailable";
+    if (!(error instanceof NodeError) || error.kind !== "unavailable") return false;
+    return url !== "embedded" || isFull(error.cause);
   }
 
   #serveWithout(error: NodeError): void {

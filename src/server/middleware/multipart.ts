@@ -5,6 +5,8 @@ import { byteSize } from "../../core/byte-size.ts";
 import { NodeError, reasonOf } from "../../core/errors.ts";
 import { given } from "../../core/given.ts";
 import { quoted } from "../../core/quoted.ts";
+import { nextTurn } from "./answer.ts";
+import { mostInTurn } from "./read-request.ts";
 
 export interface UploadLimits {
   maxFileBytes: number;
@@ -126,7 +128,8 @@ export class UploadForm implements Disposable {
     const reader = body.getReader();
     this.#stop = () => void reader.cancel().catch(() => {});
     let bytes = 0;
-    for (;;) {
+    for (let read = 1; ; read++) {
+      if (read % mostInTurn === 0) await nextTurn();
       const { done, value } = await inTime(reader.read(), failure, bodyTimeoutMs);
       if (done) break;
       bytes += value.length;

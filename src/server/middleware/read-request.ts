@@ -8,6 +8,7 @@ import { quoted } from "../../core/quoted.ts";
 import { findViolation, formatPath, type Violation } from "../../validation/violation.ts";
 import type { AskedFor, Operation, ReadRequest } from "../operation.ts";
 import { refuse } from "../wire/fields.ts";
+import { nextTurn } from "./answer.ts";
 import { fieldExaminer } from "./ignored-fields.ts";
 
 export async function readRequest<Services>(
@@ -99,6 +100,9 @@ export async function readBody(
   return Buffer.concat(chunks);
 }
 
+/** Chunks that are read in a turn of the loop. What comes until the next turn is one chunk, however small its parts were sent. */
+export const mostInTurn = 16;
+
 /** The chunks, within a time limit for the whole body, so that a trickle is late too. */
 async function* inTime(
   body: ReadableStream<Uint8Array> | null,
@@ -110,7 +114,8 @@ async function* inTime(
   const overdue = `The body did not arrive within the ${ms / 1000} s that this node waits for it (limits.body_timeout).`;
   const timer = setTimeout(() => late.abort(new NodeError("body_timeout", overdue)), ms);
   try {
-    for (;;) {
+    for (let read = 1; ; read++) {
+      if (read % mostInTurn === 0) await nextTurn();
       const { done, value } = await untilAborted(reader.read(), late.signal);
       if (done) return;
       yield value;

@@ -16,6 +16,7 @@ import {
   numberOf,
   openOwn,
   ownerOnly,
+  remedyFor,
   rowOf,
   rowsOf,
   stampOf,
@@ -157,7 +158,8 @@ class KeysFile implements Disposable {
   #open(): Database {
     const look = this.#look();
     const now = Date.now();
-    const { database, isReadOnly } = openOwn(this.#path, (opened) => prepare(opened, this.#path));
+    const fill = (opened: Database): void => prepare(opened, this.#path);
+    const { database, isReadOnly } = openOwn(this.#path, fill, { readsWhenFull: true });
     const { file } = look;
     const tells =
       !isReadOnly || (file !== undefined && Math.abs(now - file.changedMs) > coarsestClockMs);
@@ -177,7 +179,10 @@ class KeysFile implements Disposable {
       if (cause instanceof NodeError) throw cause;
       // The file may be being copied right now: the next request tries again.
       this[Symbol.dispose]();
-      const why = `The keys in ${this.#path} cannot be used: ${reasonOf(cause)}. Give this user the right to read and write it and its folder, or restore it from a backup.`;
+      const remedy =
+        remedyFor(cause) ??
+        `${reasonOf(cause)}. Give this user the right to read and write it and its folder, or restore it from a backup`;
+      const why = `The keys in ${this.#path} cannot be used: ${remedy}.`;
       throw new NodeError("unavailable", why, { cause });
     }
   }

@@ -56,7 +56,7 @@ export class ResponseRows implements Disposable {
       ],
       called: "Stored responses",
       advice: "restore the file from a backup, or move it away, and a new one is made",
-      followsDisk: true,
+      mayBeRemoved: true,
       onOpen: (database) => {
         try {
           renameOwners(database, formerOwners);

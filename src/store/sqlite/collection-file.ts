@@ -1,6 +1,7 @@
 /** The SQLite file of a collection: its tables, and the migration of older files. */
 import type { Database } from "bun:sqlite";
-import { NodeError, reasonOf } from "../../core/errors.ts";
+import { setTimeout as pauseFor } from "node:timers/promises";
+import { hasCode, NodeError, reasonOf } from "../../core/errors.ts";
 import type {
   CollectionDescription,
   CollectionSpec,
@@ -188,15 +189,29 @@ export function writeMeta(database: Database, key: string, value: string): void 
   change(database, "insert or replace into meta (key, value) values (?, ?)", key, value);
 }
 
-/** Runs a write to a collection, and explains SQLite's errors. */
-export function writing<Result>(collection: string, write: () => Result): Result {
-  try {
-    return write();
-  } catch (cause) {
-    const remedy = remedyFor(cause);
-    if (remedy === undefined) throw cause;
-    const why = `The collection '${collection}' cannot be written: ${remedy}. (${reasonOf(cause)})`;
-    throw new NodeError("unavailable", why, { cause });
+/** How long SQLite itself waits for another process, which blocks the event loop. */
+const busyMs = 50;
+/** How long a write waits for another process in all. */
+const longestWaitMs = 10_000;
+
+export const busyTimeout = `pragma busy_timeout = ${busyMs}`;
+
+/** Runs a write to a collection, and explains SQLite's errors. While another process writes, others get their turn. */
+export async function writing<Result>(collection: string, write: () => Result): Promise<Result> {
+  const end = performance.now() + longestWaitMs;
+  for (;;) {
+    try {
+      return write();
+    } catch (cause) {
+      if (hasCode(cause, "SQLITE_BUSY") && performance.now() < end) {
+        await pauseFor(busyMs);
+        continue;
+      }
+      const remedy = remedyFor(cause);
+      if (remedy === undefined) throw cause;
+      const why = `The collection '${collection}' cannot be written: ${remedy}. (${reasonOf(cause)})`;
+      throw new NodeError("unavailable", why, { cause });
+    }
   }
 }
 
@@ -216,7 +231,7 @@ export async function removeInSlices(
   for (let start = 0; start < rows.length; start += slice) {
     if (start > 0) await turn();
     const some = JSON.stringify(rows.slice(start, start + slice).map(({ key }) => key));
-    removed += writing(collection, () => change(database, sql, some));
+    removed += await writing(collection, () => change(database, sql, some));
   }
   return removed;
 }

@@ -10,8 +10,9 @@ import type {
   PassageRepository,
 } from "../../core/ports/passage-repository.ts";
 import { collectionNameRule, isCollectionName } from "../../core/retrieval/collection.ts";
-import { openOwn, openReadOnly, remedyFor, rowsOf } from "../database.ts";
+import { openOwn, openReadOnly, remedyFor, rowsOf, stampOf } from "../database.ts";
 import {
+  busyTimeout,
   countPassages,
   describeOnce,
   descriptionOf,
@@ -20,15 +21,21 @@ import {
   forget,
   prepareTables,
   removeInSlices,
+  turn,
+  writing,
 } from "./collection-file.ts";
 import { SqliteRepository } from "./sqlite-repository.ts";
 import { removeIndexFiles } from "./vector-index.ts";
 
 const extension = ".sqlite";
 
+type Seen = Map<string, { state: string; isBlank: boolean }>;
+
 export class SqliteCollectionStore implements CollectionStore {
   readonly #folder: string;
   readonly #log: Log;
+  /** The files as `list` last saw them: opening a thousand takes a second. */
+  #seen: Seen = new Map();
 
   constructor(folder: string, log: Log) {
     this.#folder = folder;
@@ -39,8 +46,22 @@ export class SqliteCollectionStore implements CollectionStore {
     if (!existsSync(this.#folder)) return [];
     const names = readdirSync(this.#folder)
       .filter((file) => file.endsWith(extension))
-      .map((file) => file.slice(0, -extension.length));
-    return names.filter((name) => isCollectionName(name) && !isBlank(this.#path(name))).sort();
+      .map((file) => file.slice(0, -extension.length))
+      .filter(isCollectionName);
+    const seen: Seen = new Map();
+    for (const name of names) {
+      const path = this.#path(name);
+      const state = stateOf(path);
+      const before = this.#seen.get(name);
+      if (state === undefined) continue;
+      if (before?.state === state) seen.set(name, before);
+      else {
+        seen.set(name, { state, isBlank: isBlank(path) });
+        await turn();
+      }
+    }
+    this.#seen = seen;
+    return names.filter((name) => seen.get(name)?.isBlank === false).sort();
   }
 
   async open(name: string): Promise<PassageRepository | undefined> {
@@ -59,11 +80,11 @@ export class SqliteCollectionStore implements CollectionStore {
     if (!isBlank(path)) {
       using database = openDatabase(name, path);
       // A file that is removed as well need not be emptied row by row.
-      if (forGood) forget(database);
+      if (forGood) await writing(name, () => forget(database));
       else {
         const keys = rowsOf<{ key: number }>(database, "select key from passages");
         await removeInSlices(database, name, keys);
-        empty(database);
+        await writing(name, () => empty(database));
       }
     }
     await removeIndexFiles(this.#folder, name);
@@ -85,12 +106,18 @@ export class SqliteCollectionStore implements CollectionStore {
   }
 }
 
+/** Differs if the file or its log was changed in any way; undefined if there is none. */
+function stateOf(path: string): string | undefined {
+  const file = stampOf(path);
+  return file && `${file.state} ${stampOf(`${path}-wal`)?.state}`;
+}
+
 /** Whether a file holds no collection: it was dropped, or the process that created it was killed. */
 function isBlank(path: string): boolean {
   if (statSync(path).size === 0) return true;
   try {
     using database = new Database(path, { readwrite: true, create: false });
-    database.run("pragma busy_timeout = 10000");
+    database.run(busyTimeout);
     return dimensionIn(database) === undefined;
   } catch {
     // Not a database: opening it fails with an error that says so.
@@ -111,6 +138,7 @@ export function openDatabase(
   };
   try {
     const { database } = openOwn(path, prepare);
+    database.run(busyTimeout);
     if (dimensionIn(database) !== undefined) return database;
     database.close();
     throw new Error("it does not say what vectors it holds");

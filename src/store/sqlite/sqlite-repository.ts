@@ -115,7 +115,7 @@ export class SqliteRepository implements PassageRepository {
     const storeAll = this.#database.transaction(() => {
       for (const passage of passages) this.#store(passage);
     });
-    writing(this.#collection, () => storeAll.immediate());
+    await writing(this.#collection, () => storeAll.immediate());
     this.#index.follow();
   }
 

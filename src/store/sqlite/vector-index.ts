@@ -14,6 +14,7 @@ import {
   toVector,
   turn,
   writeMeta,
+  writing,
 } from "./collection-file.ts";
 import type { IndexOptions, Neighbours, UsearchIndex } from "./usearch-index.ts";
 
@@ -238,9 +239,11 @@ export class VectorIndex {
       await rm(join(folder, file.file), { force: true });
       return;
     }
-    writeMeta(this.#database, "index", JSON.stringify({ ...file, ...reach }));
-    // An index that missed these finds keys without rows, and skips them.
-    change(this.#database, "delete from removed where seq <= ?", reach.lastRemoval);
+    await writing(collection, () => {
+      writeMeta(this.#database, "index", JSON.stringify({ ...file, ...reach }));
+      // An index that missed these finds keys without rows, and skips them.
+      change(this.#database, "delete from removed where seq <= ?", reach.lastRemoval);
+    });
     this.#unsaved -= unsaved;
     if (before !== undefined) await rm(join(folder, before.file), { force: true });
     // Files of processes that were killed while saving.

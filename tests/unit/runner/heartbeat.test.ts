@@ -53,6 +53,16 @@ describe("a heartbeat", () => {
     expect(said.hung).toHaveLength(1);
   });
 
+  test("without a bound of its own may stay away no longer than a step, once the process is loaded", () => {
+    const { heartbeat, said } = watched(0, 10_000);
+    jest.advanceTimersByTime(200_000);
+    expect(said.hung).toEqual([]);
+    heartbeat.heard();
+    heartbeat.loaded();
+    jest.advanceTimersByTime(12_000);
+    expect(said.hung).toEqual(["no heartbeat for 10 s"]);
+  });
+
   test("of a loaded process may stay away no longer than a step", () => {
     const { heartbeat, said } = watched(30_000, 10_000);
     jest.advanceTimersByTime(100_000);

@@ -1,6 +1,7 @@
 import { Database } from "bun:sqlite";
 import { expect, test } from "bun:test";
 import { existsSync } from "node:fs";
+import { rename } from "node:fs/promises";
 import { join } from "node:path";
 import type { FileRecord } from "../../../../src/core/documents/records.ts";
 import { sqliteDocuments } from "../../../../src/store/documents/sqlite-documents.ts";
@@ -42,6 +43,40 @@ test("a registry that nothing was written to is asked without a file or a thread
   expect(await registry.knownFiles(["file-1"])).toBeUndefined();
   expect(await registry.removals()).toEqual([]);
   expect(existsSync(path)).toBe(false);
+});
+
+test("a registry that is gone from the disk takes nothing that would be lost, until it is back", async () => {
+  await using folder = await tempDir();
+  const path = join(folder.path, "documents.sqlite");
+  await using registry = sqliteDocuments(path);
+  await registry.addFile(file("file-1"));
+  await rename(path, `${path}.away`);
+  for (const asked of [registry.addFile(file("file-2")), registry.findFiles(["file-1"])]) {
+    expect(await rejectionOf(asked)).toMatchObject({
+      kind: "unavailable",
+      message: expect.stringContaining("Put it back"),
+    });
+  }
+  await rename(`${path}.away`, path);
+  await registry.addFile(file("file-2"));
+  expect(await registry.findFiles(["file-1", "file-2"])).toHaveLength(2);
+});
+
+test("a backup that is put in the place of a registry is used from then on", async () => {
+  await using folder = await tempDir();
+  const path = join(folder.path, "documents.sqlite");
+  await using registry = sqliteDocuments(path);
+  await registry.addFile(file("file-1"));
+  const backup = join(folder.path, "backup.sqlite");
+  using database = new Database(path);
+  database.run("vacuum into ?", [backup]);
+  database.close();
+  await registry.addFile(file("file-2"));
+  await rename(backup, path);
+  await registry.addFile(file("file-3"));
+  await using other = sqliteDocuments(path);
+  const found = await other.findFiles(["file-1", "file-2", "file-3"]);
+  expect(found.map(({ id }) => id)).toEqual(["file-1", "file-3"]);
 });
 
 test("a file that is recovered before its bytes are gone is not deleted after all", async () => {

@@ -1,6 +1,6 @@
 import { Database } from "bun:sqlite";
 import { expect, spyOn, test } from "bun:test";
-import { existsSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { NodeError } from "../../../../src/core/errors.ts";
 import { oldResponsesFile } from "../../../support/old-responses-file.ts";
@@ -253,6 +253,28 @@ test("notices that its file was removed, and writes no more into what nobody see
   await store.save(keptResponse("resp_b"));
   await using other = responseStore({ path });
   expect(await other.find("resp_b", undefined)).toMatchObject({ id: "resp_b" });
+});
+
+test("reads a backup that is put in the place of its file as it is, without later changes", async () => {
+  await using folder = await tempDir();
+  const path = fileIn(folder);
+  await using store = responseStore({ path });
+  const save = async (...ids: string[]): Promise<void> => {
+    for (const id of ids) await store.save(keptResponse(id, { body: { text: "x".repeat(5000) } }));
+  };
+  await save("resp_a", "resp_b");
+  const backup = join(folder.path, "backup.sqlite");
+  using database = new Database(path);
+  database.run("vacuum into ?", [backup]);
+  database.close();
+  await store.delete("resp_a", undefined);
+  await save(...Array.from({ length: 20 }, (_, at) => `resp_${at}`));
+  renameSync(backup, path);
+  const found = ["resp_a", "resp_b", "resp_1"].map((id) => store.find(id, undefined));
+  expect(await Promise.all(found)).toMatchObject([{ id: "resp_a" }, { id: "resp_b" }, undefined]);
+  await save("resp_c");
+  using restored = new Database(path);
+  expect(restored.query("pragma integrity_check").all()).toEqual([{ integrity_check: "ok" }]);
 });
 
 test("lets two processes' worth of stores write the same file", async () => {

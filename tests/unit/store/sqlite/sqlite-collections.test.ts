@@ -1,10 +1,11 @@
 import { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
-import { writeFile } from "node:fs/promises";
+import { stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { SqliteCollectionStore } from "../../../../src/store/sqlite/sqlite-collections.ts";
 import { SqliteRepository } from "../../../../src/store/sqlite/sqlite-repository.ts";
 import { collect } from "../../../support/collect.ts";
+import { passage } from "../../../support/passages.ts";
 import { recordingLog } from "../../../support/recording-log.ts";
 import { rejectionOf } from "../../../support/rejection.ts";
 import { silentLog } from "../../../support/silence.ts";
@@ -185,6 +186,24 @@ describe("a collection's file", () => {
     },
   );
 
+  test("is written and dropped once another process has let go of it, and blocks nobody until then", async () => {
+    await using folder = await tempDir();
+    const store = new SqliteCollectionStore(folder.path, silentLog);
+    await using repository = await store.create("busy", specOf(2));
+    using other = new Database(join(folder.path, "busy.sqlite"));
+    const besideAnother = async <Result>(work: () => Promise<Result>): Promise<Result> => {
+      other.run("begin immediate");
+      const working = work();
+      other.run("rollback");
+      return await working;
+    };
+    await besideAnother(() => repository.upsert([passage(1, [1, 0])]));
+    expect(await repository.count()).toBe(1);
+    expect(await besideAnother(() => repository.delete("a.md"))).toBe(1);
+    await besideAnother(() => store.drop("busy"));
+    expect(await store.list()).toEqual([]);
+  });
+
   test("survives that two make it at once", async () => {
     await using folder = await tempDir();
     const store = new SqliteCollectionStore(folder.path, silentLog);
@@ -193,5 +212,42 @@ describe("a collection's file", () => {
       expect(await repository.count()).toBe(0);
       await repository[Symbol.asyncDispose]();
     }
+  });
+});
+
+describe("the list of collections", () => {
+  test("lets others have their turn, and opens no file again that has not changed", async () => {
+    await using folder = await tempDir();
+    const store = new SqliteCollectionStore(folder.path, silentLog);
+    const names = Array.from({ length: 20 }, (_, at) => `many-${at}`).sort();
+    for (const name of names) await (await store.create(name, specOf(2)))[Symbol.asyncDispose]();
+    let [turns, isOver] = [0, false];
+    const taken = (async () => {
+      for (; !isOver; turns++) await new Promise((resolve) => setImmediate(resolve));
+    })();
+    expect(await store.list()).toEqual(names);
+    isOver = true;
+    await taken;
+    expect(turns).toBeGreaterThan(10);
+    // Opening a file makes others beside it, for a moment.
+    const changed = async (): Promise<bigint> =>
+      (await stat(folder.path, { bigint: true })).mtimeNs;
+    const before = await changed();
+    expect(await store.list()).toEqual(names);
+    expect(await changed()).toBe(before);
+  });
+
+  test("follows what other processes make and drop", async () => {
+    await using folder = await tempDir();
+    const [store, other] = [1, 2].map(() => new SqliteCollectionStore(folder.path, silentLog));
+    await using kept = await other?.create("kept", specOf(2));
+    expect(await store?.list()).toEqual(["kept"]);
+    await using _ = await other?.create("later", specOf(2));
+    expect(await store?.list()).toEqual(["kept", "later"]);
+    await other?.drop("kept");
+    expect(await store?.list()).toEqual(["later"]);
+    expect(await kept?.count()).toBe(0);
+    await using __ = await other?.create("kept", specOf(2));
+    expect(await store?.list()).toEqual(["kept", "later"]);
   });
 });
