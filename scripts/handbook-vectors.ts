@@ -28,7 +28,7 @@ for (const document of await handbookDocuments(
   const options = { engine, repository: unusedRepository, documentPrefix, signal };
   const plan = await planDocument(document, undefined, options);
   if (plan.change === "none") continue;
-  texts.push(...plan.passages.map(({ source }) => documentPrefix + source));
+  for (const { source } of plan.passages) texts.push(documentPrefix + source);
 }
 
 // What was embedded before stays as it is.

@@ -36,10 +36,11 @@ export async function handbookCollection(threads: string): Promise<HandbookColle
       ...{ engine, repository, documentPrefix, signal },
     });
     if (plan.change === "none") continue;
-    const texts = plan.passages.map(({ source }) => documentPrefix + source);
+    const passages = [...plan.passages];
+    const texts = passages.map(({ source }) => documentPrefix + source);
     const vectors = await engine.embed(texts, { signal });
     await repository.upsert(
-      plan.passages.flatMap((passage, at) => {
+      passages.flatMap((passage, at) => {
         const vector = vectors[at]?.vector;
         return vector === undefined ? [] : [{ ...passage, vector }];
       }),

@@ -50,7 +50,10 @@ export type DocumentPlan =
   | { change: "none" }
   | {
       change: "new" | "changed";
-      passages: PassageToStore[];
+      /** How many passages there are. */
+      count: number;
+      /** Made as they are read, once: a small file may have a million, of a kilobyte each. */
+      passages: Iterable<PassageToStore>;
       /** Passages in which the model can read nothing. */
       unreadable: number;
     };
@@ -58,7 +61,7 @@ export type DocumentPlan =
 /** Much longer passages mix several topics, and match worse. */
 const bestPassageTokens = 256;
 const overlapTokens = 32;
-/** Texts whose tokens are counted, and passages that are named, at a time; some milliseconds. */
+/** Texts whose tokens are counted at a time; some milliseconds. */
 const slice = 1024;
 /** Part of a document's digest: raised when texts are cut in another way, so that every document is cut again. */
 const recipe = "3";
@@ -99,13 +102,11 @@ export async function planDocument(
   const known = stored === undefined ? [] : repository.passages(document.name);
   const vectors = new Map<string, Float32Array>();
   for await (const { id, vector } of known) vectors.set(id, vector);
-  const passages = await toPassages(readable, { document: document.name, documentHash }, options);
+  const named = { document: document.name, documentHash };
   return {
     change: stored === undefined ? "new" : "changed",
-    passages: passages.map((passage) => ({
-      ...passage,
-      ...given({ vector: vectors.get(passage.id) }),
-    })),
+    count: readable.length,
+    passages: toPassages(readable, named, documentPrefix, vectors),
     unreadable: chunks.length - readable.length,
   };
 }
@@ -114,23 +115,22 @@ export async function planDocument(
 export const cutDocument: CutDocument = async (name, bytes, options, cutting) =>
   await chunk(await readDocument(name, bytes, options), cutting);
 
-async function toPassages(
+function* toPassages(
   chunks: readonly Chunk[],
   document: Pick<Passage, "document" | "documentHash">,
-  { documentPrefix }: PlanOptions,
-): Promise<Passage[]> {
+  documentPrefix: string,
+  vectors: ReadonlyMap<string, Float32Array>,
+): Generator<PassageToStore> {
   const occurrences = new Map<string, number>();
-  const passages: Passage[] = [];
+  const parts = chunks.length;
   for (const [position, { source, heading }] of chunks.entries()) {
-    // Yields, so that a serving node is not blocked.
-    if (position % slice === slice - 1) await new Promise((resolve) => setImmediate(resolve));
     const hash = digest(documentPrefix, source);
     const occurrence = occurrences.get(hash) ?? 0;
     occurrences.set(hash, occurrence + 1);
     const id = passageId(document.document, hash, occurrence);
-    passages.push({ ...document, id, source, heading, position, hash, parts: chunks.length });
+    const vector = vectors.get(id);
+    yield { ...document, id, source, heading, position, hash, parts, ...given({ vector }) };
   }
-  return passages;
 }
 
 export const originIn = (hash: string | undefined): string | undefined =>

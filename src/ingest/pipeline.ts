@@ -157,20 +157,22 @@ async function* toBatches(
       advance(document.bytes);
       continue;
     }
-    const { passages, change, unreadable } = plan;
-    await options.onPlanned?.(passages.length);
-    const list = passages.length === 0 ? "empty" : change === "new" ? "added" : "changed";
+    const { count, passages, change, unreadable } = plan;
+    await options.onPlanned?.(count);
+    const list = count === 0 ? "empty" : change === "new" ? "added" : "changed";
     summary[list].push(document.name);
     summary.unreadable += unreadable;
-    summary.reused += passages.filter(({ vector }) => vector !== undefined).length;
+    const ids = new Set<string>();
     for (const passage of passages) {
+      ids.add(passage.id);
+      if (passage.vector !== undefined) summary.reused += 1;
       batch.passages.push(passage);
-      batch.bytes += document.bytes / passages.length;
+      batch.bytes += document.bytes / count;
       if (batch.passages.length < batchSize) continue;
       yield batch;
       batch = emptyBatch();
     }
-    batch.done.push({ document, ids: new Set(passages.map(({ id }) => id)) });
+    batch.done.push({ document, ids });
   }
   if (batch.done.length > 0) yield batch;
 }

@@ -28,7 +28,7 @@ describe("the handbook's vectors", () => {
       const options = { engine, repository: unusedRepository, documentPrefix, signal };
       const plan = await planDocument(document, undefined, options);
       if (plan.change === "none") continue;
-      texts.push(...plan.passages.map(({ source }) => documentPrefix + source));
+      for (const { source } of plan.passages) texts.push(documentPrefix + source);
     }
     const keys = new Set(Object.keys(made.vectors));
     const stored = texts.filter((text) => keys.has(keyOf(text)));

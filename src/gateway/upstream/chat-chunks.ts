@@ -56,7 +56,7 @@ export class ChatChunks {
 
   take(chunk: unknown): GenerationEvent[] {
     const usage = objectAt(chunk, "usage");
-    if (usage !== undefined) this.#usage = this.#toUsage(usage);
+    if (usage !== undefined) this.#usage = this.#toUsage(usage) ?? this.#usage;
     const [choice] = listAt(chunk, "choices");
     const events = choice === undefined ? [] : this.#takeChoice(choice);
     this.#events += events.length;
@@ -131,10 +131,15 @@ export class ChatChunks {
     return [{ type: "tool-call", index, id, name }, ...pieces];
   }
 
-  #toUsage(usage: object): TokenUsage {
+  /** Undefined where a count is none, which is then estimated: callers are charged for it. */
+  #toUsage(usage: object): TokenUsage | undefined {
     const { prompt, answer } = this.#most;
-    const promptTokens = Math.min(prompt, countAt(usage, "prompt_tokens") ?? 0);
-    const completionTokens = Math.min(answer, countAt(usage, "completion_tokens") ?? 0);
+    const [asked, answered] = ["prompt_tokens", "completion_tokens"].map((of) =>
+      countAt(usage, of),
+    );
+    if (asked === undefined || answered === undefined) return undefined;
+    const promptTokens = Math.min(prompt, asked);
+    const completionTokens = Math.min(answer, answered);
     const ofPrompt = objectAt(usage, "prompt_tokens_details");
     const ofAnswer = objectAt(usage, "completion_tokens_details");
     return {
@@ -176,7 +181,8 @@ function fromName(token: unknown, logprob: unknown): TokenLogprob {
   const bytes = text.startsWith("bytes:")
     ? [...text.matchAll(/\\x([0-9a-f]{2})/gi)].map(([, hex = ""]) => Number.parseInt(hex, 16))
     : [...new TextEncoder().encode(text)];
-  return { token: text, logprob: typeof logprob === "number" ? logprob : impossible, bytes };
+  const isKnown = typeof logprob === "number" && Number.isFinite(logprob);
+  return { token: text, logprob: isKnown ? logprob : impossible, bytes };
 }
 
 /** Stands for minus infinity, which JSON does not have. */

@@ -89,9 +89,18 @@ export async function embedBatch(
       `with vectors of ${vectors[0]?.length} numbers, and of ${dimension} before`,
     );
   }
-  const counted = countAt(objectAt(answer, "usage"), "prompt_tokens") ?? 0;
+  // Callers are charged for them, also where the server counts none.
+  const counted = countAt(objectAt(answer, "usage"), "prompt_tokens") ?? estimated(inputs);
   const tokens = shares(inputs, Math.min(counted, TokenEstimate.mostOf(inputs)));
   return vectors.map((vector, at) => ({ vector: toUnitLength(vector), tokens: tokens[at] ?? 0 }));
+}
+
+function estimated(inputs: readonly EmbeddingInput[]): number {
+  const estimate = new TokenEstimate();
+  return inputs.reduce(
+    (sum, input) => sum + (typeof input === "string" ? estimate.ofText(input) : input.length),
+    0,
+  );
 }
 
 /** The server reports one total; it is divided among the texts by their length. */

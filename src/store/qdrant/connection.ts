@@ -140,6 +140,20 @@ export function withPoints<Answer extends { points: readonly object[] }>(answer:
   throw new Error("it has no list of points");
 }
 
+/** The same for a search, whose points are ranked. */
+export function withScores<Answer extends { points: readonly { score: number }[] }>(
+  answer: Answer,
+): Answer {
+  if (withPoints(answer).points.every(({ score }) => Number.isFinite(score))) return answer;
+  throw new Error("it has points without a score");
+}
+
+/** The same for a count: what has none is not nothing. */
+export function countIn({ count }: { count: number }): number {
+  if (Number.isSafeInteger(count)) return count;
+  throw new Error("it has no count");
+}
+
 /** Checked here, because the error for an invalid header would show its value, the key. */
 function checkedKey(apiKey: string): string {
   if (/^[\x21-\x7e]+$/.test(apiKey)) return apiKey;

@@ -10,7 +10,7 @@ import type {
   StoredDocument,
 } from "../../core/ports/passage-repository.ts";
 import { checkVector } from "../../core/retrieval/collection.ts";
-import { type QdrantConnection, withPoints } from "./connection.ts";
+import { countIn, type QdrantConnection, withPoints, withScores } from "./connection.ts";
 import {
   askFor,
   batchesOf,
@@ -93,8 +93,8 @@ export class QdrantRepository implements PassageRepository {
     const unplaced = from === 0 ? [{ is_empty: { key: "position" } }] : [];
     const range = { key: "position", range: { gte: from, lt: from + limit } };
     const filter = { must: [...must, { should: [range, ...unplaced] }] };
-    const { points } = await this.#connection.read((client) =>
-      client.scroll(this.#name, { filter, with_payload: payloadFields, limit }),
+    const { points } = await this.#connection.read(async (client) =>
+      withPoints(await client.scroll(this.#name, { filter, with_payload: payloadFields, limit })),
     );
     const passages = points.slice(0, limit).flatMap((point) => passageOf(point) ?? []);
     return passages.toSorted((a, b) => a.position - b.position);
@@ -102,8 +102,9 @@ export class QdrantRepository implements PassageRepository {
 
   async read(ids: readonly string[]): Promise<Passage[]> {
     if (ids.length === 0) return [];
-    const points = await this.#connection.read((client) =>
-      client.retrieve(this.#name, { ids: ids.map(pointId), with_payload: payloadFields }),
+    const asked = { ids: ids.map(pointId), with_payload: payloadFields };
+    const { points } = await this.#connection.read(async (client) =>
+      withPoints({ points: await client.retrieve(this.#name, asked) }),
     );
     return points.flatMap((point) => passageOf(point) ?? []);
   }
@@ -178,11 +179,13 @@ export class QdrantRepository implements PassageRepository {
       ...selecting(documents),
     };
     const alone = terms.map((term) => ({ query: askFor([term]), using: wordsVector, limit: 1 }));
-    const [[found, ...best], { count }] = await Promise.all([
-      this.#connection.read(async (client) =>
-        (await client.queryBatch(this.#name, { searches: [whole, ...alone] })).map(withPoints),
-      ),
-      this.#connection.read((client) => client.count(this.#name, { exact: false })),
+    const [[found, ...best], count] = await Promise.all([
+      this.#connection.read(async (client) => {
+        const results = await client.queryBatch(this.#name, { searches: [whole, ...alone] });
+        if (!Array.isArray(results)) throw new Error("it has no list of results");
+        return results.map(withScores);
+      }),
+      this.#countOf({}, false),
     ]);
     return {
       points: (found?.points ?? []).slice(0, limit),
@@ -220,7 +223,7 @@ export class QdrantRepository implements PassageRepository {
       ...(isCosine ? threshold > -1 && { score_threshold: threshold } : { with_vector: [dense] }),
     };
     const { points } = await this.#connection.read(async (client) =>
-      withPoints(await client.query(this.#name, query)),
+      withScores(await client.query(this.#name, query)),
     );
     const scored = points.slice(0, request.limit ?? undefined).flatMap((point) => {
       const stored = isCosine ? undefined : vectorOf(point, this.#shape);
@@ -233,11 +236,10 @@ export class QdrantRepository implements PassageRepository {
       : scored.filter(({ score }) => score >= threshold).sort((a, b) => b.score - a.score);
   }
 
-  async #countOf(filter: Schemas["Filter"]): Promise<number> {
-    const { count } = await this.#connection.read((client) =>
-      client.count(this.#name, { filter, exact: true }),
+  async #countOf(filter: Schemas["Filter"], exact = true): Promise<number> {
+    return await this.#connection.read(async (client) =>
+      countIn(await client.count(this.#name, { filter, exact })),
     );
-    return count;
   }
 
   #checkVector(vector: Float32Array): void {

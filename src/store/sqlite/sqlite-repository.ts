@@ -85,16 +85,20 @@ export class SqliteRepository implements PassageRepository {
   }
 
   async *passages(document?: string): AsyncGenerator<EmbeddedPassage> {
-    // One document's passages are found by the document index, all passages by key.
-    const where = document === undefined ? "key > ?1" : "document = ?2 and +key > ?1";
-    const sql = `select ${columns}, vector from passages where ${where} order by key limit ${page}`;
-    const named = document === undefined ? [] : [document];
-    for (let last = 0; ; await turn()) {
+    // In the order of an index, so that no page is searched for from the beginning.
+    const where =
+      document === undefined
+        ? "key > ?1 order by key"
+        : "document = ?2 and (position, key) > (?3, ?1) order by position, key";
+    const sql = `select ${columns}, vector from passages where ${where} limit ${page}`;
+    let [last, position] = [0, -1];
+    for (; ; await turn()) {
+      const named = document === undefined ? [] : [document, position];
       const rows = rowsOf<Row & { vector: Uint8Array }>(this.#database, sql, last, ...named);
       for (const row of rows) yield { ...toPassage(row), vector: toVector(row.vector).slice() };
       const end = rows.at(-1);
       if (end === undefined) return;
-      last = end.key;
+      ({ key: last, position } = end);
     }
   }
 

@@ -97,6 +97,18 @@ describe("a hostile document", () => {
     expect(sizeOf(texts)).toBeLessThan(1_000_000);
   });
 
+  test("may have any number of blocks in a block of code", async () => {
+    const line = `<div>${"a".repeat(400)}</div>`;
+    const [text = ""] = await quickly(() => read("a.html", `<pre>${line.repeat(100_000)}</pre>`));
+    expect(text).toHaveLength("```\n".length + 401 * 100_000 + "```".length);
+  });
+
+  test("may have forms in forms around all of its text", async () => {
+    const page = `${"<form>".repeat(190)}${"<p>a</p>".repeat(400_000)}`;
+    const [text = ""] = await quickly(() => read("a.html", page));
+    expect(text).toHaveLength("a\n\n".length * 400_000 - 2);
+  });
+
   test("may say that its cells span everything", async () => {
     const wide = `<tr>${"<td colspan=20>a".repeat(2000)}`;
     const page = `<table>${wide}${"<tr><td>b".repeat(20_000)}</table>`;

@@ -262,6 +262,25 @@ describe("ingesting", () => {
     expect(lengths.reduce((sum, length) => sum + length - 2, 0)).toBe(50);
   });
 
+  test("makes the passages of a document batch by batch, however many it has", async () => {
+    await using repository = open();
+    const engine = new ScriptedEmbeddingEngine();
+    /** For each passage, how many had been embedded when it was made. */
+    const embeddedBefore: number[] = [];
+    const chunks = Array.from({ length: 1000 }, (_, at) => ({
+      source: `text ${at}`,
+      get heading() {
+        embeddedBefore.push(engine.requests.length);
+        return "";
+      },
+    }));
+    await store(repository, { "a.md": "text" }, { engine, cut: async () => chunks });
+    expect(await repository.count()).toBe(1000);
+    expect(embeddedBefore).toHaveLength(1000);
+    const ahead = embeddedBefore.map((embedded, at) => at - embedded);
+    expect(Math.max(...ahead)).toBeLessThanOrEqual(128);
+  });
+
   test("stops between documents when it is asked to", async () => {
     await using repository = open();
     const stop = new AbortController();

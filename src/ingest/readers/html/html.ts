@@ -263,21 +263,27 @@ function codeFence(pre: HtmlElement): string[] {
 
 /** The text with its white space, as in a `pre`. */
 function rawText(nodes: readonly HtmlNode[]): string {
-  let text = "";
+  // Pieces: to look at the end of a growing text would copy all of it each time.
+  const pieces: string[] = [];
+  const add = (piece: string): void => {
+    if (piece !== "") pieces.push(piece);
+  };
+  const endLine = (): void => {
+    if (pieces.at(-1)?.endsWith("\n") === false) pieces.push("\n");
+  };
   for (const node of nodes) {
-    if (typeof node === "string") text += decodeEntities(node);
-    else if (node.tag === "br") text += "\n";
-    else if (node.tag === "code") text += rawText(node.children);
+    if (typeof node === "string") add(decodeEntities(node));
+    else if (node.tag === "br") add("\n");
+    else if (node.tag === "code") add(rawText(node.children));
     else if (!hiddenTags.has(node.tag)) {
       // A block begins and ends a line.
-      text = `${lineEnded(text)}${lineEnded(rawText(node.children))}`;
+      endLine();
+      add(rawText(node.children));
+      endLine();
     }
   }
-  return text;
+  return pieces.join("");
 }
-
-const lineEnded = (text: string): string =>
-  text === "" || text.endsWith("\n") ? text : `${text}\n`;
 
 const decodeEntities = (text: string): string =>
   text.replace(

@@ -71,17 +71,24 @@ function attributesOf(source: HTMLRewriterTypes.Element): Record<string, string>
 
 /** A `main` that holds more than half of the page's text, or else the whole body; a form that holds so much becomes a `div`. */
 function contentOf(body: HtmlElement, holders: readonly HtmlElement[]): HtmlElement {
-  const half = holders.length === 0 ? 0 : lengthOf(body) / 2;
-  const large = holders.filter((holder) => lengthOf(holder) > half);
+  if (holders.length === 0) return body;
+  const lengths = new Map<HtmlElement, number>();
+  const half = lengthOf(body, lengths) / 2;
+  const large = holders.filter((holder) => lengthOf(holder, lengths) > half);
   for (const holder of large) if (holder.tag === "form") holder.tag = "div";
   return large.find(({ tag }) => tag === "main") ?? body;
 }
 
-function lengthOf(node: HtmlNode): number {
+/** `known`: of elements that were measured before, since holders may lie within each other. */
+function lengthOf(node: HtmlNode, known: Map<HtmlElement, number>): number {
   if (typeof node === "string") return node.trim().length;
-  return node.children
+  const before = known.get(node);
+  if (before !== undefined) return before;
+  const length = node.children
     .filter((child) => typeof child === "string" || !isDropped(child.tag))
-    .reduce((sum, child) => sum + lengthOf(child), 0);
+    .reduce((sum, child) => sum + lengthOf(child, known), 0);
+  known.set(node, length);
+  return length;
 }
 
 /** Elements that are not part of a page's text; `hidden` stands for any element with that attribute. */

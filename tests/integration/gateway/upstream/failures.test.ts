@@ -401,7 +401,28 @@ describe("numbers of a server that are out of all proportion", () => {
     expect(model.engine.contextSize).toBe(4096);
     expect(model.card.createdAt.getTime()).not.toBeNaN();
     const events = await Array.fromAsync(model.engine.generate(request, { signal }));
-    expect(events.at(-1)).toMatchObject({ usage: { promptTokens: 0, completionTokens: 65_536 } });
+    // Estimated, and not nothing, which would be free of every limit.
+    const [finish] = events.slice(-1);
+    expect(finish).toMatchObject({ usage: { completionTokens: 1 } });
+    expect(Object(finish).usage.promptTokens).toBeGreaterThan(0);
+  });
+
+  test("or none at all do not make texts free of every limit", async () => {
+    await using server = recordedVllm({
+      instead: ({ path }) =>
+        path === "/v1/embeddings"
+          ? Response.json({
+              data: [{ index: 0, embedding: [1, 2] }],
+              usage: { prompt_tokens: "5" },
+            })
+          : undefined,
+    });
+    const { target } = targetAt(`${server.url}/v1`, { upstreamModel: vllmModel });
+    await using embedding = await openFarEmbedding(target);
+    const [text] = await embedding.engine.embed(["Llamas hum."], { signal });
+    expect(text?.tokens).toBeGreaterThan(0);
+    const [tokens] = await embedding.engine.embed([[1, 2, 3]], { signal });
+    expect(tokens?.tokens).toBe(3);
   });
 
   test("count no more tokens of texts than the texts have bytes", async () => {

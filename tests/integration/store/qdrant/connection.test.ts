@@ -206,6 +206,24 @@ describe("a server that answers more than it is asked for", () => {
   });
 
   test.each([
+    ["no score", undefined],
+    ["a text as their score", "0.5"],
+  ])("or points with %s is unavailable, and not a search without results", async (_, score) => {
+    const found = { points: points.map((point) => ({ ...point, score })) };
+    await using dense = serve(() => Response.json({ result: found }));
+    await using words = serve(() => Response.json({ result: [found, found] }));
+    const vector = Float32Array.of(1, 0);
+    const searching = collectionAt(dense).search(vector, { limit: 2, scoreThreshold: -1 });
+    const matching = collectionAt(words).matchWords("llamas", vector, 2);
+    for (const asked of [searching, matching]) {
+      expect(await rejectionOf(asked)).toMatchObject({
+        kind: "unavailable",
+        message: expect.stringContaining("gave an answer that cannot be read"),
+      });
+    }
+  });
+
+  test.each([
     ["a text", "x"],
     ["a number", 5],
     ["an empty list", []],
@@ -221,6 +239,10 @@ describe("a server that answers more than it is asked for", () => {
     const searching = collectionAt(stub).search(vector, { limit: 2, scoreThreshold: -1 });
     expect(await rejectionOf(searching)).toMatchObject(unavailable);
     expect(await rejectionOf(collectionAt(stub).documents())).toMatchObject(unavailable);
+    expect(await rejectionOf(collectionAt(stub).count())).toMatchObject(unavailable);
+    expect(await rejectionOf(collectionAt(stub).delete("a"))).toMatchObject(unavailable);
+    const page = collectionAt(stub).page("a", { from: 0, limit: 2 });
+    expect(await rejectionOf(page)).toMatchObject(unavailable);
     const store = new QdrantCollectionStore({ url: stub.url });
     expect(await rejectionOf(store.list())).toMatchObject(unavailable);
     expect(await rejectionOf(store.open("notes"))).toMatchObject(unavailable);

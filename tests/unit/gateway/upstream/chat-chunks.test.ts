@@ -120,6 +120,27 @@ describe("the chunks of a streamed completion", () => {
   });
 
   test.each([
+    ["a text", { prompt_tokens: "5", completion_tokens: 1 }],
+    ["negative", { prompt_tokens: 5, completion_tokens: -3 }],
+    ["missing", { prompt_tokens: 5 }],
+  ])("are counted here where a count of the server is %s", (_, counts) => {
+    const found = read([delta({ content: "a" }, "stop"), { choices: [], usage: counts }]).at(-1);
+    expect(found).toMatchObject({ usage: usage({ promptTokens: 99, completionTokens: 1 }) });
+  });
+
+  test("have no endless log probabilities, which JSON does not have", () => {
+    const logprobs = {
+      tokens: ["a"],
+      token_logprobs: [Number.POSITIVE_INFINITY],
+      top_logprobs: [{ a: Number.NEGATIVE_INFINITY }],
+    };
+    const chunk = { choices: [{ index: 0, text: "a", logprobs, finish_reason: "stop" }] };
+    expect(read([chunk])[0]).toMatchObject({
+      logprobs: [{ logprob: -9999, top: [{ logprob: -9999 }] }],
+    });
+  });
+
+  test.each([
     ["stop", "stop"],
     ["eos_token", "stop"],
     ["content_filter", "content_filter"],
