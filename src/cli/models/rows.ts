@@ -155,7 +155,8 @@ export async function withBackends(
   return await Array.fromAsync(rows, async (row) => {
     const model = row.configured ? models.find(({ name }) => name === row.name) : undefined;
     if (model === undefined || row.path === undefined) return row;
-    const subject = { path: row.path, nGpuLayers: model.n_gpu_layers };
+    const context = toContextSettings(model, cwd);
+    const subject = { path: row.path, nGpuLayers: model.n_gpu_layers, context };
     const { candidates, proven, rejected } = await accelerators.planFor(subject);
     const [best = "cpu"] = candidates;
     const isKnown = best === "cpu" || proven.includes(best);
