@@ -3,6 +3,8 @@ import { Value } from "@sinclair/typebox/value";
 import { isLoopback, parseRange } from "../core/address-range.ts";
 import {
   addressOf,
+  contextKeyNames,
+  contextKeys,
   isUpstream,
   ModelConfig,
   upstreamAddress,
@@ -57,7 +59,8 @@ const starters = {
 
 function checkModels({ models }: Config, written: WrittenKeys): Problem | undefined {
   for (const [index, model] of models.entries()) {
-    const found = checkSource(model) ?? checkUpstream(model, written[index] ?? new Set());
+    const keys = written[index] ?? new Set();
+    const found = checkSource(model) ?? checkUpstream(model, keys) ?? checkContext(model);
     if (found === undefined) continue;
     const [key, message] = found;
     return { path: ["models", index, key], message };
@@ -85,6 +88,17 @@ function checkSource({ source, type, sha256 }: ModelConfig): ModelProblem | unde
     return ["source", "must be an https:// address; plain http is for this machine only."];
   }
   return undefined;
+}
+
+function checkContext(model: ModelConfig): ModelProblem | undefined {
+  const { type, cache_type_v, flash_attention } = model;
+  const key = contextKeyNames.find((name) => !Value.Equal(model[name], contextKeys[name].default));
+  if (type !== "chat" && key !== undefined) {
+    return [key, `is for a model of type 'chat'; found '${type}'. Leave it out.`];
+  }
+  if (cache_type_v === "f16" || flash_attention !== "off") return undefined;
+  const why = `needs flash attention; found '${cache_type_v}' with flash_attention = 'off'`;
+  return ["cache_type_v", `must be 'f16', since any other type ${why}.`];
 }
 
 function checkCollection({ models, vectorstore }: Config): Problem | undefined {
@@ -141,6 +155,7 @@ const localKeys = [
   "prompt_template",
   "n_gpu_layers",
   "batch_size",
+  ...contextKeyNames,
   "parallel",
   "max_queue",
   "keep_alive",

@@ -1,6 +1,13 @@
 /** Settings of a model, with defaults. Node information reports them under the same names. */
 import { type SchemaOptions, type Static, Type as T } from "@sinclair/typebox";
-import { promptTemplateNames, samplingDefaults, starterSampling } from "../core/models/model.ts";
+import {
+  cacheTypes,
+  contextDefaults,
+  flashAttentionModes,
+  promptTemplateNames,
+  samplingDefaults,
+  starterSampling,
+} from "../core/models/model.ts";
 import { quantizations } from "../core/models/model-files.ts";
 import {
   atMost,
@@ -50,6 +57,46 @@ export const upstreamKeyNames = [
   "api_key_env",
   "upstream_timeout",
 ] as const satisfies readonly (keyof typeof upstreamKeys)[];
+
+/** Of chat models that run on this machine. */
+export const contextKeys = {
+  cache_type_k: choice(cacheTypes, {
+    default: contextDefaults.cacheTypeK,
+    description:
+      "What the keys of a chat model's KV cache are stored as: `f16`, `q8_0` (about half the memory) or `q4_0` (about a quarter).",
+  }),
+  cache_type_v: choice(cacheTypes, {
+    default: contextDefaults.cacheTypeV,
+    description:
+      "The same for its values: `f16`, or `q8_0` or `q4_0`, which need flash attention. Best the type of `cache_type_k`: accelerators may lack other pairs.",
+  }),
+  flash_attention: choice(flashAttentionModes, {
+    default: contextDefaults.flashAttention,
+    description:
+      "Whether a chat model computes attention in one pass, which needs less memory; `auto`: where the model and the machine can; `on`; `off`.",
+  }),
+  lora: T.Array(
+    T.Object(
+      {
+        path: text({ minLength: 1 }, "A GGUF file."),
+        scale: number({ default: 1 }, "How strongly it applies."),
+      },
+      { additionalProperties: false },
+    ),
+    {
+      default: contextDefaults.lora,
+      description:
+        'LoRA adapters of a chat model, such as `[{ path = "./tone.gguf", scale = 0.5 }]`: GGUF files that were made for it, and how strongly each applies; the default `scale` is 1.',
+    },
+  ),
+};
+
+export const contextKeyNames = [
+  "cache_type_k",
+  "cache_type_v",
+  "flash_attention",
+  "lora",
+] as const satisfies readonly (keyof typeof contextKeys)[];
 
 const orAuto = (minimum: number, options: SchemaOptions) =>
   T.Union([T.Integer({ minimum }), T.Literal("auto")], options);
@@ -103,6 +150,7 @@ export const ModelConfig = T.Object(
       default: 512,
       description: "Tokens evaluated at once; `auto`: what fits the machine.",
     }),
+    ...contextKeys,
     parallel: integer(
       { minimum: 1, maximum: 64, default: 4 },
       "Chat answers generated at the same time; each has a context of its own.",

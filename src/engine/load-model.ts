@@ -1,19 +1,24 @@
 /** Loads models into this process, inside a runner or in a command that does not serve: chat, embedding or reranking. */
 import { stat } from "node:fs/promises";
 import { basename } from "node:path";
-import type { LlamaModel, LlamaRankingContext, Token } from "node-llama-cpp";
+import type { LlamaContextOptions, LlamaModel, LlamaRankingContext, Token } from "node-llama-cpp";
 import { knownPrefixes } from "../core/embedding/embedding-prefixes.ts";
 import { NodeError, reasonOf } from "../core/errors.ts";
 import { given } from "../core/given.ts";
 import { describeBackend, type LoadStage } from "../core/models/engine-backends.ts";
-import type { LoadedModel, ModelSettings, WeightFacts } from "../core/models/model.ts";
+import type {
+  ContextSettings,
+  LoadedModel,
+  ModelSettings,
+  WeightFacts,
+} from "../core/models/model.ts";
 import type { ModelHost, ModelSpec } from "../core/ports/model-host.ts";
 import type { EmbeddingIdentity } from "../core/ports/passage-repository.ts";
 import type { Progress } from "../core/progress.ts";
 import { LlamaChatEngine } from "./chat-engine.ts";
 import { LlamaEmbeddingEngine } from "./embedding-engine.ts";
 import { fingerprint, weightsDigest } from "./fingerprint.ts";
-import { factsOf, readModelParts } from "./gguf/model-facts.ts";
+import { ggmlNames, modelFacts } from "./gguf/model-facts.ts";
 import { type Backend, type BackendOptions, openBackend } from "./load-backend.ts";
 import { type Machine, readMachineMemory, withinLimit } from "./machine/machine.ts";
 import { chooseSettings, defaultContext, type ModelFacts } from "./machine/model-memory.ts";
@@ -57,7 +62,7 @@ export async function loadModel(
   try {
     onStage("file");
     // A malformed header is refused before llama.cpp reads it, which has fewer checks.
-    const facts = factsOf(await readModelParts(path));
+    const facts = await modelFacts(path, spec.settings.context);
     onStage("model");
     const { settings, why } = await fitSettings(backend, spec, facts);
     const { nGpuLayers } = settings;
@@ -72,7 +77,7 @@ export async function loadModel(
       const weights = await weightsDigest(path);
       const loading = { backend, model, spec: { ...spec, settings }, weights, onStage };
       const { sizes, template = "none", thinks, ...own } = await makers[type](loading);
-      const actual = { ...settings, ...sizes, nGpuLayers: model.gpuLayers };
+      const actual: ModelSettings = { ...settings, ...sizes, nGpuLayers: model.gpuLayers };
       if (why !== undefined) {
         backend.log.info("sizes were chosen for the machine", {
           model: name,
@@ -91,7 +96,10 @@ export async function loadModel(
           ...{ name, type, createdAt, ownedBy, settings: actual },
           ...{ weights: weightsOf(facts), ...given({ thinks }) },
         },
-        fingerprint: fingerprint({ weights, engine: backend.version, settings: actual, template }),
+        fingerprint: fingerprint({
+          ...{ weights, engine: backend.version, template },
+          settings: await withDigests(actual),
+        }),
         async [Symbol.asyncDispose]() {
           await own.engine.close();
           await model.dispose();
@@ -106,6 +114,16 @@ export async function loadModel(
       cause,
     });
   }
+}
+
+/** Adapters by what is in their files, not by where they are. */
+async function withDigests({ context, ...settings }: ModelSettings): Promise<object> {
+  if (context === undefined) return settings;
+  const lora = await Array.fromAsync(context.lora, async ({ path, scale }) => ({
+    weights: await weightsDigest(path),
+    scale,
+  }));
+  return { ...settings, context: { ...context, lora } };
 }
 
 /** Chooses the `auto` settings from the model's file and the machine's memory; `why` is absent if there are none. */
@@ -175,12 +193,20 @@ async function makeChat({ backend, model, spec, onStage }: Loading): Promise<Mad
     onChange: say,
   });
   say(stepThreads.start.threads, stepThreads.start.why);
-  const context = await model.createContext({
-    sequences: spec.parallel,
-    contextSize: contextSize(model, spec),
-    batchSize: spec.settings.batchSize,
-    threads: backend.threads,
-  });
+  const { batchSize, context: wanted } = spec.settings;
+  const context = await model
+    .createContext({
+      sequences: spec.parallel,
+      contextSize: contextSize(model, spec),
+      batchSize,
+      threads: backend.threads,
+      ...(wanted && contextOptions(wanted)),
+    })
+    .catch((cause: unknown) => {
+      throw new Error(`${reasonOf(cause)}${wanted === undefined ? "" : demandsOf(wanted)}`, {
+        cause,
+      });
+    });
   onStage("trial");
   const direct = await proveChat(context, model, backend);
   onStage("model");
@@ -194,6 +220,28 @@ async function makeChat({ backend, model, spec, onStage }: Loading): Promise<Mad
     template: template.name,
     thinks: template.hasThoughts,
   };
+}
+
+function contextOptions(settings: ContextSettings): LlamaContextOptions {
+  const { cacheTypeK, cacheTypeV, flashAttention, lora } = settings;
+  return {
+    experimentalKvCacheKeyType: ggmlNames[cacheTypeK],
+    experimentalKvCacheValueType: ggmlNames[cacheTypeV],
+    // Without the option, the library knows models that cannot.
+    ...(flashAttention !== "auto" && { flashAttention: flashAttention === "on" }),
+    lora: { adapters: lora.map(({ path: filePath, scale }) => ({ filePath, scale })) },
+  };
+}
+
+/** What a context that cannot be made may lack: llama.cpp gives its reason to the log only. */
+function demandsOf({ cacheTypeK, cacheTypeV, lora }: ContextSettings): string {
+  const heads = "needs attention heads with a multiple of 32 values";
+  const demands = [
+    cacheTypeK === "f16" ? [] : `cache_type_k = '${cacheTypeK}' ${heads}`,
+    cacheTypeV === "f16" ? [] : `cache_type_v = '${cacheTypeV}' ${heads}, and flash attention`,
+    lora.length === 0 ? [] : "lora needs adapters in GGUF that were made for this model",
+  ].flat();
+  return demands.length === 0 ? "" : ` (${demands.join("; ")}; llama.cpp's reason is in the log)`;
 }
 
 async function makeEmbedding({ backend, model, spec, weights, onStage }: Loading): Promise<Made> {

@@ -9,7 +9,12 @@ import type { QuotaSettings } from "../core/documents/quota.ts";
 import { given } from "../core/given.ts";
 import type { CallerLimits } from "../core/limits/rate-limiter.ts";
 import type { Log } from "../core/log.ts";
-import { samplingDefaults, starterSampling, upstreamSampling } from "../core/models/model.ts";
+import {
+  type ContextSettings,
+  samplingDefaults,
+  starterSampling,
+  upstreamSampling,
+} from "../core/models/model.ts";
 import type { ModelBounds } from "../core/models/model-activity.ts";
 import { type Quantization, quantizations } from "../core/models/model-files.ts";
 import type { ModelSpec } from "../core/ports/model-host.ts";
@@ -148,7 +153,11 @@ export function toUpstreamSpec(model: ModelConfig): UpstreamSpec {
   };
 }
 
-export function toModelSpec(model: ModelConfig, path: string, memoryLimit?: number): ModelSpec {
+export function toModelSpec(
+  model: ModelConfig,
+  path: string,
+  { config, baseDir }: Pick<StoreOptions, "config" | "baseDir">,
+): ModelSpec {
   const { name, type, parallel, max_queue: maxQueue } = model;
   return {
     name,
@@ -157,7 +166,7 @@ export function toModelSpec(model: ModelConfig, path: string, memoryLimit?: numb
     parallel,
     maxQueue,
     ...given({
-      memoryLimit,
+      memoryLimit: toMemoryLimit(config),
       keepAliveMs: model.keep_alive < 0 ? undefined : model.keep_alive * 1000,
     }),
     prefixes: given({ query: model.query_prefix, document: model.document_prefix }),
@@ -167,8 +176,23 @@ export function toModelSpec(model: ModelConfig, path: string, memoryLimit?: numb
       nGpuLayers: model.n_gpu_layers,
       ctxSize: model.ctx_size,
       batchSize: model.batch_size,
+      ...given({ context: toContextSettings(model, baseDir) }),
       ...samplingOf(model, isStarterChat(model) ? starterSampling : samplingDefaults),
     },
+  };
+}
+
+/** Undefined for models that are not for chat. `baseDir`: base of relative paths. */
+export function toContextSettings(
+  model: ModelConfig,
+  baseDir: string,
+): ContextSettings | undefined {
+  if (model.type !== "chat") return undefined;
+  return {
+    cacheTypeK: model.cache_type_k,
+    cacheTypeV: model.cache_type_v,
+    flashAttention: model.flash_attention,
+    lora: model.lora.map(({ path, scale }) => ({ path: resolve(baseDir, path), scale })),
   };
 }
 

@@ -37,6 +37,7 @@ export interface RunnerBackend {
 export const subjectOf = ({ path, settings }: ModelSpec): BackendSubject => ({
   path,
   nGpuLayers: settings.nGpuLayers,
+  context: settings.context,
 });
 
 export type Call =

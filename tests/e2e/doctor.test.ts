@@ -156,6 +156,18 @@ describe("paddock doctor", () => {
     ]);
   });
 
+  test("finds LoRA adapters that are gone, and no adapters", async () => {
+    const { chat } = await tinyModels();
+    const model = (name: string, path: string): string =>
+      `[[models]]\nname = "${name}"\ntype = "chat"\nsource = "${chat}"\nlora = [{ path = "${path}" }]\n`;
+    await using folder = await folderWith(model("m0", "gone.gguf") + model("m1", "page.gguf"));
+    await writeFile(join(folder.path, "page.gguf"), "<html>not found</html>");
+    expect((await examine(folder.path)).problems).toEqual([
+      ["model m0", `The LoRA adapter '${join(folder.path, "gone.gguf")}' does not exist.`],
+      ["model m1", expect.stringMatching(/^page\.gguf is not a GGUF file: .*\.$/)],
+    ]);
+  });
+
   test("finds a collection that another model filled, and one that is damaged", async () => {
     await using folder = await folderWith(await tinyEmbeddingConfig());
     const { embedding } = await tinyModels();

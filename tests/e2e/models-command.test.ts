@@ -3,7 +3,7 @@ import { copyFile, mkdir, readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { runPaddock } from "../support/paddock-process.ts";
 import { tempDir } from "../support/temp-dir.ts";
-import { tinyModels } from "../support/tiny-models.ts";
+import { save, tinyAdapter, tinyModels } from "../support/tiny-models.ts";
 
 async function dataDir() {
   const folder = await tempDir();
@@ -65,6 +65,23 @@ describe("paddock models", () => {
     expect(stderr).toContain("half.gguf is not whole: pulling it again goes on");
     expect(stderr).toContain("page.gguf' cannot be read");
     expect(stderr).toMatch(/Memory: [\d.]+ [GT]B.*, [\d.]+ [MGT]B free\./);
+  });
+
+  test("counts the type of the cache and adapters", async () => {
+    await using folder = await dataDir();
+    await save(join(folder.path, "adapter.gguf"), tinyAdapter());
+    const memoryWith = async (lines: string): Promise<number> => {
+      const source = `source = ${JSON.stringify(folder.chat)}\nctx_size = 1024\nparallel = 2\n`;
+      const config = `[[models]]\nname = "mine"\ntype = "chat"\n${source}${lines}`;
+      await writeFile(join(folder.path, "paddock.toml"), config);
+      return JSON.parse((await folder.run("--json")).stdout).models[0].memory.bytes;
+    };
+    const usual = await memoryWith("");
+    // 2 answers of 1,024 tokens, 2 layers of 32 keys and 32 values; 2 bytes each, or 34 for 32.
+    const saved = 2 * 1024 * 2 * 64 * (2 - 34 / 32);
+    expect(await memoryWith('cache_type_k = "q8_0"\ncache_type_v = "q8_0"')).toBe(usual - saved);
+    const { size } = Bun.file(join(folder.path, "adapter.gguf"));
+    expect(await memoryWith('lora = [{ path = "adapter.gguf" }]')).toBe(usual + size);
   });
 
   test("says the same as JSON, in bytes", async () => {

@@ -1,10 +1,12 @@
 import { describe, expect, test } from "bun:test";
 import { Value } from "@sinclair/typebox/value";
+import type { ModelType } from "../../src/core/models/model.ts";
 import { NodeInfo } from "../../src/server/operations/node/schema.ts";
 import { decode } from "../support/decode.ts";
 import { testApp } from "../support/test-app.ts";
+import { card, chatModel } from "../support/test-models.ts";
 
-const model = (name: string, type: string) => ({
+const model = (name: string, type: ModelType) => ({
   name,
   type,
   prompt_template: "auto",
@@ -55,6 +57,22 @@ describe("node information", () => {
   test("is given while the models are being prepared", async () => {
     const response = await testApp({ unprepared: true }).get("/v1/info");
     expect([response.status, await response.json()]).toEqual([200, { ...info, models: [] }]);
+  });
+
+  test("reports how a local chat model's context is made, without the folders of its adapters", async () => {
+    const app = testApp();
+    const known = card("chatty", "chat");
+    const lora = [{ path: "/srv/adapters/tone.gguf", scale: 0.5 }];
+    known.settings.context = { cacheTypeK: "q8_0", cacheTypeV: "f16", flashAttention: "on", lora };
+    app.models.add(chatModel("chatty", app.chat, known));
+    const { models } = await decode(NodeInfo, await app.get("/v1/info"));
+    expect(models.find(({ name }) => name === "chatty")).toEqual({
+      ...model("chatty", "chat"),
+      cache_type_k: "q8_0",
+      cache_type_v: "f16",
+      flash_attention: "on",
+      lora: [{ path: "tone.gguf", scale: 0.5 }],
+    });
   });
 
   test("says what would be better than a weak model, to a caller with a key where keys are wanted", async () => {

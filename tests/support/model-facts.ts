@@ -15,6 +15,8 @@ export const smallChat: ModelFacts = {
   hasChatTemplate: true,
   supportsTools: false,
   cacheBytesPerToken: 22_528,
+  attentionScores: 0,
+  adapterBytes: 0,
   embeddingLength: 2048,
   vocabularySize: 32_000,
 };

@@ -87,6 +87,23 @@ export function tinyLlama(): Gguf {
   });
 }
 
+/** A LoRA adapter of `tinyLlama`, or of a model that it does not fit: it moves the last layer's output. */
+export function tinyAdapter({ seed = 19, architecture = "llama", size = 32 } = {}): Gguf {
+  const { weights } = tensorMaker(seed);
+  return {
+    metadata: {
+      "general.type": text("adapter"),
+      "general.architecture": text(architecture),
+      "adapter.type": text("lora"),
+      "adapter.lora.alpha": f32(16),
+    },
+    tensors: [
+      weights("blk.1.attn_output.weight.lora_a", size, 2),
+      weights("blk.1.attn_output.weight.lora_b", 2, size),
+    ],
+  };
+}
+
 /** A template whose every answer has a thought before it, be it an empty one. */
 const thinkingTemplate = [
   "{% for message in messages %}{{ '<|' + message['role'] + '|>' }}",

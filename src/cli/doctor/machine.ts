@@ -19,7 +19,7 @@ import { threadBudget } from "../../engine/machine/machine.ts";
 import { starterChat } from "../../models/starter-models.ts";
 import { inspectDocuments } from "../../node/documents/node-documents.ts";
 import { acceleratorsOf, engineSettings } from "../../node/models/model-hosts.ts";
-import { openRightsOf, toMemoryLimit, toModelSpec } from "../../node/node-settings.ts";
+import { openRightsOf, toModelSpec } from "../../node/node-settings.ts";
 import { subjectOf } from "../../runner/protocol.ts";
 import { tryBackend } from "../../runner/runner-process.ts";
 import { documentsFile } from "../../store/documents/sqlite-documents.ts";
@@ -91,7 +91,7 @@ async function checkModel(
   { retry, signal }: AcceleratorCheck,
 ): Promise<Finding> {
   const { config, program } = installation;
-  const spec = toModelSpec(model, path, toMemoryLimit(config));
+  const spec = toModelSpec(model, path, installation);
   const { keep, ...plan } = await accelerators.planFor(subjectOf(spec));
   const { threads } = await threadBudget(config.engine.threads);
   // Without the option nothing is changed, not even the saved results.

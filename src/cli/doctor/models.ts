@@ -8,6 +8,7 @@ import { byteSize } from "../../core/byte-size.ts";
 import { NodeError, reasonOf } from "../../core/errors.ts";
 import { given } from "../../core/given.ts";
 import { noLog } from "../../core/log.ts";
+import type { LoraAdapter } from "../../core/models/model.ts";
 import { type Machine, readMachineMemory, threadBudget } from "../../engine/machine/machine.ts";
 import { type ModelFacts, readFacts } from "../../engine/machine/model-memory.ts";
 import { modelsFolder } from "../../models/models-folder.ts";
@@ -16,7 +17,7 @@ import { isRemote } from "../../models/sources/download.ts";
 import { findSource } from "../../models/sources/resolve.ts";
 import { checkStarterParts } from "../../models/sources/starter.ts";
 import { starterChat, starterEmbedding, starterGteSmall } from "../../models/starter-models.ts";
-import { toUpstreamSpec } from "../../node/node-settings.ts";
+import { toContextSettings, toUpstreamSpec } from "../../node/node-settings.ts";
 import { loadedFile, toRow, withChosenSource } from "../models/rows.ts";
 import { type Finding, type Installation, note, ok, problem } from "./finding.ts";
 
@@ -64,7 +65,10 @@ async function checkModel(
   const damage = await damageOf(source, model);
   if (damage !== undefined) return damage;
   const path = (await loadedFile(model, folder, baseDir)) ?? source;
-  const facts = await readFacts(path);
+  const context = toContextSettings(model, baseDir);
+  const adapterDamage = await damageOfAdapters(context?.lora ?? []);
+  if (adapterDamage !== undefined) return adapterDamage;
+  const facts = await readFacts(path, context);
   const misfit = misfitOf(model, facts);
   if (misfit !== undefined) return misfit;
   const memory = toRow(capacity, path, facts, model).memory?.bytes ?? 0;
@@ -102,7 +106,7 @@ const starterDigests: Readonly<Record<string, string>> = {
 
 async function damageOf(
   path: string,
-  { source, sha256 }: ModelConfig,
+  { source, sha256 }: Pick<ModelConfig, "source" | "sha256">,
 ): Promise<Finding | undefined> {
   const file = basename(path);
   try {
@@ -129,6 +133,20 @@ async function damageOf(
       ? `Remove ${path}; the next start makes it again.`
       : `${getAgain} Or correct 'sha256' of the model.`,
   );
+}
+
+async function damageOfAdapters(lora: readonly LoraAdapter[]): Promise<Finding | undefined> {
+  for (const { path } of lora) {
+    if (!(await Bun.file(path).exists())) {
+      return problem(
+        `The LoRA adapter '${path}' does not exist.`,
+        "Correct the model's 'lora': paths are from the folder where the node is started.",
+      );
+    }
+    const damage = await damageOf(path, { source: path });
+    if (damage !== undefined) return damage;
+  }
+  return undefined;
 }
 
 const purposes = { chat: "to chat", embedding: "for embeddings", reranker: "for ranking" } as const;

@@ -21,7 +21,7 @@ import { listModels, modelsFolder } from "../../models/models-folder.ts";
 import { autoSource, findSource } from "../../models/sources/resolve.ts";
 import { starterChat, starterEmbedding, starterGteSmall } from "../../models/starter-models.ts";
 import { acceleratorsOf } from "../../node/models/model-hosts.ts";
-import { dataDirOf, toQuantization } from "../../node/node-settings.ts";
+import { dataDirOf, toContextSettings, toQuantization } from "../../node/node-settings.ts";
 import type { Shell } from "../shell.ts";
 
 export interface ModelRow {
@@ -53,8 +53,10 @@ export async function findModels(options: FindModelsOptions) {
   const folder = modelsFolder(dataDirOf(config, baseDir));
   const { models, unfinished } = await listModels(folder);
   const problems: string[] = [];
-  const facts = (path: string): Promise<ModelFacts | undefined> =>
-    readFacts(path).catch((error: unknown) => void problems.push(reasonOf(error)));
+  const facts = (path: string, model?: ModelConfig): Promise<ModelFacts | undefined> =>
+    readFacts(path, model && toContextSettings(model, baseDir)).catch(
+      (error: unknown) => void problems.push(reasonOf(error)),
+    );
   const rows: ModelRow[] = [];
   for (const configured of config.models) {
     if (isUpstream(configured.source)) {
@@ -65,7 +67,7 @@ export async function findModels(options: FindModelsOptions) {
     }
     const model = await withChosenSource(configured, folder, machine);
     const path = await loadedFile(model, folder, baseDir);
-    rows.push(toRow(options, path, path === undefined ? path : await facts(path), model));
+    rows.push(toRow(options, path, path === undefined ? path : await facts(path, model), model));
   }
   const used = new Set(rows.map(({ path }) => path));
   for (const file of models) {
@@ -153,7 +155,8 @@ export async function withBackends(
   return await Array.fromAsync(rows, async (row) => {
     const model = row.configured ? models.find(({ name }) => name === row.name) : undefined;
     if (model === undefined || row.path === undefined) return row;
-    const subject = { path: row.path, nGpuLayers: model.n_gpu_layers };
+    const context = toContextSettings(model, cwd);
+    const subject = { path: row.path, nGpuLayers: model.n_gpu_layers, context };
     const { candidates, proven, rejected } = await accelerators.planFor(subject);
     const [best = "cpu"] = candidates;
     const isKnown = best === "cpu" || proven.includes(best);

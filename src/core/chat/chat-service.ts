@@ -91,7 +91,8 @@ function withEcho(
 }
 
 export function completeSampling(settings: ModelSettings, said: Partial<Sampling>): Sampling {
-  const { promptTemplate, nPredict, nGpuLayers, ctxSize, batchSize, ...sampling } = settings;
+  const { promptTemplate, nPredict, nGpuLayers, ctxSize, batchSize, context, ...sampling } =
+    settings;
   return { ...sampling, topK: 0, ...said };
 }
 

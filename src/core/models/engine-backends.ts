@@ -2,6 +2,7 @@
 import { NodeError, reasonOf } from "../errors.ts";
 import { given } from "../given.ts";
 import type { Log } from "../log.ts";
+import type { ContextSettings } from "./model.ts";
 
 export type EngineBackend = "cuda" | "vulkan" | "metal" | "cpu";
 
@@ -37,6 +38,7 @@ export interface BackendSubject {
   path: string;
   /** 0: CPU only. */
   nGpuLayers: number | "auto";
+  context?: ContextSettings | undefined;
 }
 
 export interface Accelerators {

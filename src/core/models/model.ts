@@ -14,7 +14,27 @@ export interface ModelSettings extends Omit<Sampling, "topK"> {
   nGpuLayers: number;
   ctxSize: number;
   batchSize: number;
+  /** Only of a local chat model. */
+  context?: ContextSettings;
 }
+
+/** How the context of a local chat model is made. */
+export interface ContextSettings {
+  cacheTypeK: CacheType;
+  cacheTypeV: CacheType;
+  flashAttention: (typeof flashAttentionModes)[number];
+  lora: readonly LoraAdapter[];
+}
+
+export interface LoraAdapter {
+  path: string;
+  scale: number;
+}
+
+export const cacheTypes = ["f16", "q8_0", "q4_0"] as const;
+export type CacheType = (typeof cacheTypes)[number];
+
+export const flashAttentionModes = ["auto", "on", "off"] as const;
 
 export type FittedSettings = Pick<ModelSettings, "ctxSize" | "batchSize" | "nGpuLayers">;
 
@@ -94,6 +114,13 @@ export function settledSettings(wanted: WantedSettings, chosen: FittedSettings):
     nGpuLayers: nGpuLayers === "auto" ? chosen.nGpuLayers : nGpuLayers,
   };
 }
+
+export const contextDefaults: ContextSettings = {
+  cacheTypeK: "f16",
+  cacheTypeV: "f16",
+  flashAttention: "auto",
+  lora: [],
+};
 
 export const promptTemplateNames = [
   "auto",

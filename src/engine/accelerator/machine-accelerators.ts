@@ -13,6 +13,7 @@ import {
   type RejectedBackend,
   tryAgain,
 } from "../../core/models/engine-backends.ts";
+import { type ContextSettings, contextDefaults } from "../../core/models/model.ts";
 import {
   backendLibraries,
   engineVersion,
@@ -45,10 +46,10 @@ export class MachineAccelerators implements Accelerators {
     useGpuLibraries(options.gpuLibraries);
   }
 
-  async planFor({ path, nGpuLayers }: BackendSubject): Promise<BackendPlan> {
+  async planFor({ path, nGpuLayers, context }: BackendSubject): Promise<BackendPlan> {
     const { trials: file } = this.#options;
     const known = file === undefined ? [] : await readTrials(file);
-    const model = stampOf(path) ?? basename(path);
+    const model = [stampOf(path) ?? basename(path), ...kernelsOf(context)].join(", ");
     const tried = new Map<EngineBackend, Omit<TrialResult, "model" | "at">>();
     const candidates: EngineBackend[] = [];
     const proven: EngineBackend[] = [];
@@ -135,6 +136,13 @@ export class MachineAccelerators implements Accelerators {
     );
     return [engineVersion, ...bins.flatMap(backendLibraries).map(stampOf)].join(", ");
   }
+}
+
+/** Other kernels compute with other settings, so that a trial says nothing of them. */
+function kernelsOf(context = contextDefaults): string[] {
+  const named = ({ cacheTypeK, cacheTypeV, flashAttention }: ContextSettings): string =>
+    `cache ${cacheTypeK} ${cacheTypeV}, flash attention ${flashAttention}`;
+  return named(context) === named(contextDefaults) ? [] : [named(context)];
 }
 
 /** The result of a trial, stored so that failures are not repeated at every start. */

@@ -3,20 +3,24 @@ import { stat } from "node:fs/promises";
 import { GgmlType, GgufFileType } from "node-llama-cpp";
 import { NodeError, reasonOf } from "../../core/errors.ts";
 import { given } from "../../core/given.ts";
+import {
+  type CacheType,
+  type ContextSettings,
+  contextDefaults,
+  type LoraAdapter,
+} from "../../core/models/model.ts";
 import { missingParts, partsOf } from "../../core/models/model-files.ts";
 import type { ModelFacts } from "../machine/model-memory.ts";
 import { type GgufHeader, type GgufTensor, type GgufValue, readGgufHeader } from "./header.ts";
 
 const rankPooling = 4;
-/** The KV cache holds numbers of 16 bits. */
-const cacheNumberBytes = 2;
 /** A sanity limit; llama.cpp itself allows 512. */
 const mostLayers = 4096;
 
-/** Of a model in several files, any of them may be named. */
-export async function readModelFacts(path: string): Promise<ModelFacts> {
+/** Of a model in several files, any of them may be named. `context`: what its memory depends on. */
+export async function readModelFacts(path: string, context?: ContextSettings): Promise<ModelFacts> {
   try {
-    return factsOf(await readModelParts(path));
+    return await modelFacts(path, context);
   } catch (cause) {
     throw new NodeError(
       "unavailable",
@@ -26,7 +30,10 @@ export async function readModelFacts(path: string): Promise<ModelFacts> {
   }
 }
 
-export function factsOf(parts: readonly ModelPart[]): ModelFacts {
+/** The same, with errors that do not name the file. */
+export async function modelFacts(path: string, context = contextDefaults): Promise<ModelFacts> {
+  const parts = await readModelParts(path);
+  const adapters = await Promise.all(context.lora.map(adapterBytes));
   const said = new Metadata(parts[0]?.metadata ?? new Map());
   const template = said.text("tokenizer.chat_template");
   const name = said.text("general.name");
@@ -44,10 +51,19 @@ export function factsOf(parts: readonly ModelPart[]): ModelFacts {
     layers,
     hasChatTemplate: template !== undefined,
     supportsTools: template !== undefined && /\btools\b/.test(template),
-    cacheBytesPerToken: cacheBytesPerToken(said, layers),
+    cacheBytesPerToken: cacheBytesPerToken(said, layers, context),
+    attentionScores: attentionScores(said, layers, context),
+    adapterBytes: sum(adapters),
     embeddingLength: said.own("embedding_length"),
     vocabularySize: said.length("tokenizer.ggml.tokens") ?? said.own("vocab_size"),
   };
+}
+
+async function adapterBytes({ path }: LoraAdapter): Promise<number> {
+  const { size } = await stat(path).catch((cause: unknown) => {
+    throw new Error(`its LoRA adapter '${path}' cannot be read: ${reasonOf(cause)}`, { cause });
+  });
+  return size;
 }
 
 /** Typed access to the metadata of a header; a value of another type counts as absent. */
@@ -128,7 +144,11 @@ function quantizationOf({ fileType }: Metadata, parts: readonly ModelPart[]): st
   return types.has(1) ? "F16" : "F32";
 }
 
-function cacheBytesPerToken(said: Metadata, layers: number): number {
+function cacheBytesPerToken(
+  said: Metadata,
+  layers: number,
+  { cacheTypeK, cacheTypeV }: ContextSettings,
+): number {
   // A model with bidirectional attention reads a text at once and has no KV cache.
   if (!said.hasKeys("attention.") || said.flag("attention.causal") === false) return 0;
   const width = said.own("embedding_length");
@@ -137,7 +157,26 @@ function cacheBytesPerToken(said: Metadata, layers: number): number {
   const keyLength = said.own("attention.key_length", width / most);
   const valueLength = said.own("attention.value_length", width / most);
   const cached = said.perLayer("attention.head_count_kv", layers) ?? heads;
-  return cached.total * (keyLength + valueLength) * cacheNumberBytes;
+  const keyBytes = bytesOf(GgmlType[ggmlNames[cacheTypeK]], keyLength);
+  const valueBytes = bytesOf(GgmlType[ggmlNames[cacheTypeV]], valueLength);
+  return cached.total * (keyBytes + valueBytes);
+}
+
+/** llama.cpp's names of what a KV cache is stored as. */
+export const ggmlNames = {
+  f16: "F16",
+  q8_0: "Q8_0",
+  q4_0: "Q4_0",
+} as const satisfies Record<CacheType, keyof typeof GgmlType>;
+
+/** Without flash attention, the scores of every head and the mask are in memory. */
+function attentionScores(
+  said: Metadata,
+  layers: number,
+  { flashAttention }: ContextSettings,
+): number {
+  if (flashAttention !== "off") return 0;
+  return (said.perLayer("attention.head_count", layers)?.most ?? 0) + 1;
 }
 
 const sum = (numbers: readonly number[]): number => numbers.reduce((all, each) => all + each, 0);
@@ -215,8 +254,10 @@ export async function missingBytes(path: string): Promise<number> {
   return sum(missing);
 }
 
+const endOf = ({ offset, values, type }: GgufTensor): number => offset + bytesOf(type, values);
+
 /** A tensor of an unknown type counts as one byte: the file must reach its start. */
-function endOf({ offset, values, type }: GgufTensor): number {
+function bytesOf(type: number, values: number): number {
   const [perBlock, bytes] = blocks[type] ?? [values, 1];
-  return offset + (values / perBlock) * bytes;
+  return (values / perBlock) * bytes;
 }

@@ -1,6 +1,11 @@
 /** What is known of a model from its file, the memory that it takes, and the model and the sizes that suit a machine. */
 import { byteSize } from "../../core/byte-size.ts";
-import type { FittedSettings, WantedSettings, WeightFacts } from "../../core/models/model.ts";
+import type {
+  ContextSettings,
+  FittedSettings,
+  WantedSettings,
+  WeightFacts,
+} from "../../core/models/model.ts";
 import type { Machine } from "./machine.ts";
 
 export interface ModelFacts extends WeightFacts {
@@ -14,12 +19,16 @@ export interface ModelFacts extends WeightFacts {
   supportsTools: boolean;
   /** Bytes of a token in the KV cache; 0 without one. Upper bound: a sliding window needs less. */
   cacheBytesPerToken: number;
+  /** Numbers that a step holds for each of its tokens and each of the context; 0 with flash attention. */
+  attentionScores: number;
+  /** All LoRA adapters. */
+  adapterBytes: number;
   vocabularySize: number;
 }
 
 /** Reads them from a model's file. Imports the library lazily: a node with upstream models only does not need it. */
-export const readFacts = async (path: string): Promise<ModelFacts> =>
-  await (await import("../gguf/model-facts.ts")).readModelFacts(path);
+export const readFacts = async (path: string, context?: ContextSettings): Promise<ModelFacts> =>
+  await (await import("../gguf/model-facts.ts")).readModelFacts(path, context);
 
 interface MemoryDemand {
   contextSize: number;
@@ -44,13 +53,15 @@ export function estimateMemory(
   facts: ModelFacts,
   { contextSize, parallel, batchSize = 512 }: MemoryDemand,
 ): Record<"weights" | "cache" | "working" | "total", number> {
-  const { bytes, kind, cacheBytesPerToken, vocabularySize, embeddingLength } = facts;
+  const { kind, cacheBytesPerToken, attentionScores, vocabularySize, embeddingLength } = facts;
+  const weights = facts.bytes + facts.adapterBytes;
   const cache = cacheBytesPerToken * contextSize * parallel;
   const row = kind === "chat" ? vocabularySize : 0;
   const batch = Math.min(batchSize, contextSize);
   const contexts = kind === "chat" ? 1 : parallel;
-  const working = contexts * batch * (row + embeddingLength * rowsAtWork) * floatBytes;
-  return { weights: bytes, cache, working, total: bytes + cache + working };
+  const numbers = row + embeddingLength * rowsAtWork + attentionScores * contextSize;
+  const working = contexts * batch * numbers * floatBytes;
+  return { weights, cache, working, total: weights + cache + working };
 }
 
 interface MemoryUse {

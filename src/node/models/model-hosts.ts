@@ -85,7 +85,7 @@ export const acceleratorsOf = (options: EngineOptions): MachineAccelerators =>
 /** Estimates a model's memory with the sizes it would get now; `threads`: contexts of a model that is not for chat. */
 async function memoryOf(spec: ModelSpec, threads: number): Promise<number> {
   const { type, path, settings, parallel, memoryLimit } = spec;
-  const facts = await readFacts(path);
+  const facts = await readFacts(path, settings.context);
   const contexts = type === "chat" ? parallel : threads;
   const machine = withinLimit(await readMachineMemory(), memoryLimit);
   const sizes = chooseSettings({ facts, machine, wanted: settings, parallel: contexts });

@@ -150,7 +150,7 @@ export class NodeModels implements AsyncDisposable {
     path: string,
     signal: AbortSignal,
   ): Promise<LoadedModel | undefined> {
-    const spec = toModelSpec(model, path, toMemoryLimit(this.#options.config));
+    const spec = toModelSpec(model, path, this.#options);
     const own = await this.#oneAtATime(async () => this.#host.replaceWeights?.(spec, signal));
     return own && (await this.#withAdvice(own, model));
   }
@@ -170,8 +170,8 @@ export class NodeModels implements AsyncDisposable {
   }
 
   async #loadFile(model: ModelConfig, path: string, loading: LoadOptions): Promise<LoadedModel> {
-    const { config, log } = this.#options;
-    const spec = toModelSpec(model, path, toMemoryLimit(config));
+    const { log } = this.#options;
+    const spec = toModelSpec(model, path, this.#options);
     const load = (): Promise<LoadedModel> => this.#host.loadModel(spec, loading);
     const own = (await this.#mayLoadBeside(path)) ? await load() : await this.#oneAtATime(load);
     const loaded = this.#resources.use(await this.#withAdvice(own, model));

@@ -58,6 +58,29 @@ describe("settings that do not fit each other", () => {
     );
   });
 
+  test.each([
+    'cache_type_k = "q8_0"',
+    'cache_type_v = "q8_0"',
+    'flash_attention = "on"',
+    'lora = [{ path = "a.gguf" }]',
+  ])("are a model that does not chat and %s", (line) => {
+    const [key] = line.split(" ");
+    for (const type of ["embedding", "reranker"]) {
+      expect(refusal(`${model("a", type, "./a.gguf")}${line}`)).toBe(
+        `paddock.toml: 'models[0].${key}' is for a model of type 'chat'; found '${type}'. Leave it out.`,
+      );
+    }
+    expect(() => toml(`${model("a", "chat", "./a.gguf")}${line}`)).not.toThrow();
+  });
+
+  test("are quantized values in the cache and no flash attention", () => {
+    const settings = 'cache_type_k = "q4_0"\nflash_attention = "off"\n';
+    expect(() => toml(model("a", "chat", "./a.gguf") + settings)).not.toThrow();
+    expect(refusal(`${model("a", "chat", "./a.gguf")}${settings}cache_type_v = "q8_0"`)).toBe(
+      "paddock.toml: 'models[0].cache_type_v' must be 'f16', since any other type needs flash attention; found 'q8_0' with flash_attention = 'off'.",
+    );
+  });
+
   test("are a model and an address without encryption", () => {
     expect(refusal(model("a", "chat", "http://models.example/a.gguf"))).toBe(
       "paddock.toml: 'models[0].source' must be an https:// address; plain http is for this machine only.",

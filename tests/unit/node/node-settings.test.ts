@@ -1,17 +1,29 @@
 import { describe, expect, test } from "bun:test";
 import { loadConfig } from "../../../src/config/load.ts";
 import type { ModelConfig } from "../../../src/config/model-schema.ts";
-import { samplingDefaults, starterSampling } from "../../../src/core/models/model.ts";
+import type { Config } from "../../../src/config/schema.ts";
+import {
+  contextDefaults,
+  samplingDefaults,
+  starterSampling,
+} from "../../../src/core/models/model.ts";
 import { toModelSpec, toQuantization } from "../../../src/node/node-settings.ts";
 
-function configured(lines: string): ModelConfig {
-  const text = `[[models]]\nname = "m"\ntype = "chat"\n${lines}\n`;
-  const [model] = loadConfig({ file: { path: "c.toml", text }, env: {}, flags: {} }).models;
+function configured(lines: string, type = "chat"): ModelConfig {
+  const [model] = configOf(lines, type).models;
   if (model === undefined) throw new Error("There is no model");
   return model;
 }
 
-const settingsOf = (lines: string) => toModelSpec(configured(lines), "/m.gguf").settings;
+function configOf(lines: string, type: string): Config {
+  const text = `[[models]]\nname = "m"\ntype = "${type}"\n${lines}\n`;
+  return loadConfig({ file: { path: "c.toml", text }, env: {}, flags: {} });
+}
+
+function settingsOf(lines: string, type = "chat") {
+  const options = { config: configOf(lines, type), baseDir: "/base" };
+  return toModelSpec(configured(lines, type), "/m.gguf", options).settings;
+}
 
 describe("the sampling of a model", () => {
   test("is llama-server's where nothing is said", () => {
@@ -34,6 +46,21 @@ describe("the sampling of a model", () => {
     const lines = 'source = "./m.gguf"\nrepeat_last_n = 64\ndry_base = 2\ndry_allowed_length = 4';
     const said = { repeatLastN: 64, dryBase: 2, dryAllowedLength: 4 };
     expect(settingsOf(lines)).toMatchObject(said);
+  });
+});
+
+describe("the context of a model", () => {
+  test("is the usual one where nothing is said, and only a chat model has it", () => {
+    expect(settingsOf('source = "./m.gguf"').context).toEqual(contextDefaults);
+    expect(settingsOf('source = "./m.gguf"', "embedding").context).toBeUndefined();
+  });
+
+  test("has adapters from the folder where the node is started, at full strength by default", () => {
+    const lora = 'lora = [{ path = "a.gguf" }, { path = "/b.gguf", scale = -0.5 }]';
+    expect(settingsOf(`source = "./m.gguf"\n${lora}`).context?.lora).toEqual([
+      { path: "/base/a.gguf", scale: 1 },
+      { path: "/b.gguf", scale: -0.5 },
+    ]);
   });
 });
 

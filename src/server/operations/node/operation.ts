@@ -1,7 +1,8 @@
 /** The node itself: GET /health, /ready and /metrics; /v1/models and /v1/info, by GET and POST. */
+import { basename } from "node:path";
 import { Type as T } from "@sinclair/typebox";
 import { given } from "../../../core/given.ts";
-import type { ModelCard } from "../../../core/models/model.ts";
+import type { ContextSettings, ModelCard } from "../../../core/models/model.ts";
 import type { ModelRegistry } from "../../../core/models/model-registry.ts";
 import type { MetricsPage } from "../../../core/ports/telemetry.ts";
 import type { ReadinessReport } from "../../../core/readiness.ts";
@@ -80,6 +81,10 @@ const info = {
         dry_multiplier: 0.8,
         dry_base: 1.75,
         dry_allowed_length: 2,
+        cache_type_k: "f16",
+        cache_type_v: "f16",
+        flash_attention: "auto",
+        lora: [],
       },
     ],
     vectorstore_config: {
@@ -264,7 +269,18 @@ function toModelInfo({ name, type, settings, advice, upstream }: ModelCard): Mod
     dry_multiplier: settings.dryMultiplier,
     dry_base: settings.dryBase,
     dry_allowed_length: settings.dryAllowedLength,
+    ...(settings.context && toContextInfo(settings.context)),
     ...given({ advice, upstream: upstream && { ...upstream, urls: [...upstream.urls()] } }),
+  };
+}
+
+function toContextInfo({ cacheTypeK, cacheTypeV, flashAttention, lora }: ContextSettings) {
+  return {
+    cache_type_k: cacheTypeK,
+    cache_type_v: cacheTypeV,
+    flash_attention: flashAttention,
+    // Their folders are nobody else's business.
+    lora: lora.map(({ path, scale }) => ({ path: basename(path), scale })),
   };
 }
 

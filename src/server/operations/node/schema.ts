@@ -1,5 +1,6 @@
 /** Schemas of node information, models, health and readiness. */
 import { type Static, Type as T } from "@sinclair/typebox";
+import { cacheTypes, flashAttentionModes } from "../../../core/models/model.ts";
 import { count, oneOf, optional, UnixTime } from "../../wire/fields.ts";
 
 const withoutSecrets =
@@ -35,6 +36,16 @@ const ModelInfo = T.Object({
   dry_multiplier: T.Number(),
   dry_base: T.Number(),
   dry_allowed_length: T.Integer(),
+  cache_type_k: optional(
+    oneOf(cacheTypes),
+    "An extension, as are the next three: how the context of a local chat model is made.",
+  ),
+  cache_type_v: T.Optional(oneOf(cacheTypes)),
+  flash_attention: T.Optional(oneOf(flashAttentionModes)),
+  lora: optional(
+    T.Array(T.Object({ path: T.String(), scale: T.Number() })),
+    "LoRA adapters: the names of their files, and how strongly each applies.",
+  ),
   advice: optional(T.String(), "An extension: a better starter model for this machine."),
   upstream: T.Optional(Upstream),
 });

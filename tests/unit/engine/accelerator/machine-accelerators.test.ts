@@ -2,6 +2,7 @@ import { afterEach, describe, expect, test } from "bun:test";
 import { mkdir, readdir, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { loadWithBest } from "../../../../src/core/models/engine-backends.ts";
+import { contextDefaults } from "../../../../src/core/models/model.ts";
 import {
   addResult,
   everyModel,
@@ -98,6 +99,17 @@ describe("what is tried for a model", () => {
       backend: "cuda",
       reason,
     });
+  });
+
+  test("is what failed with another type of cache", async () => {
+    await using here = await machine();
+    const quantized = { ...contextDefaults, cacheTypeK: "q8_0", cacheTypeV: "q8_0" } as const;
+    const { keep } = await here.planFor({ ...subject, context: quantized });
+    await keep("cuda", { reason: "it crashed", isForAll: false });
+    const candidatesFor = async (context = contextDefaults) =>
+      (await here.planFor({ ...subject, context })).plan.candidates;
+    expect(await candidatesFor()).toEqual(["cuda", "cpu"]);
+    expect(await candidatesFor(quantized)).toEqual(["cpu"]);
   });
 
   test("is not what failed with the same library and driver, nor what works tried in another process", async () => {
