@@ -44,7 +44,7 @@ export class ReadingProcess implements AsyncDisposable {
   /** Reads and splits documents, one after the other. After a failure, the next one gets a new process. */
   readonly cut: CutDocument = async (name, bytes, options, cutting) => {
     const { countTokens, signal, maxTokens, overlapTokens } = cutting;
-    const child = await this.#running();
+    const child = await this.#running(signal);
     signal.throwIfAborted();
     const watch = watched(child.process, this.#options);
     // Not only killed: the next document must not be given to a process that is about to end.
@@ -87,14 +87,20 @@ export class ReadingProcess implements AsyncDisposable {
   }
 
   /** A process that ended while it was idle is replaced. */
-  async #running(): Promise<Child> {
+  async #running(signal: AbortSignal): Promise<Child> {
     const known = this.#child;
     if (known?.process.killed === false && known.process.exitCode === null) return known;
     if (known !== undefined) await this.#end();
     const child = start(this.#options);
     this.#child = child;
-    if ((await child.next())?.type === "listening") return child;
+    // One that hangs before it reads would hold up the caller's files for ever.
+    const watch = watched(child.process, this.#options);
+    using _ = onAbort(signal, () => void this.#end());
+    const first = await child.next();
+    watch.stop();
+    if (first?.type === "listening") return child;
     await this.#end();
+    signal.throwIfAborted();
     throw new NodeError("internal", "The process that reads documents did not start.");
   }
 

@@ -1,6 +1,7 @@
 /** Writes model files atomically, in folders that only their owner can read. */
 import { type FileHandle, mkdir, open, readdir, rename, rm, stat } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
+import { hasCode, NodeError } from "../core/errors.ts";
 
 const suffix = ".part";
 /** A file that is being written changes all the time; one unchanged for this long was abandoned. */
@@ -24,7 +25,9 @@ export async function writeAtomically(
     await rename(partial, path);
   } catch (error) {
     await rm(partial, { force: true });
-    throw error;
+    if (!hasCode(error, "ENOSPC") && !hasCode(error, "EDQUOT")) throw error;
+    const why = `${path} cannot be written: the disk is full. Free some space, then do it again.`;
+    throw new NodeError("unavailable", why, { cause: error });
   }
 }
 

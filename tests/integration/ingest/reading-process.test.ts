@@ -164,3 +164,28 @@ describe("reading in a process of its own", () => {
     expect(await read(reading, "a.md", note, {})).toHaveLength(1);
   });
 });
+
+describe("a process that never begins to read", () => {
+  const stuck = (read_timeout: number): ReadingProcess =>
+    new ReadingProcess({
+      program: { command: ["sh", "-c", "sleep 1000"], env: engineEnvironment(process.env) },
+      ...{ read_timeout, read_memory: 2048 },
+    });
+
+  test("is ended after read_timeout", async () => {
+    await using reading = stuck(1);
+    expect(await rejectionOf(read(reading, "a.md", note))).toMatchObject({
+      message: "The process that reads documents did not start.",
+    });
+  });
+
+  test("is ended with the caller that gives it up", async () => {
+    await using reading = stuck(3600);
+    const gone = new AbortController();
+    const { signal } = gone;
+    const cutting = { maxTokens: 4096, overlapTokens: 0, signal, countTokens: ones };
+    const refusal = rejectionOf(reading.cut("a.md", note, {}, cutting));
+    gone.abort(new Error("left"));
+    expect(await refusal).toMatchObject({ message: "left" });
+  });
+});

@@ -2,6 +2,8 @@ import { describe, expect, test } from "bun:test";
 import { readdir, readFile, stat, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { writeAtomically } from "../../../src/models/files.ts";
+import { rejectionOf } from "../../support/rejection.ts";
+import { canMakeDisks, smallDisk } from "../../support/small-disk.ts";
 import { tempDir } from "../../support/temp-dir.ts";
 
 const hoursAgo = (hours: number): Date => new Date(Date.now() - hours * 3_600_000);
@@ -78,4 +80,15 @@ describe("what a writer left behind", () => {
     await writeAtomically(join(folder.path, "model.gguf"), (file) => file.writeFile("whole"));
     expect((await readdir(folder.path)).sort()).toEqual(["model.gguf", ...others].sort());
   });
+});
+
+test.skipIf(!(await canMakeDisks()))("a full disk is said, with what to do", async () => {
+  await using disk = await smallDisk(1);
+  const path = join(disk.path, "model.gguf");
+  const writing = writeAtomically(path, (file) => file.writeFile(new Uint8Array(4e6)));
+  expect(await rejectionOf(writing)).toMatchObject({
+    kind: "unavailable",
+    message: expect.stringMatching(/model\.gguf cannot be written: the disk is full. Free some/),
+  });
+  expect(await readdir(disk.path)).toEqual([]);
 });
