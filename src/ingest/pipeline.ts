@@ -128,6 +128,8 @@ async function storeAll(
       // A failure is reported where the next batch would begin, or at the end.
       storing.catch(() => {});
       await before;
+      // Passages whose vectors are known are stored without a wait, and others are to be answered meanwhile.
+      await new Promise((resolve) => setImmediate(resolve));
     }
   } finally {
     // Nothing is stored once this has returned, however it ends.

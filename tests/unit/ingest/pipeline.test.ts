@@ -281,6 +281,29 @@ describe("ingesting", () => {
     expect(Math.max(...ahead)).toBeLessThanOrEqual(128);
   });
 
+  test("lets others be answered between batches that are stored again as they are", async () => {
+    await using repository = open();
+    const chunks = Array.from({ length: 1000 }, (_, at) => ({ source: `text ${at}`, heading: "" }));
+    const again = { always: true, cut: async () => chunks };
+    await store(repository, { "a.md": "text" }, again);
+    let turns = 0;
+    const tick = (): void => {
+      turns += 1;
+      ticking = setImmediate(tick);
+    };
+    let ticking = setImmediate(tick);
+    const turnsSeen = new Set<number>();
+    const upsert = repository.upsert.bind(repository);
+    repository.upsert = async (passages) => {
+      turnsSeen.add(turns);
+      await upsert(passages);
+    };
+    const summary = await store(repository, { "a.md": "text" }, again);
+    clearImmediate(ticking);
+    expect(summary).toMatchObject({ embedded: 0, reused: 1000 });
+    expect(turnsSeen.size).toBeGreaterThan(10);
+  });
+
   test("stops between documents when it is asked to", async () => {
     await using repository = open();
     const stop = new AbortController();
