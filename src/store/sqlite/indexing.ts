@@ -32,14 +32,16 @@ const freeSlice = 512;
 /** usearch needs to know how many threads there can be. */
 const most = availableParallelism();
 
-/** Passages of a segment: a new one has `least`, and grows up to `most`, which is at most 65,536. */
+/** Passages of a segment: a new one has `least`, and is replaced by larger ones up to `most`. */
 export interface SegmentSizes {
   least: number;
   most: number;
 }
 
 /** Beyond the segments, a question compares up to `least` passages, which are read into memory when a collection is opened. */
-const usualSizes: SegmentSizes = { least: 16_384, most: 65_536 };
+const usualSizes: SegmentSizes = { least: 16_384, most: 131_072 };
+/** While passages are being stored, a segment waits for so many times more. */
+const patience = 4;
 
 /** `graph`: a new one can be used. */
 export type IndexingStep = "more" | "graph" | "done";
@@ -67,7 +69,7 @@ export class Indexing {
   }
 
   step(pace: Pace): IndexingStep {
-    this.#job ??= this.#plan()?.();
+    this.#job ??= this.#plan(pace.isStoring)?.();
     if (this.#job === undefined) return "done";
     try {
       const done = this.#job.step(pace);
@@ -80,17 +82,17 @@ export class Indexing {
   }
 
   isDone(): boolean {
-    return this.#plan() === undefined;
+    return this.#plan(false) === undefined;
   }
 
   /** What to do next, if anything: new rows first, since they are compared one by one until then. */
-  #plan(): (() => Job) | undefined {
+  #plan(isStoring: boolean): (() => Job) | undefined {
     const { database, folder } = this.#options;
     const { least, most } = this.#sizes;
     const segments = segmentRows(database);
     const last = segments.at(-1);
     const isGrowing = ({ count }: SegmentRow): boolean => count <= most - least;
-    if (hasRows(database, lastSegmentKey(segments), least)) {
+    if (hasRows(database, lastSegmentKey(segments), isStoring ? patience * least : least)) {
       const replaced = last !== undefined && isGrowing(last) ? last : undefined;
       const from = replaced === undefined ? lastSegmentKey(segments) : replaced.first - 1;
       return () => new SegmentJob(this.#options, { replaced, from, room: most });
@@ -100,10 +102,10 @@ export class Indexing {
       const { first, last: end, count: room } = worn;
       return () => new SegmentJob(this.#options, { replaced: worn, from: first - 1, end, room });
     }
-    // The last one will be replaced by a larger one; until then its vectors are compared.
+    // The last one will be replaced by a larger one; comparing a few vectors is fast enough.
     const bare = segments.find(
       (segment) =>
-        !(segment === last && isGrowing(segment)) &&
+        !(segment === last && segment.count < 2 * least) &&
         segment.count > 0 &&
         (segment.graph === undefined || !hasSize(folder, segment.graph)),
     );

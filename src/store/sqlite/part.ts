@@ -128,19 +128,31 @@ export function scan(
   count: number,
   chosen: Chosen,
 ): Neighbour[] {
-  const dimension = question.length;
   if (chosen.count === 0) return [];
-  if (chosen.count * dimension === matrix.length) return exactScan(matrix, question, count);
-  const places = new Uint16Array(chosen.count);
-  const gathered = new Int8Array(chosen.count * dimension);
-  let taken = 0;
-  const all = matrix.length / dimension;
-  for (let from = chosen.mask.indexOf(1); from !== -1 && from < all; ) {
-    const gap = chosen.mask.indexOf(0, from);
-    const end = gap === -1 ? all : Math.min(gap, all);
-    gathered.set(matrix.subarray(from * dimension, end * dimension), taken * dimension);
-    for (let place = from; place < end; place++) places[taken++] = place;
-    from = gap === -1 ? -1 : chosen.mask.indexOf(1, end);
+  if (chosen.count * question.length === matrix.length) return exactScan(matrix, question, count);
+  const places = new Uint32Array(chosen.count);
+  let found = 0;
+  for (let at = chosen.mask.indexOf(1); at !== -1; at = chosen.mask.indexOf(1, at + 1)) {
+    places[found++] = at;
+  }
+  return compare(matrix, question, count, places);
+}
+
+/** Compares the vectors at some places, which ascend. */
+export function compare(
+  matrix: Int8Array,
+  question: Int8Array,
+  count: number,
+  places: Uint32Array,
+): Neighbour[] {
+  const dimension = question.length;
+  const gathered = new Int8Array(places.length * dimension);
+  for (let at = 0, end = 1; at < places.length; at = end++) {
+    const first = places[at] ?? 0;
+    // Neighbours are copied together.
+    while (places[end] === first + end - at) end++;
+    const rows = matrix.subarray(first * dimension, (first + end - at) * dimension);
+    gathered.set(rows, at * dimension);
   }
   return exactScan(gathered, question, count).map(({ place, distance }) => ({
     place: places[place] ?? 0,
@@ -148,7 +160,7 @@ export function scan(
   }));
 }
 
-/** As usearch does it for its graphs, so that their distances compare with those of a scan. */
+/** To candidates this is precise enough: the rows' own vectors decide between them. */
 export function quantize(
   vector: Float32Array,
   bytes: Int8Array = new Int8Array(vector.length),

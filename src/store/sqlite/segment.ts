@@ -6,7 +6,15 @@ import { join } from "node:path";
 import { change, insert, ownerOnly, rowOf, rowsOf } from "../database.ts";
 import { toVector } from "./collection-file.ts";
 import { hasSize, type IndexFile, isWhole, writeIndexFile } from "./index-file.ts";
-import { type Chosen, type GrowingPart, Part, type Postings, quantize, scan } from "./part.ts";
+import {
+  type Chosen,
+  compare,
+  type GrowingPart,
+  Part,
+  type Postings,
+  quantize,
+  scan,
+} from "./part.ts";
 import { type Neighbour, VectorGraph } from "./usearch-index.ts";
 
 /** Below this share of chosen passages, comparing them is faster than the graph, and misses none. */
@@ -115,13 +123,15 @@ export class Segment extends Part {
   nearest(question: Int8Array, count: number, chosen: Chosen): Neighbour[] {
     if (chosen.count === 0) return [];
     const share = chosen.count / this.count;
+    this.#matrix ??= this.#openVectors();
     if (this.#graph !== undefined && share >= graphShare) {
       const found = this.#graph
         .nearest(question, Math.ceil(count / share))
-        .filter(({ place }) => chosen.mask[place] === 1);
-      if (found.length >= Math.min(count, chosen.count)) return found;
+        .filter((place) => chosen.mask[place] === 1);
+      // A graph rounds vectors in a way of its own: its distances compare with no others.
+      const isEnough = found.length >= Math.min(count, chosen.count);
+      if (isEnough) return compare(this.#matrix, question, count, Uint32Array.from(found).sort());
     }
-    this.#matrix ??= this.#openVectors();
     return scan(this.#matrix, question, count, chosen);
   }
 

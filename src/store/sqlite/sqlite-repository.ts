@@ -26,11 +26,13 @@ export interface CollectionThreads {
 export interface Pace {
   vectors: number;
   threads: number;
+  /** Whether more passages are being stored. */
+  isStoring: boolean;
 }
 
-const fullPace: Pace = { vectors: 1024, threads: availableParallelism() };
-const quietPace: Pace = { vectors: 32, threads: 1 };
-/** After a question the index grows slowly for so long. */
+const fullPace = { vectors: 1024, threads: availableParallelism() };
+const quietPace = { vectors: 32, threads: 1 };
+/** How long after a question the index grows slowly, and after passages were stored waits for more. */
 const busyForMs = 1000;
 /** How often a question looks for rows that another process stored, and left to be indexed. */
 const followEveryMs = 5000;
@@ -45,6 +47,8 @@ export class SqliteRepository implements PassageRepository {
   #asking = 0;
   #askedAt = Number.NEGATIVE_INFINITY;
   #followedAt = 0;
+  #storedAt = Number.NEGATIVE_INFINITY;
+  #later: NodeJS.Timeout | undefined;
   #indexing: Promise<void> | undefined;
   #isClosed = false;
   #isBroken = false;
@@ -108,6 +112,7 @@ export class SqliteRepository implements PassageRepository {
       passages.map(({ vector, ...passage }) => passage),
       vectors,
     );
+    this.#storedAt = performance.now();
     this.#follow();
   }
 
@@ -139,6 +144,7 @@ export class SqliteRepository implements PassageRepository {
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#isClosed = true;
+    clearTimeout(this.#later);
     await this.#indexing;
     await this.#questions[Symbol.asyncDispose]();
     await this.#changes[Symbol.asyncDispose]();
@@ -153,6 +159,12 @@ export class SqliteRepository implements PassageRepository {
       this.#askedAt = performance.now();
       if (this.#askedAt - this.#followedAt > followEveryMs) this.#follow();
     }
+  }
+
+  /** What was too little for a segment is enough when nothing more comes. */
+  #followAgain(): void {
+    this.#later = undefined;
+    this.#follow();
   }
 
   /** Updates the index in the background. */
@@ -171,9 +183,14 @@ export class SqliteRepository implements PassageRepository {
     if (this.#isClosed || (await this.#questions.isIndexed())) return;
     while (!this.#isClosed) {
       const isAsked = this.#asking > 0 || performance.now() - this.#askedAt < busyForMs;
-      const step = await this.#changes.index(isAsked ? quietPace : fullPace);
-      if (step === "graph") await this.#useGraphs();
-      if (step === "done") return;
+      const isStoring = performance.now() - this.#storedAt < busyForMs;
+      const pace = { ...(isAsked ? quietPace : fullPace), isStoring };
+      if ((await this.#changes.index(pace)) === "done") {
+        if (isStoring) this.#later ??= setTimeout(() => this.#followAgain(), busyForMs).unref();
+        return;
+      }
+      // The other thread reads what was stored meanwhile, so that a question need not wait for it.
+      await this.#useGraphs();
     }
   }
 

@@ -3,7 +3,7 @@ import { exactSearch, Index, MetricKind, ScalarKind } from "usearch";
 
 export interface Neighbour {
   place: number;
-  /** Smaller is nearer; comparable between graphs and matrices. */
+  /** Smaller is nearer. */
   distance: number;
 }
 
@@ -47,10 +47,10 @@ export class VectorGraph {
     this.#added += count;
   }
 
-  nearest(question: Int8Array, count: number): Neighbour[] {
+  /** Places of the approximately nearest, at least as many as wanted. */
+  nearest(question: Int8Array, count: number): number[] {
     const most = Math.min(Math.max(count, visited), this.#index.size());
-    if (most === 0) return [];
-    return neighboursIn(this.#index.search(question, most, 1));
+    return most === 0 ? [] : Array.from(this.#index.search(question, most, 1).keys, Number);
   }
 
   save(path: string): void {
@@ -63,11 +63,7 @@ export function exactScan(matrix: Int8Array, question: Int8Array, count: number)
   const rows = matrix.length / question.length;
   const most = Math.min(count, rows);
   if (most === 0) return [];
-  return neighboursIn(exactSearch(matrix, question, question.length, most, MetricKind.IP, 1));
+  const found = exactSearch(matrix, question, question.length, most, MetricKind.IP, 1);
+  const { keys, distances } = found;
+  return Array.from(keys, (place, at) => ({ place: Number(place), distance: distances[at] ?? 0 }));
 }
-
-const neighboursIn = (found: { keys: BigUint64Array; distances: Float32Array }): Neighbour[] =>
-  Array.from(found.keys, (place, at) => ({
-    place: Number(place),
-    distance: found.distances[at] ?? 0,
-  }));

@@ -73,8 +73,8 @@ const isTelling = ({ count, weight }: Term): boolean => count <= commonCount || 
 const rareWeight = Math.log((1 - commonShare) / commonShare);
 
 /** Used by one search at a time, and all zero in between. */
-const scores = new Float64Array(65_536);
-const touched = new Uint16Array(65_536);
+let scores = new Float64Array(0);
+let touched = new Uint32Array(0);
 
 function scorePart(
   part: Part,
@@ -87,6 +87,10 @@ function scorePart(
   const { lengths, keys } = part;
   const { mask } = choice?.of(part) ?? part.live;
   const [flat, slope] = [k1 * (1 - b), (k1 * b) / mean];
+  if (scores.length < part.count) {
+    scores = new Float64Array(part.count);
+    touched = new Uint32Array(part.count);
+  }
   let count = 0;
   for (const { postings, weight } of terms) {
     const some = postings[at];
