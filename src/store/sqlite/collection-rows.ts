@@ -27,6 +27,7 @@ import {
   writing,
 } from "./collection-file.ts";
 import { CollectionSearch, type DocumentNames } from "./collection-search.ts";
+import { type IndexFile, isWhole } from "./index-file.ts";
 import { Indexing, type IndexingStep, type SegmentSizes } from "./indexing.ts";
 import type { Pace } from "./sqlite-repository.ts";
 import { type Candidate, scoreRows } from "./vector-search.ts";
@@ -178,9 +179,19 @@ export class CollectionRows implements Disposable {
     ).sort((one, other) => other.words - one.words);
   }
 
-  /** Begins to use one more graph of the index; returns whether another is waiting. */
-  useGraph(): boolean {
-    return this.#file.search.useGraph();
+  /** A graph of the index that is not used yet. */
+  newGraph(): IndexFile | undefined {
+    return this.#file.search.newGraph();
+  }
+
+  /** Reads all of a graph's file. */
+  isWhole(graph: IndexFile): boolean {
+    const { folder } = this.#place;
+    return folder !== undefined && isWhole(folder, graph);
+  }
+
+  useGraph(graph: IndexFile, isWholeFile: boolean): void {
+    this.#file.search.useGraph(graph, isWholeFile);
   }
 
   /** Whether the index has nothing left to do. */

@@ -3,6 +3,7 @@ import type { Database } from "bun:sqlite";
 import type { SearchBounds } from "../../core/ports/passage-repository.ts";
 import { change, numberOf, rowsOf } from "../database.ts";
 import { hasSegments } from "./collection-file.ts";
+import type { IndexFile } from "./index-file.ts";
 import { type Chosen, GrowingPart, type Part, type PartRow } from "./part.ts";
 import { lastSegmentKey, Segment, segmentRows } from "./segment.ts";
 import { type Candidate, nearestRows } from "./vector-search.ts";
@@ -53,16 +54,20 @@ export class CollectionSearch {
     return searchWords(this.#parts(), text, limit, this.#choose(documents));
   }
 
-  /** Begins to use one more graph; returns whether another one is waiting. A damaged one is forgotten. */
-  useGraph(): boolean {
+  /** The file of a graph that is not used yet, if there is one. */
+  newGraph(): IndexFile | undefined {
     this.#follow();
-    const [segment, ...others] = this.#segments.filter((each) => each.hasUncheckedGraph);
-    if (segment === undefined) return false;
-    if (!segment.useGraph()) {
-      const sql = "update segments set graph = null where id = ?";
-      change(this.#database, sql, segment.row.id);
+    return this.#segments.find(({ newGraph }) => newGraph !== undefined)?.newGraph;
+  }
+
+  /** `isWhole` false: it is damaged, and will be built again. */
+  useGraph(graph: IndexFile, isWhole: boolean): void {
+    const segment = this.#segments.find(({ newGraph }) => newGraph?.file === graph.file);
+    if (isWhole) segment?.useGraph(graph);
+    else {
+      const sql = "update segments set graph = null where graph = ?";
+      change(this.#database, sql, JSON.stringify(graph));
     }
-    return others.length > 0;
   }
 
   #parts(): readonly Part[] {

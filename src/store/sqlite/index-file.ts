@@ -65,7 +65,16 @@ export function removeIndexFiles(
     if (indexName.exec(file)?.[1] !== collection || used.has(file)) continue;
     const path = join(folder, file);
     const found = statSync(path, { throwIfNoEntry: false });
-    if (found !== undefined && found.mtimeMs < before) rmSync(path, { force: true });
+    if (found !== undefined && found.mtimeMs < before) removeFile(path);
+  }
+}
+
+/** Windows refuses while a process has it mapped; it is then removed later, as an abandoned one. */
+export function removeFile(path: string): void {
+  try {
+    rmSync(path, { force: true });
+  } catch {
+    // See above.
   }
 }
 

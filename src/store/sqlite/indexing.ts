@@ -1,11 +1,16 @@
 /** Builds a collection's segments and their graphs from its rows, in steps that leave room for other work of the thread. */
 import type { Database } from "bun:sqlite";
-import { rmSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import { change, numberOf, rowsOf } from "../database.ts";
 import { dimensionIn } from "./collection-file.ts";
-import { hasSize, type IndexFile, removeIndexFiles, writeIndexFile } from "./index-file.ts";
+import {
+  hasSize,
+  type IndexFile,
+  removeFile,
+  removeIndexFiles,
+  writeIndexFile,
+} from "./index-file.ts";
 import { GrowingPart, type PartRow } from "./part.ts";
 import {
   deleteSegment,
@@ -69,7 +74,7 @@ export class Indexing {
   }
 
   step(pace: Pace): IndexingStep {
-    this.#job ??= this.#plan(pace.isStoring)?.();
+    this.#job ??= this.#plan(pace.isChanging)?.();
     if (this.#job === undefined) return "done";
     try {
       const done = this.#job.step(pace);
@@ -86,18 +91,20 @@ export class Indexing {
   }
 
   /** What to do next, if anything: new rows first, since they are compared one by one until then. */
-  #plan(isStoring: boolean): (() => Job) | undefined {
+  #plan(isChanging: boolean): (() => Job) | undefined {
     const { database, folder } = this.#options;
     const { least, most } = this.#sizes;
     const segments = segmentRows(database);
     const last = segments.at(-1);
     const isGrowing = ({ count }: SegmentRow): boolean => count <= most - least;
-    if (hasRows(database, lastSegmentKey(segments), isStoring ? patience * least : least)) {
+    if (hasRows(database, lastSegmentKey(segments), isChanging ? patience * least : least)) {
       const replaced = last !== undefined && isGrowing(last) ? last : undefined;
       const from = replaced === undefined ? lastSegmentKey(segments) : replaced.first - 1;
       return () => new SegmentJob(this.#options, { replaced, from, room: most });
     }
-    const worn = segments.find((segment) => isWorn(database, folder, segment));
+    const worn = isChanging
+      ? undefined
+      : segments.find((segment) => isWorn(database, folder, segment));
     if (worn !== undefined) {
       const { first, last: end, count: room } = worn;
       return () => new SegmentJob(this.#options, { replaced: worn, from: first - 1, end, room });
@@ -187,7 +194,7 @@ class SegmentJob implements Job {
         return true;
       })
       .immediate();
-    if (!isWritten) rmSync(join(folder, vectors.file), { force: true });
+    if (!isWritten) removeFile(join(folder, vectors.file));
     const used = new Set(
       segmentRows(database).flatMap((row) => [row.vectors.file, row.graph?.file ?? ""]),
     );
@@ -207,7 +214,7 @@ class SegmentJob implements Job {
 
 function removeFiles(folder: string, { vectors, graph }: SegmentRow, used: Set<string>): void {
   for (const file of [vectors.file, graph?.file]) {
-    if (file !== undefined && !used.has(file)) rmSync(join(folder, file), { force: true });
+    if (file !== undefined && !used.has(file)) removeFile(join(folder, file));
   }
 }
 
@@ -243,7 +250,7 @@ class GraphJob implements Job {
     const before = this.#segment.graph === undefined ? null : JSON.stringify(this.#segment.graph);
     const sql = "update segments set graph = ? where id = ? and graph is ?";
     const isUsed = change(database, sql, JSON.stringify(file), this.#segment.id, before) > 0;
-    if (!isUsed) rmSync(join(folder, file.file), { force: true });
+    if (!isUsed) removeFile(join(folder, file.file));
     return isUsed;
   }
 }

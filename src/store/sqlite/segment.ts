@@ -5,7 +5,7 @@ import { platform } from "node:os";
 import { join } from "node:path";
 import { change, insert, ownerOnly, rowOf, rowsOf } from "../database.ts";
 import { toVector } from "./collection-file.ts";
-import { hasSize, type IndexFile, isWhole, writeIndexFile } from "./index-file.ts";
+import { hasSize, type IndexFile, writeIndexFile } from "./index-file.ts";
 import {
   type Chosen,
   compare,
@@ -97,8 +97,8 @@ export class Segment extends Part {
   readonly #dimension: number;
   #matrix: Int8Array | undefined;
   #graph: VectorGraph | undefined;
-  /** The file of a graph that was checked. */
-  #checked: string | undefined;
+  /** The file of the graph in use. */
+  #used: string | undefined;
 
   constructor(database: Database, row: SegmentRow, folder: string, dimension: number) {
     const sql = "select keys, lengths from segments where id = ?";
@@ -135,18 +135,15 @@ export class Segment extends Part {
     return scan(this.#matrix, question, count, chosen);
   }
 
-  get hasUncheckedGraph(): boolean {
-    return this.row.graph !== undefined && this.#checked !== this.row.graph.file;
+  /** A graph that is not used yet. */
+  get newGraph(): IndexFile | undefined {
+    return this.#used === this.row.graph?.file ? undefined : this.row.graph;
   }
 
-  /** Returns whether the graph's file is whole; its bytes are read. */
-  useGraph(): boolean {
-    const { graph } = this.row;
-    if (graph === undefined) return true;
-    this.#checked = graph.file;
-    if (!isWhole(this.#folder, graph)) return false;
-    this.#graph = VectorGraph.view(join(this.#folder, graph.file), this.#dimension);
-    return true;
+  /** Begins to use the graph, whose file was found to be whole. */
+  useGraph({ file }: IndexFile): void {
+    this.#used = file;
+    this.#graph = VectorGraph.view(join(this.#folder, file), this.#dimension);
   }
 
   /** A missing file is read from the rows, which hold everything. */

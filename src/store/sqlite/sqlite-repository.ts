@@ -26,13 +26,13 @@ export interface CollectionThreads {
 export interface Pace {
   vectors: number;
   threads: number;
-  /** Whether more passages are being stored. */
-  isStoring: boolean;
+  /** Whether passages are being stored or removed. */
+  isChanging: boolean;
 }
 
 const fullPace = { vectors: 1024, threads: availableParallelism() };
 const quietPace = { vectors: 32, threads: 1 };
-/** How long after a question the index grows slowly, and after passages were stored waits for more. */
+/** How long after a question the index grows slowly, and after a change waits for more of them. */
 const busyForMs = 1000;
 /** How often a question looks for rows that another process stored, and left to be indexed. */
 const followEveryMs = 5000;
@@ -47,7 +47,7 @@ export class SqliteRepository implements PassageRepository {
   #asking = 0;
   #askedAt = Number.NEGATIVE_INFINITY;
   #followedAt = 0;
-  #storedAt = Number.NEGATIVE_INFINITY;
+  #changedAt = Number.NEGATIVE_INFINITY;
   #later: NodeJS.Timeout | undefined;
   #indexing: Promise<void> | undefined;
   #isClosed = false;
@@ -112,7 +112,7 @@ export class SqliteRepository implements PassageRepository {
       passages.map(({ vector, ...passage }) => passage),
       vectors,
     );
-    this.#storedAt = performance.now();
+    this.#changedAt = performance.now();
     this.#follow();
   }
 
@@ -122,6 +122,7 @@ export class SqliteRepository implements PassageRepository {
       const found = await this.#changes.ids(document, last, removalSlice);
       const gone = found.filter(({ id }) => !keep.has(id)).map(({ key }) => key);
       if (gone.length > 0) removed += await this.#changes.remove(gone);
+      this.#changedAt = performance.now();
       last = found.at(-1)?.key ?? last;
       if (found.length < removalSlice) break;
     }
@@ -183,10 +184,10 @@ export class SqliteRepository implements PassageRepository {
     if (this.#isClosed || (await this.#questions.isIndexed())) return;
     while (!this.#isClosed) {
       const isAsked = this.#asking > 0 || performance.now() - this.#askedAt < busyForMs;
-      const isStoring = performance.now() - this.#storedAt < busyForMs;
-      const pace = { ...(isAsked ? quietPace : fullPace), isStoring };
+      const isChanging = performance.now() - this.#changedAt < busyForMs;
+      const pace = { ...(isAsked ? quietPace : fullPace), isChanging };
       if ((await this.#changes.index(pace)) === "done") {
-        if (isStoring) this.#later ??= setTimeout(() => this.#followAgain(), busyForMs).unref();
+        if (isChanging) this.#later ??= setTimeout(() => this.#followAgain(), busyForMs).unref();
         return;
       }
       // The other thread reads what was stored meanwhile, so that a question need not wait for it.
@@ -195,7 +196,12 @@ export class SqliteRepository implements PassageRepository {
   }
 
   async #useGraphs(): Promise<void> {
-    while (!this.#isClosed && (await this.#questions.useGraph())) {}
+    while (!this.#isClosed) {
+      const graph = await this.#questions.newGraph();
+      if (graph === undefined) return;
+      // A damaged one must not be searched, and reading all of it takes a while.
+      await this.#questions.useGraph(graph, await this.#changes.isWhole(graph));
+    }
   }
 
   /** Results stay right without the index; questions only take longer. */
