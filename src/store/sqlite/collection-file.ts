@@ -7,7 +7,16 @@ import type {
   CollectionSpec,
   EmbeddingIdentity,
 } from "../../core/ports/passage-repository.ts";
-import { change, numberOf, openOwn, remedyFor, rowOf, rowsOf, versionOf } from "../database.ts";
+import {
+  change,
+  isThere,
+  numberOf,
+  openOwn,
+  remedyFor,
+  rowOf,
+  rowsOf,
+  versionOf,
+} from "../database.ts";
 import { wordForm, wordsOf } from "../split-words.ts";
 
 export const extension = ".sqlite";
@@ -93,7 +102,7 @@ export function isBlank(path: string): boolean {
 }
 
 /** So that space can be given back in steps; files that older versions created only use it again. */
-const pragmas = ["auto_vacuum = incremental"];
+const newFilePragmas = ["auto_vacuum = incremental"];
 
 /** Creates the file if it does not exist; an existing file keeps its spec. */
 export function openDatabase(
@@ -107,7 +116,7 @@ export function openDatabase(
     if (spec !== undefined) describeOnce(database, spec);
   };
   try {
-    const opened = openOwn(path, prepare, pragmas);
+    const opened = openOwn(path, prepare, isThere(path) ? [] : newFilePragmas);
     if (dimensionIn(opened.database) !== undefined) return opened;
     opened.database.close();
     throw new Error("it does not say what vectors it holds");
