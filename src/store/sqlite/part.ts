@@ -115,7 +115,7 @@ export class GrowingPart extends Part {
       this.words.set(word, [place + 1]);
       return;
     }
-    const last = postings.at(-1) ?? 0;
+    const last = postings[postings.length - 1] ?? 0;
     if (last >> 8 !== place >> 8) postings.push(place + 1);
     else if ((last & 0xff) < 0xff) postings[postings.length - 1] = last + 1;
   }
@@ -165,6 +165,10 @@ export function quantize(
   vector: Float32Array,
   bytes: Int8Array = new Int8Array(vector.length),
 ): Int8Array {
-  for (let at = 0; at < vector.length; at++) bytes[at] = Math.round((vector[at] ?? 0) * 127);
+  for (let at = 0; at < vector.length; at++) {
+    const number = (vector[at] ?? 0) * 127;
+    // The array cuts off what is behind the point.
+    bytes[at] = number < 0 ? number - 0.5 : number + 0.5;
+  }
   return bytes;
 }

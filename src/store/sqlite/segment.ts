@@ -92,6 +92,8 @@ export function openVectors(folder: string, { vectors: { file } }: SegmentRow): 
 export class Segment extends Part {
   /** As it was when last read. */
   row: SegmentRow;
+  /** Vectors that a search of the graph visits, at least. */
+  visits = 0;
   readonly #database: Database;
   readonly #folder: string;
   readonly #dimension: number;
@@ -126,7 +128,7 @@ export class Segment extends Part {
     this.#matrix ??= this.#openVectors();
     if (this.#graph !== undefined && share >= graphShare) {
       const found = this.#graph
-        .nearest(question, Math.ceil(count / share))
+        .nearest(question, Math.max(this.visits, Math.ceil(count / share)))
         .filter((place) => chosen.mask[place] === 1);
       // A graph rounds vectors in a way of its own: its distances compare with no others.
       const isEnough = found.length >= Math.min(count, chosen.count);

@@ -12,11 +12,6 @@ export interface Candidate {
   score: number;
 }
 
-/** Vectors that the graphs of a collection visit together, at least; the more, the better the recall. */
-const effort = 512;
-/** Parts of fewer passages are compared whole. */
-const largePart = 16_384;
-
 /** In descending score. A choice of documents does not reduce the number of results, if they have enough passages. */
 export function nearestRows(
   database: Database,
@@ -27,12 +22,10 @@ export function nearestRows(
 ): Candidate[] {
   // More than needed: a byte a number only names candidates.
   const wanted = 16 + 3 * limit;
-  const large = parts.filter(({ count }) => count >= largePart).length;
-  const each = Math.max(wanted, Math.ceil(effort / Math.max(1, large)));
   const question = quantize(vector);
   const near = parts.flatMap((part) =>
     part
-      .nearest(question, each, choice?.of(part) ?? part.live)
+      .nearest(question, wanted, choice?.of(part) ?? part.live)
       .map(({ place, distance }) => ({ key: part.keys[place] ?? 0, distance })),
   );
   const keys = near
