@@ -5,7 +5,7 @@ import { given } from "../core/given.ts";
 import { type Log, noLog } from "../core/log.ts";
 import { isThere } from "./database.ts";
 import type { FormerOwners } from "./responses/response-rows.ts";
-import type { IndexOptions } from "./sqlite/usearch-index.ts";
+import type { CollectionPlace } from "./sqlite/collection-rows.ts";
 
 /** What a thread can hold; loaded only where it is created. */
 const targets = {
@@ -13,8 +13,10 @@ const targets = {
     (await import("./documents/sqlite-documents.ts")).documentRows(path),
   responses: async (path: string, formerOwners: FormerOwners) =>
     new (await import("./responses/response-rows.ts")).ResponseRows(path, formerOwners),
-  index: async (options: IndexOptions) =>
-    new (await import("./sqlite/usearch-index.ts")).UsearchIndex(options),
+  collection: async (place: CollectionPlace) =>
+    new (await import("./sqlite/collection-rows.ts")).CollectionRows(place),
+  collections: async (folder: string) =>
+    new (await import("./sqlite/collection-folder.ts")).CollectionFolder(folder),
 };
 
 type TargetName = keyof typeof targets;
@@ -36,8 +38,8 @@ export interface ThreadOptions<Name extends TargetName> {
   target: Name;
   args: Parameters<(typeof targets)[Name]>;
   called: string;
-  /** Until this file exists, only `writing` methods need the thread. */
-  file?: { path: string; writing: ReadonlySet<string> };
+  /** Until this file exists, only `writing` methods need the thread; default: all do. */
+  file?: { path: string; writing?: ReadonlySet<string> };
   /** Logs faults that nobody foresaw; default: the caller does. */
   log?: Log;
 }
@@ -72,6 +74,16 @@ export function inThread<Name extends TargetName>(
   });
 }
 
+/** The same for an object that stays in this thread. */
+export const inThisThread = <Methods extends Disposable>(target: Methods): Remote<Methods> =>
+  new Proxy(Object.create(null), {
+    get: (_, method) => {
+      if (method === Symbol.asyncDispose) return async () => target[Symbol.dispose]();
+      if (typeof method === "symbol" || method === "then") return undefined;
+      return async (...args: unknown[]) => callMethod(target, { method, args });
+    },
+  });
+
 /** The thread starts with the first call, and again if it has died and its object has a file. */
 class ObjectThread<Name extends TargetName> {
   readonly #options: ThreadOptions<Name>;
@@ -96,7 +108,7 @@ class ObjectThread<Name extends TargetName> {
   async call(call: MethodCall): Promise<unknown> {
     const { target, args, called, file, log = noLog } = this.#options;
     try {
-      const isIdle = this.#running === undefined && file?.writing.has(call.method) === false;
+      const isIdle = this.#running === undefined && file?.writing?.has(call.method) === false;
       if (isIdle && !isThere(file.path)) {
         using object = await create(target, args);
         return callMethod(object, call);

@@ -10,10 +10,8 @@ import type { ChatEngine } from "../../src/core/ports/chat-engine.ts";
 import type { EmbeddingEngine } from "../../src/core/ports/embedding-engine.ts";
 import type { CollectionSpec } from "../../src/core/ports/passage-repository.ts";
 import type { Reranker } from "../../src/core/ports/reranker.ts";
-import { openDatabase } from "../../src/store/sqlite/sqlite-collections.ts";
-import { SqliteRepository } from "../../src/store/sqlite/sqlite-repository.ts";
-
-import { silentLog } from "./silence.ts";
+import { inMemory } from "../../src/store/sqlite/memory-collection.ts";
+import type { SqliteRepository } from "../../src/store/sqlite/sqlite-repository.ts";
 
 export const madeAt = new Date("2026-11-01T12:00:00Z");
 
@@ -92,6 +90,5 @@ export const specOf = (dimension: number): CollectionSpec => ({
 
 /** A real store that lives in memory. */
 export function memoryRepository(dimension: number): SqliteRepository {
-  const database = openDatabase("test", ":memory:", specOf(dimension));
-  return new SqliteRepository("test", database, silentLog);
+  return inMemory("test", specOf(dimension));
 }

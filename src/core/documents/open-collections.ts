@@ -21,7 +21,7 @@ type CollectionParts = Pick<DocumentParts, "store" | "log"> & {
   spec: () => CollectionSpec;
 };
 
-/** Each has an open file and, if it is large, a thread of its own. */
+/** Each has an open file and up to two threads of its own. */
 const mostOpen = 16;
 
 export class OpenCollections implements AsyncDisposable {

@@ -1,16 +1,27 @@
 /** The SQLite file of a collection: its tables, and the migration of older files. */
-import type { Database } from "bun:sqlite";
-import { setTimeout as pauseFor } from "node:timers/promises";
-import { hasCode, NodeError, reasonOf } from "../../core/errors.ts";
+import { Database } from "bun:sqlite";
+import { existsSync, statSync } from "node:fs";
+import { NodeError, reasonOf } from "../../core/errors.ts";
 import type {
   CollectionDescription,
   CollectionSpec,
   EmbeddingIdentity,
 } from "../../core/ports/passage-repository.ts";
-import { change, numberOf, remedyFor, rowOf, rowsOf, versionOf } from "../database.ts";
+import {
+  change,
+  isThere,
+  numberOf,
+  openOwn,
+  remedyFor,
+  rowOf,
+  rowsOf,
+  versionOf,
+} from "../database.ts";
 import { wordForm, wordsOf } from "../split-words.ts";
 
-const version = 2;
+export const extension = ".sqlite";
+
+const version = 3;
 
 /** Keys are never reused: an index of keys follows the rows beyond its last key, and the removals since. */
 const tables = `
@@ -33,32 +44,92 @@ const tables = `
   create table removed (seq integer primary key autoincrement, key integer not null) strict;
 `;
 
-/** Each insert must bring the passage's words; one by an older version, which has none, is rejected. */
-const wordTables = `
-  create virtual table words using fts5 (
-    terms, content = 'passages', content_rowid = 'key', tokenize = 'ascii'
-  );
-  create virtual table word_counts using fts5vocab (words, row);
+/**
+ * Of words and vectors, by segments of consecutive passages; `first_key` to `last_key` of one are
+ * in no other. Each insert must bring the passage's words; one by an older version, which has none, is rejected.
+ */
+const indexTables = `
+  create table segments (
+    id integer primary key autoincrement,
+    first_key integer not null,
+    last_key integer not null,
+    count integer not null,
+    vectors text not null,
+    graph text,
+    keys blob not null,
+    lengths blob not null
+  ) strict;
+  create table postings (
+    segment integer not null,
+    term text not null,
+    data blob not null,
+    primary key (segment, term)
+  ) strict, without rowid;
+  create index if not exists removed_by_key on removed (key);
+  create table totals (passages integer not null) strict;
   create trigger passage_without_words before insert on passages when new.terms is null begin
     select raise (abort, 'a passage came without its words, from an older Paddock');
   end;
   create trigger passage_added after insert on passages begin
-    insert into words (rowid, terms) values (new.key, new.terms);
+    update totals set passages = passages + 1;
   end;
   create trigger passage_removed after delete on passages begin
-    insert into words (words, rowid, terms) values ('delete', old.key, old.terms);
     insert into removed (key) values (old.key);
+    update totals set passages = passages - 1;
   end;
 `;
 
 export const termsOf = (source: string): string => wordsOf(source).join(" ");
 
+/** A read-only file may be older, and have none. */
+export const hasSegments = (database: Database): boolean => versionOf(database) === version;
+
 /** Whether the file's words match those of a question; a read-only file may be older. */
 export const hasCurrentWords = (database: Database): boolean =>
-  versionOf(database) === version && readMeta(database, "words") === String(wordForm);
+  hasSegments(database) && readMeta(database, "words") === String(wordForm);
+
+/** Whether a file holds no collection: it was dropped, or the process that created it was killed. */
+export function isBlank(path: string): boolean {
+  if (!existsSync(path) || statSync(path).size === 0) return true;
+  try {
+    using database = new Database(path, { readwrite: true, create: false });
+    database.run("pragma busy_timeout = 10000");
+    return dimensionIn(database) === undefined;
+  } catch {
+    // Not a database: opening it fails with an error that says so.
+    return false;
+  }
+}
+
+/** So that space can be given back in steps; files that older versions created only use it again. */
+const newFilePragmas = ["auto_vacuum = incremental"];
+
+/** Creates the file if it does not exist; an existing file keeps its spec. */
+export function openDatabase(
+  name: string,
+  path: string,
+  spec?: CollectionSpec,
+  onRebuild?: () => void,
+): ReturnType<typeof openOwn> {
+  const prepare = (database: Database): void => {
+    prepareTables(database, onRebuild);
+    if (spec !== undefined) describeOnce(database, spec);
+  };
+  try {
+    const opened = openOwn(path, prepare, {
+      pragmas: isThere(path) ? [] : newFilePragmas,
+    });
+    if (dimensionIn(opened.database) !== undefined) return opened;
+    opened.database.close();
+    throw new Error("it does not say what vectors it holds");
+  } catch (cause) {
+    const why = `The collection '${name}' cannot be opened: ${remedyFor(cause) ?? `${reasonOf(cause)}; restore it from a backup, or move it away to start with an empty one`}. Its file is ${path}.`;
+    throw new NodeError("unavailable", why, { cause });
+  }
+}
 
 /** Safe when two processes open the file at once. `onRebuild`: called before a slow upgrade of an older file. */
-export function prepareTables(database: Database, onRebuild: () => void = () => {}): void {
+function prepareTables(database: Database, onRebuild: () => void = () => {}): void {
   if (hasCurrentWords(database) && has(database, "passages_by_position")) return;
   database
     .transaction(() => {
@@ -70,7 +141,7 @@ export function prepareTables(database: Database, onRebuild: () => void = () => 
       if (found > 0) onRebuild();
       if (found === 0) makeTables(database);
       if (found === 1) database.run("alter table passages add column terms text");
-      if (!hasCurrentWords(database)) rebuildWords(database);
+      if (found < 3 || !hasCurrentWords(database)) rebuildIndex(database);
       database.run(positionIndex);
       database.run(`pragma user_version = ${version}`);
     })
@@ -92,12 +163,22 @@ function makeTables(database: Database): void {
   if (isOld) migrate(database);
 }
 
-/** Rebuilds the words of every passage; keys and vectors stay, and with them the index of vectors. */
-function rebuildWords(database: Database): void {
+/** Drops the index, which follows the rows again in the background; keys and vectors stay. */
+function rebuildIndex(database: Database): void {
   for (const trigger of ["passage_without_words", "passage_added", "passage_removed"]) {
     database.run(`drop trigger if exists ${trigger}`);
   }
-  for (const table of ["word_counts", "words"]) database.run(`drop table if exists ${table}`);
+  for (const table of ["word_counts", "words", "segments", "postings", "totals"]) {
+    database.run(`drop table if exists ${table}`);
+  }
+  if (readMeta(database, "words") !== String(wordForm)) rebuildWords(database);
+  database.run("delete from meta where key = 'index'");
+  database.run("delete from removed");
+  database.run(indexTables);
+  database.run("insert into totals select count(*) from passages");
+}
+
+function rebuildWords(database: Database): void {
   const next = (last: number): { key: number; source: string }[] =>
     rowsOf(
       database,
@@ -109,8 +190,6 @@ function rebuildWords(database: Database): void {
       change(database, "update passages set terms = ? where key = ?", termsOf(source), key);
     }
   }
-  database.run(wordTables);
-  database.run("insert into words (words) values ('rebuild')");
   writeMeta(database, "words", String(wordForm));
 }
 
@@ -134,7 +213,10 @@ export function dimensionIn(database: Database): number | undefined {
 }
 
 export const countPassages = (database: Database): number =>
-  numberOf(database, "select count(*) from passages");
+  numberOf(
+    database,
+    hasSegments(database) ? "select passages from totals" : "select count(*) from passages",
+  );
 
 export function descriptionOf(
   database: Database,
@@ -153,7 +235,7 @@ function toIdentity(text: string): EmbeddingIdentity {
   return { model, fingerprint, queryPrefix, documentPrefix };
 }
 
-export function describeOnce(database: Database, { dimension, embedding }: CollectionSpec): void {
+function describeOnce(database: Database, { dimension, embedding }: CollectionSpec): void {
   database
     .transaction(() => {
       if (dimensionIn(database) !== undefined) return;
@@ -173,6 +255,8 @@ export function empty(database: Database): void {
   database
     .transaction(() => {
       database.run("delete from passages");
+      database.run("delete from segments");
+      database.run("delete from postings");
       forget(database);
     })
     .immediate();
@@ -185,55 +269,35 @@ export function readMeta(database: Database, key: string): string | undefined {
   return rowOf<{ value: string }>(database, sql, key)?.value;
 }
 
-export function writeMeta(database: Database, key: string, value: string): void {
+function writeMeta(database: Database, key: string, value: string): void {
   change(database, "insert or replace into meta (key, value) values (?, ?)", key, value);
 }
 
-/** How long SQLite itself waits for another process, which blocks the event loop. */
-const busyMs = 50;
-/** How long a write waits for another process in all. */
-const longestWaitMs = 10_000;
-
-export const busyTimeout = `pragma busy_timeout = ${busyMs}`;
-
-/** Runs a write to a collection, and explains SQLite's errors. While another process writes, others get their turn. */
-export async function writing<Result>(collection: string, write: () => Result): Promise<Result> {
-  const end = performance.now() + longestWaitMs;
-  for (;;) {
-    try {
-      return write();
-    } catch (cause) {
-      if (hasCode(cause, "SQLITE_BUSY") && performance.now() < end) {
-        await pauseFor(busyMs);
-        continue;
-      }
-      const remedy = remedyFor(cause);
-      if (remedy === undefined) throw cause;
-      const why = `The collection '${collection}' cannot be written: ${remedy}. (${reasonOf(cause)})`;
-      throw new NodeError("unavailable", why, { cause });
-    }
+/** Runs a write to a collection, and explains SQLite's errors. */
+export function writing<Result>(collection: string, write: () => Result): Result {
+  try {
+    return write();
+  } catch (cause) {
+    const remedy = remedyFor(cause);
+    if (remedy === undefined) throw cause;
+    const why = `The collection '${collection}' cannot be written: ${remedy}. (${reasonOf(cause)})`;
+    throw new NodeError("unavailable", why, { cause });
   }
 }
 
-/** Rows to remove at a time, with their words: some tens of milliseconds. */
-const slice = 512;
+/** Rows of one page of an answer: a loop that receives it is not held up. */
+export const pageSize = 256;
 
-export const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+/** Rows to remove in one transaction: some tens of milliseconds. */
+export const removalSlice = 512;
 
-/** Removes rows in slices, yielding in between; returns how many there were. If interrupted, only some are removed. */
-export async function removeInSlices(
+export function removeRows(
   database: Database,
   collection: string,
-  rows: readonly { key: number }[],
-): Promise<number> {
+  keys: readonly number[],
+): number {
   const sql = "delete from passages where key in (select value from json_each(?))";
-  let removed = 0;
-  for (let start = 0; start < rows.length; start += slice) {
-    if (start > 0) await turn();
-    const some = JSON.stringify(rows.slice(start, start + slice).map(({ key }) => key));
-    removed += await writing(collection, () => change(database, sql, some));
-  }
-  return removed;
+  return writing(collection, () => change(database, sql, JSON.stringify(keys)));
 }
 
 /** SQLite's bytes may have any offset; floats need a multiple of four. */

@@ -1,204 +1,227 @@
-/** Passages in an embedded SQLite file: nothing to install, and nothing is lost in a crash. */
-import type { Database, SQLQueryBindings } from "bun:sqlite";
-import { NodeError } from "../../core/errors.ts";
+/** Passages in an embedded SQLite file: nothing to install, and nothing is lost in a crash. One thread answers questions, another does everything else. */
+import { availableParallelism } from "node:os";
+import { reasonOf } from "../../core/errors.ts";
 import type { Log } from "../../core/log.ts";
 import type {
   CollectionDescription,
+  DocumentSelection,
   EmbeddedPassage,
   Passage,
   PassageRepository,
   StoredDocument,
 } from "../../core/ports/passage-repository.ts";
 import { checkVector } from "../../core/retrieval/collection.ts";
-import { change, insert, rowOf, rowsOf, update } from "../database.ts";
-import {
-  countPassages,
-  descriptionOf,
-  dimensionIn,
-  hasCurrentWords,
-  readMeta,
-  removeInSlices,
-  termsOf,
-  toVector,
-  turn,
-  writing,
-} from "./collection-file.ts";
-import { type Candidate, nearestRows, scoreRows, searchWords } from "./vector-and-word-search.ts";
-import { VectorIndex } from "./vector-index.ts";
+import type { Remote } from "../thread-calls.ts";
+import { pageSize, removalSlice, toVector } from "./collection-file.ts";
+import type { CollectionRows, OpenedCollection } from "./collection-rows.ts";
+import type { DocumentNames } from "./collection-search.ts";
 
-interface Row extends Passage {
-  key: number;
+/** The same for a collection in memory. */
+export interface CollectionThreads {
+  questions: Remote<CollectionRows>;
+  changes: Remote<CollectionRows>;
 }
 
-const columns =
-  "key, id, source, document, heading, position, hash, document_hash as documentHash, parts";
-const page = 256;
+/** How fast the index grows: vectors of one step of its graphs, and threads for them. */
+export interface Pace {
+  vectors: number;
+  threads: number;
+  /** Whether passages are being stored or removed. */
+  isChanging: boolean;
+}
+
+const fullPace = { vectors: 1024, threads: availableParallelism() };
+const quietPace = { vectors: 32, threads: 1 };
+/** How long after a question the index grows slowly, and after a change waits for more of them. */
+const busyForMs = 1000;
+/** How often a question looks for rows that another process stored, and left to be indexed. */
+const followEveryMs = 5000;
 
 export class SqliteRepository implements PassageRepository {
   readonly matchesWords: boolean;
-  readonly #database: Database;
-  readonly #collection: string;
+  readonly #name: string;
   readonly #dimension: number;
-  readonly #identity: string | undefined;
-  readonly #index: VectorIndex;
+  readonly #questions: Remote<CollectionRows>;
+  readonly #changes: Remote<CollectionRows>;
+  readonly #log: Log;
+  #asking = 0;
+  #askedAt = Number.NEGATIVE_INFINITY;
+  #followedAt = 0;
+  #changedAt = Number.NEGATIVE_INFINITY;
+  #later: NodeJS.Timeout | undefined;
+  #indexing: Promise<void> | undefined;
+  #isClosed = false;
+  #isBroken = false;
 
-  /** `folder`: where the vector index is saved between runs; default: nowhere. */
-  constructor(collection: string, database: Database, log: Log, folder?: string) {
-    this.#database = database;
-    this.#collection = collection;
-    this.matchesWords = hasCurrentWords(database);
-    this.#dimension = dimensionIn(database) ?? 0;
-    this.#identity = readMeta(database, "embedding");
-    const dimension = this.#dimension;
-    this.#index = new VectorIndex({ database, collection, dimension, folder, log });
+  constructor(name: string, opened: OpenedCollection, threads: CollectionThreads, log: Log) {
+    this.#name = name;
+    this.#dimension = opened.dimension;
+    this.matchesWords = opened.matchesWords;
+    this.#questions = threads.questions;
+    this.#changes = threads.changes;
+    this.#log = log;
+    this.#follow();
   }
 
-  async describe(): Promise<CollectionDescription> {
-    return descriptionOf(this.#database, this.#collection, this.#dimension);
+  describe(): Promise<CollectionDescription> {
+    return this.#questions.describe();
   }
 
-  async count(): Promise<number> {
-    this.#checkIdentity();
-    return countPassages(this.#database);
+  count(): Promise<number> {
+    return this.#questions.count();
   }
 
-  /** Keys are never reused, and every removal has a number. */
-  async revision(): Promise<string> {
-    const rows = rowsOf<{ name: string; seq: number }>(
-      this.#database,
-      "select name, seq from sqlite_sequence where name in ('passages', 'removed') order by name",
-    );
-    return rows.map(({ name, seq }) => `${name} ${seq}`).join(", ");
+  revision(): Promise<string> {
+    return this.#questions.revision();
   }
 
   async documents(): Promise<StoredDocument[]> {
-    const rows = rowsOf<Required<StoredDocument> & { versions: number }>(
-      this.#database,
-      `select document as name, count(distinct document_hash) as versions,
-         min(document_hash) as hash, count(*) as passages, max(parts) as parts
-       from passages group by document`,
-    );
-    return rows.map(({ versions, hash, ...document }) => ({
-      ...document,
-      ...(versions === 1 && { hash }),
-    }));
-  }
-
-  async *passages(document?: string): AsyncGenerator<EmbeddedPassage> {
-    // In the order of an index, so that no page is searched for from the beginning.
-    const where =
-      document === undefined
-        ? "key > ?1 order by key"
-        : "document = ?2 and (position, key) > (?3, ?1) order by position, key";
-    const sql = `select ${columns}, vector from passages where ${where} limit ${page}`;
-    let [last, position] = [0, -1];
-    for (; ; await turn()) {
-      const named = document === undefined ? [] : [document, position];
-      const rows = rowsOf<Row & { vector: Uint8Array }>(this.#database, sql, last, ...named);
-      for (const row of rows) yield { ...toPassage(row), vector: toVector(row.vector).slice() };
-      const end = rows.at(-1);
-      if (end === undefined) return;
-      ({ key: last, position } = end);
+    const documents: StoredDocument[] = [];
+    for (;;) {
+      const page = await this.#changes.documents(documents.at(-1)?.name ?? null);
+      documents.push(...page);
+      if (page.length < pageSize) return documents;
     }
   }
 
-  page: PassageRepository["page"] = async (document, { from, limit }) => {
-    const where = "document = ? and position >= ? order by position, key limit ?";
-    return this.#rows(where, document, from, limit).map(toPassage);
-  };
+  async *passages(document?: string): AsyncGenerator<EmbeddedPassage> {
+    for (let last = { key: 0, position: -1 }; ; ) {
+      const rows = await this.#changes.passages(last, document);
+      for (const { key, vector, ...passage } of rows) {
+        yield { ...passage, vector: toVector(vector).slice() };
+        last = { key, position: passage.position };
+      }
+      if (rows.length < pageSize) return;
+    }
+  }
 
-  async read(ids: readonly string[]): Promise<Passage[]> {
-    this.#checkIdentity();
-    const where = "id in (select value from json_each(?))";
-    return this.#rows(where, JSON.stringify(ids)).map(toPassage);
+  page(document: string, range: { from: number; limit: number }): Promise<Passage[]> {
+    return this.#questions.page(document, range);
+  }
+
+  read(ids: readonly string[]): Promise<Passage[]> {
+    return this.#questions.read(ids);
   }
 
   async upsert(passages: readonly EmbeddedPassage[]): Promise<void> {
-    this.#checkIdentity();
     for (const { vector } of passages) this.#checkVector(vector);
-    const storeAll = this.#database.transaction(() => {
-      for (const passage of passages) this.#store(passage);
-    });
-    await writing(this.#collection, () => storeAll.immediate());
-    this.#index.follow();
+    // A vector may be a view, whose whole buffer would be sent.
+    const vectors = new Float32Array(passages.length * this.#dimension);
+    for (const [at, { vector }] of passages.entries()) vectors.set(vector, at * this.#dimension);
+    await this.#changes.upsert(
+      passages.map(({ vector, ...passage }) => passage),
+      vectors,
+    );
+    this.#changedAt = performance.now();
+    this.#follow();
   }
 
   async delete(document: string, keep: ReadonlySet<string> = new Set()): Promise<number> {
-    const sql = "select key, id from passages where document = ?";
-    const found = rowsOf<{ key: number; id: string }>(this.#database, sql, document);
-    const gone = found.filter(({ id }) => !keep.has(id));
-    return await removeInSlices(this.#database, this.#collection, gone);
+    let removed = 0;
+    for (let last = 0; ; ) {
+      const found = await this.#changes.ids(document, last, removalSlice);
+      const gone = found.filter(({ id }) => !keep.has(id)).map(({ key }) => key);
+      if (gone.length > 0) removed += await this.#changes.remove(gone);
+      this.#changedAt = performance.now();
+      last = found.at(-1)?.key ?? last;
+      if (found.length < removalSlice) break;
+    }
+    this.#follow();
+    return removed;
   }
 
   search: PassageRepository["search"] = async (vector, bounds, documents) => {
     this.#checkVector(vector);
-    this.#checkIdentity();
-    this.#index.follow();
-    return this.#read(await nearestRows(this.#database, this.#index, vector, bounds, documents));
+    return await this.#ask(this.#questions.search(vector.slice(), bounds, namesOf(documents)));
   };
 
   matchWords: PassageRepository["matchWords"] = async (text, vector, limit, documents) => {
     this.#checkVector(vector);
     if (!this.matchesWords) return [];
-    const hits = new Map(
-      searchWords(this.#database, text, limit, documents).map(({ key, words }) => [key, words]),
+    return await this.#ask(
+      this.#questions.matchWords(text, vector.slice(), limit, namesOf(documents)),
     );
-    const scored = scoreRows(this.#database, vector, [...hits.keys()]);
-    return this.#read(
-      scored.map((candidate) => ({ ...candidate, words: hits.get(candidate.key) ?? 0 })),
-    ).sort((a, b) => b.words - a.words);
   };
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.#index.close();
-    this.#database.close();
+    this.#isClosed = true;
+    clearTimeout(this.#later);
+    await this.#indexing;
+    await this.#questions[Symbol.asyncDispose]();
+    await this.#changes[Symbol.asyncDispose]();
   }
 
-  /** An unchanged passage keeps its key, so that the index needs no update. */
-  #store(passage: EmbeddedPassage): void {
-    const { id, document, heading, position, hash, documentHash, parts, source } = passage;
-    const database = this.#database;
-    const { buffer, byteOffset, byteLength } = passage.vector;
-    const bytes = new Uint8Array(buffer, byteOffset, byteLength);
-    const before = rowOf<{ key: number; source: string; vector: Uint8Array }>(
-      database,
-      "select key, source, vector from passages where id = ?",
-      id,
-    );
-    const fields = { document, heading, position, hash, document_hash: documentHash, parts };
-    if (before?.source === source && Buffer.compare(before.vector, bytes) === 0) {
-      update(database, "passages", fields, "key = ?", before.key);
-      return;
+  async #ask<Answer>(answer: Promise<Answer>): Promise<Answer> {
+    this.#asking++;
+    try {
+      return await answer;
+    } finally {
+      this.#asking--;
+      this.#askedAt = performance.now();
+      if (this.#askedAt - this.#followedAt > followEveryMs) this.#follow();
     }
-    if (before !== undefined) change(database, "delete from passages where key = ?", before.key);
-    insert(database, "passages", { ...fields, id, vector: bytes, source, terms: termsOf(source) });
   }
 
-  #rows(where: string, ...values: SQLQueryBindings[]): Row[] {
-    return rowsOf(this.#database, `select ${columns} from passages where ${where}`, ...values);
+  /** What was too little for a segment is enough when nothing more comes. */
+  #followAgain(): void {
+    this.#later = undefined;
+    this.#follow();
   }
 
-  #read<Found extends Candidate>(candidates: readonly Found[]): (Passage & Omit<Found, "key">)[] {
-    const keys = JSON.stringify(candidates.map(({ key }) => key));
-    const found = this.#rows("key in (select value from json_each(?))", keys);
-    const rows = new Map(found.map((row) => [row.key, row]));
-    return candidates.flatMap(({ key, ...scores }) => {
-      const row = rows.get(key);
-      return row === undefined ? [] : [{ ...toPassage(row), ...scores }];
-    });
+  /** Updates the index in the background. */
+  #follow(): void {
+    if (this.#indexing !== undefined || this.#isClosed || this.#isBroken) return;
+    this.#followedAt = performance.now();
+    this.#indexing = this.#index()
+      .catch((error: unknown) => this.#giveUp(error))
+      .finally(() => {
+        this.#indexing = undefined;
+      });
   }
 
-  /** Another process may have dropped the collection, and created it again for another model. */
-  #checkIdentity(): void {
-    const now = readMeta(this.#database, "embedding");
-    if (now === this.#identity || now === undefined) return;
-    const why = `The collection '${this.#collection}' was dropped and created again for another model since it was opened. Start the node again.`;
-    throw new NodeError("collection_mismatch", why);
+  async #index(): Promise<void> {
+    await this.#useGraphs();
+    if (this.#isClosed || (await this.#questions.isIndexed())) return;
+    while (!this.#isClosed) {
+      const isAsked = this.#asking > 0 || performance.now() - this.#askedAt < busyForMs;
+      const isChanging = performance.now() - this.#changedAt < busyForMs;
+      const pace = { ...(isAsked ? quietPace : fullPace), isChanging };
+      if ((await this.#changes.index(pace)) === "done") {
+        if (isChanging) this.#later ??= setTimeout(() => this.#followAgain(), busyForMs).unref();
+        return;
+      }
+      // The other thread reads what was stored meanwhile, so that a question need not wait for it.
+      await this.#useGraphs();
+    }
+  }
+
+  async #useGraphs(): Promise<void> {
+    while (!this.#isClosed) {
+      const graph = await this.#questions.newGraph();
+      if (graph === undefined) return;
+      // A damaged one must not be searched, and reading all of it takes a while.
+      await this.#questions.useGraph(graph, await this.#changes.isWhole(graph));
+    }
+  }
+
+  /** Results stay right without the index; questions only take longer. */
+  #giveUp(error: unknown): void {
+    if (this.#isBroken || this.#isClosed) return;
+    this.#isBroken = true;
+    const message =
+      "the index of a collection cannot be built; its passages are compared one by one";
+    this.#log.warn(message, { collection: this.#name, reason: reasonOf(error) });
   }
 
   #checkVector(vector: Float32Array): void {
-    checkVector(vector, { name: this.#collection, dimension: this.#dimension });
+    checkVector(vector, { name: this.#name, dimension: this.#dimension });
   }
 }
 
-const toPassage = ({ key, ...passage }: Row): Passage => passage;
+/** As text, which crosses to a thread fastest. */
+const namesOf = (documents: DocumentSelection | undefined): DocumentNames | undefined => {
+  if (documents === undefined) return undefined;
+  const isOnly = "only" in documents;
+  const names = isOnly ? documents.only : documents.except;
+  return isOnly || names.size > 0 ? { isOnly, names: JSON.stringify([...names]) } : undefined;
+};

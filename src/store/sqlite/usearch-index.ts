@@ -1,66 +1,69 @@
-/** A usearch index. Every call blocks, some for longer the larger the index is, so it runs in a thread. */
-import { Index, MetricKind, ScalarKind } from "usearch";
+/** What usearch does for a collection: a graph of a segment's vectors, and the comparison with every vector. Each call blocks, so that only threads make them. */
+import { exactSearch, Index, MetricKind, ScalarKind } from "usearch";
 
-export interface IndexOptions {
-  dimension: number;
-  /** Nodes that a search visits: more give better recall, and take longer. */
-  expansion: number;
+export interface Neighbour {
+  place: number;
+  /** Smaller is nearer. */
+  distance: number;
 }
 
-export interface Neighbours {
-  /** Nearest first. */
-  keys: readonly number[];
-  /** The last key that was added. */
-  lastKey: number;
-}
+/** Vectors that a search of a graph visits at least: more give better recall, and take longer. */
+const visited = 128;
 
-export class UsearchIndex implements Disposable {
+export class VectorGraph {
   readonly #index: Index;
-  #lastKey = 0;
+  #added = 0;
 
-  constructor({ dimension, expansion }: IndexOptions) {
+  constructor(dimension: number) {
     this.#index = new Index({
       dimensions: dimension,
       // For unit vectors, the inner product is the cosine, and the fastest to compute.
       metric: MetricKind.IP,
-      // 8 bits per number are enough for candidates; the rows' own vectors decide between them.
       quantization: ScalarKind.I8,
-      connectivity: 32,
-      expansion_add: 128,
-      expansion_search: expansion,
+      connectivity: 16,
+      expansion_add: 64,
+      expansion_search: visited,
       multi: false,
     });
   }
 
-  /** Keys ascend, and are greater than all that were added before. */
-  add(keys: BigUint64Array, vectors: Float32Array): void {
-    this.#index.add(keys, vectors, 1);
-    this.#lastKey = Number(keys.at(-1) ?? this.#lastKey);
+  /** A saved graph, mapped into memory. */
+  static view(path: string, dimension: number): VectorGraph {
+    const graph = new VectorGraph(dimension);
+    graph.#index.view(path);
+    if (graph.#index.dimensions() !== dimension) {
+      throw new Error("it holds vectors of another dimension");
+    }
+    return graph;
   }
 
-  remove(keys: BigUint64Array): void {
-    this.#index.remove(keys);
+  /** Adds the vectors of the next places. */
+  add(vectors: Int8Array, { threads, most }: { threads: number; most: number }): void {
+    const count = vectors.length / this.#index.dimensions();
+    const places = BigUint64Array.from({ length: count }, (_, at) => BigInt(this.#added + at));
+    // usearch sets aside as many places for threads as the call has that makes it grow.
+    const isGrowing = this.#index.size() + count >= this.#index.capacity();
+    this.#index.add(places, vectors, isGrowing ? most : threads);
+    this.#added += count;
   }
 
-  search(vector: Float32Array, count: number): Neighbours {
-    const most = Math.min(count, this.#index.size());
-    const keys = most === 0 ? [] : this.#index.search(vector, most, 1).keys;
-    return { keys: Array.from(keys, Number), lastKey: this.#lastKey };
+  /** Places of the approximately nearest, at least as many as wanted. */
+  nearest(question: Int8Array, count: number): number[] {
+    const most = Math.min(Math.max(count, visited), this.#index.size());
+    return most === 0 ? [] : Array.from(this.#index.search(question, most, 1).keys, Number);
   }
 
   save(path: string): void {
     this.#index.save(path);
   }
+}
 
-  /** Loads a saved index with this last key; only for a new index. */
-  load(path: string, lastKey: number): void {
-    const dimension = this.#index.dimensions();
-    this.#index.load(path);
-    if (this.#index.dimensions() !== dimension) {
-      throw new Error("it holds vectors of another dimension");
-    }
-    this.#lastKey = lastKey;
-  }
-
-  [Symbol.dispose](): void {}
+/** Compares every vector of a matrix, which must begin where its buffer does: usearch reads from there. */
+export function exactScan(matrix: Int8Array, question: Int8Array, count: number): Neighbour[] {
+  const rows = matrix.length / question.length;
+  const most = Math.min(count, rows);
+  if (most === 0) return [];
+  const found = exactSearch(matrix, question, question.length, most, MetricKind.IP, 1);
+  const { keys, distances } = found;
+  return Array.from(keys, (place, at) => ({ place: Number(place), distance: distances[at] ?? 0 }));
 }

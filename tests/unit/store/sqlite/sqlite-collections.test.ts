@@ -2,8 +2,9 @@ import { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
 import { stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { hasCurrentWords } from "../../../../src/store/sqlite/collection-file.ts";
+import { CollectionSearch } from "../../../../src/store/sqlite/collection-search.ts";
 import { SqliteCollectionStore } from "../../../../src/store/sqlite/sqlite-collections.ts";
-import { SqliteRepository } from "../../../../src/store/sqlite/sqlite-repository.ts";
 import { collect } from "../../../support/collect.ts";
 import { passage } from "../../../support/passages.ts";
 import { recordingLog } from "../../../support/recording-log.ts";
@@ -110,12 +111,10 @@ describe("a collection's file", () => {
     const path = join(folder.path, "old.sqlite");
     writeFormOne(path);
     using database = new Database(path, { readonly: true });
-    await using repository = new SqliteRepository("old", database, silentLog);
-    expect(repository.matchesWords).toBe(false);
-    expect(await repository.matchWords("rose", Float32Array.of(1, 0), 5)).toEqual([]);
-    expect(
-      await repository.search(Float32Array.of(1, 0), { limit: 1, scoreThreshold: 0 }),
-    ).toMatchObject([{ id: "id-1" }]);
+    expect(hasCurrentWords(database)).toBe(false);
+    const search = new CollectionSearch(database, 2, folder.path);
+    const bounds = { limit: 1, scoreThreshold: 0 };
+    expect(search.nearest(Float32Array.of(1, 0), bounds)).toEqual([{ key: 5, score: 1 }]);
   });
 
   test("keeps finding words after it was dropped and made anew", async () => {

@@ -1,0 +1,282 @@
+/** A collection's file and its index, for the threads that read and write it. Every method blocks. */
+import type { Database, SQLQueryBindings } from "bun:sqlite";
+import { NodeError } from "../../core/errors.ts";
+import { given } from "../../core/given.ts";
+import type {
+  CollectionDescription,
+  CollectionSpec,
+  Passage,
+  ScoredPassage,
+  SearchBounds,
+  StoredDocument,
+  WordMatch,
+} from "../../core/ports/passage-repository.ts";
+import { change, insert, rowOf, rowsOf, update } from "../database.ts";
+import {
+  countPassages,
+  descriptionOf,
+  dimensionIn,
+  hasCurrentWords,
+  hasSegments,
+  isBlank,
+  openDatabase,
+  pageSize,
+  readMeta,
+  removeRows,
+  termsOf,
+  writing,
+} from "./collection-file.ts";
+import { CollectionSearch, type DocumentNames } from "./collection-search.ts";
+import { type IndexFile, isWhole } from "./index-file.ts";
+import { Indexing, type IndexingStep, type SegmentSizes } from "./indexing.ts";
+import type { Pace } from "./sqlite-repository.ts";
+import { type Candidate, scoreRows } from "./vector-search.ts";
+
+export interface CollectionPlace {
+  name: string;
+  path: string;
+  /** Where the index has its files; absent: it has none. */
+  folder?: string;
+  segmentSizes?: SegmentSizes;
+}
+
+export interface OpenedCollection {
+  dimension: number;
+  matchesWords: boolean;
+  /** Whether an older file was brought to the present form. */
+  isRebuilt: boolean;
+}
+
+const columns =
+  "key, id, source, document, heading, position, hash, document_hash as documentHash, parts";
+
+export interface PassageRow extends Passage {
+  key: number;
+}
+
+interface Opened {
+  database: Database;
+  dimension: number;
+  identity: string | undefined;
+  search: CollectionSearch;
+  indexing: Indexing | undefined;
+}
+
+export class CollectionRows implements Disposable {
+  readonly #place: CollectionPlace;
+  #opened: Opened | undefined;
+
+  constructor(place: CollectionPlace) {
+    this.#place = place;
+  }
+
+  /** Creates the collection if a spec is given. Undefined if there is none. */
+  open(spec?: CollectionSpec): OpenedCollection | undefined {
+    const { path } = this.#place;
+    if (spec === undefined && isBlank(path)) return undefined;
+    let isRebuilt = false;
+    const { database, dimension } = this.#open(spec, () => {
+      isRebuilt = true;
+    });
+    return { dimension, matchesWords: hasCurrentWords(database), isRebuilt };
+  }
+
+  describe(): CollectionDescription {
+    const { database, dimension } = this.#file;
+    return descriptionOf(database, this.#place.name, dimension);
+  }
+
+  count(): number {
+    return countPassages(this.#checked.database);
+  }
+
+  /** Keys are never reused, and every removal has a number. */
+  revision(): string {
+    const rows = rowsOf<{ name: string; seq: number }>(
+      this.#file.database,
+      "select name, seq from sqlite_sequence where name in ('passages', 'removed') order by name",
+    );
+    return rows.map(({ name, seq }) => `${name} ${seq}`).join(", ");
+  }
+
+  /** A page of documents by name, after a name. */
+  documents(after: string | null): StoredDocument[] {
+    const rows = rowsOf<Required<StoredDocument> & { versions: number }>(
+      this.#file.database,
+      `select document as name, count(distinct document_hash) as versions,
+         min(document_hash) as hash, count(*) as passages, max(parts) as parts
+       from passages where ?1 is null or document > ?1 group by document limit ${pageSize}`,
+      after,
+    );
+    return rows.map(({ versions, hash, ...document }) => ({
+      ...document,
+      ...(versions === 1 && { hash }),
+    }));
+  }
+
+  /** A page of passages with their vectors, after one of them. */
+  passages(
+    { key, position }: { key: number; position: number },
+    document?: string,
+  ): (PassageRow & { vector: Uint8Array })[] {
+    // In the order of an index, so that no page is searched for from the beginning.
+    const where =
+      document === undefined
+        ? "key > ?1 order by key"
+        : "document = ?2 and (position, key) > (?3, ?1) order by position, key";
+    const sql = `select ${columns}, vector from passages where ${where} limit ${pageSize}`;
+    const named = document === undefined ? [] : [document, position];
+    return rowsOf(this.#file.database, sql, key, ...named);
+  }
+
+  page(document: string, { from, limit }: { from: number; limit: number }): Passage[] {
+    const where = "document = ? and position >= ? order by position, key limit ?";
+    return this.#rows(where, document, from, limit).map(toPassage);
+  }
+
+  read(ids: readonly string[]): Passage[] {
+    const { database: _ } = this.#checked;
+    const where = "id in (select value from json_each(?))";
+    return this.#rows(where, JSON.stringify(ids)).map(toPassage);
+  }
+
+  /** `vectors`: those of all passages, one after the other. */
+  upsert(passages: readonly Passage[], vectors: Float32Array): void {
+    const { database, dimension } = this.#checked;
+    const bytes = new Uint8Array(vectors.buffer, vectors.byteOffset, vectors.byteLength);
+    const storeAll = database.transaction(() => {
+      for (const [at, passage] of passages.entries()) {
+        const start = at * dimension * 4;
+        store(database, passage, bytes.subarray(start, start + dimension * 4));
+      }
+    });
+    writing(this.#place.name, () => storeAll.immediate());
+  }
+
+  /** Keys and ids of a document's passages after a key. */
+  ids(document: string, after: number, limit: number): { key: number; id: string }[] {
+    const sql = "select key, id from passages where document = ? and key > ? order by key limit ?";
+    return rowsOf(this.#file.database, sql, document, after, limit);
+  }
+
+  remove(keys: readonly number[]): number {
+    return removeRows(this.#file.database, this.#place.name, keys);
+  }
+
+  search(vector: Float32Array, bounds: SearchBounds, documents?: DocumentNames): ScoredPassage[] {
+    const { search } = this.#checked;
+    return this.#read(search.nearest(vector, bounds, documents));
+  }
+
+  matchWords(
+    text: string,
+    vector: Float32Array,
+    limit: number,
+    documents?: DocumentNames,
+  ): WordMatch[] {
+    const { database, search } = this.#file;
+    if (!hasCurrentWords(database)) return [];
+    const hits = new Map(
+      search.words(text, limit, documents).map(({ key, words }) => [key, words]),
+    );
+    const scored = scoreRows(database, vector, [...hits.keys()]);
+    return this.#read(
+      scored.map((candidate) => ({ ...candidate, words: hits.get(candidate.key) ?? 0 })),
+    ).sort((one, other) => other.words - one.words);
+  }
+
+  /** A graph of the index that is not used yet. */
+  newGraph(): IndexFile | undefined {
+    return this.#file.search.newGraph();
+  }
+
+  /** Reads all of a graph's file. */
+  isWhole(graph: IndexFile): boolean {
+    const { folder } = this.#place;
+    return folder !== undefined && isWhole(folder, graph);
+  }
+
+  useGraph(graph: IndexFile, isWholeFile: boolean): void {
+    this.#file.search.useGraph(graph, isWholeFile);
+  }
+
+  /** Whether the index has nothing left to do. */
+  isIndexed(): boolean {
+    return this.#file.indexing?.isDone() ?? true;
+  }
+
+  /** Takes a step towards an index that has all rows. */
+  index(pace: Pace): IndexingStep {
+    const { database, indexing } = this.#file;
+    // A dropped collection needs none.
+    if (indexing === undefined || dimensionIn(database) === undefined) return "done";
+    return indexing.step(pace);
+  }
+
+  [Symbol.dispose](): void {
+    this.#opened?.database.close();
+    this.#opened = undefined;
+  }
+
+  get #file(): Opened {
+    return this.#opened ?? this.#open();
+  }
+
+  /** Another process may have dropped the collection, and created it again for another model. */
+  get #checked(): Opened {
+    const opened = this.#file;
+    const now = readMeta(opened.database, "embedding");
+    if (now === opened.identity || now === undefined) return opened;
+    const why = `The collection '${this.#place.name}' was dropped and created again for another model since it was opened. Start the node again.`;
+    throw new NodeError("collection_mismatch", why);
+  }
+
+  #open(spec?: CollectionSpec, onRebuild?: () => void): Opened {
+    const { name, path, folder, segmentSizes: sizes } = this.#place;
+    const { database, isReadOnly } = openDatabase(name, path, spec, onRebuild);
+    const dimension = dimensionIn(database) ?? 0;
+    const isIndexed = folder !== undefined && !isReadOnly && hasSegments(database);
+    this.#opened = {
+      ...{ database, dimension, identity: readMeta(database, "embedding") },
+      search: new CollectionSearch(database, dimension, folder),
+      indexing: isIndexed
+        ? new Indexing({ database, collection: name, folder, dimension, ...given({ sizes }) })
+        : undefined,
+    };
+    return this.#opened;
+  }
+
+  #rows(where: string, ...values: SQLQueryBindings[]): PassageRow[] {
+    const sql = `select ${columns} from passages where ${where}`;
+    return rowsOf(this.#file.database, sql, ...values);
+  }
+
+  #read<Found extends Candidate>(candidates: readonly Found[]): (Passage & Omit<Found, "key">)[] {
+    const keys = JSON.stringify(candidates.map(({ key }) => key));
+    const found = this.#rows("key in (select value from json_each(?))", keys);
+    const rows = new Map(found.map((row) => [row.key, row]));
+    return candidates.flatMap(({ key, ...scores }) => {
+      const row = rows.get(key);
+      return row === undefined ? [] : [{ ...toPassage(row), ...scores }];
+    });
+  }
+}
+
+/** An unchanged passage keeps its key, so that the index needs no update. */
+function store(database: Database, passage: Passage, vector: Uint8Array): void {
+  const { id, document, heading, position, hash, documentHash, parts, source } = passage;
+  const before = rowOf<{ key: number; source: string; vector: Uint8Array }>(
+    database,
+    "select key, source, vector from passages where id = ?",
+    id,
+  );
+  const fields = { document, heading, position, hash, document_hash: documentHash, parts };
+  if (before?.source === source && Buffer.compare(before.vector, vector) === 0) {
+    update(database, "passages", fields, "key = ?", before.key);
+    return;
+  }
+  if (before !== undefined) change(database, "delete from passages where key = ?", before.key);
+  insert(database, "passages", { ...fields, id, vector, source, terms: termsOf(source) });
+}
+
+export const toPassage = ({ key, ...passage }: PassageRow): Passage => passage;

@@ -1,0 +1,144 @@
+/** Ranks passages by the words of a question: BM25 over the postings of every part. */
+
+import { wordsOf } from "../split-words.ts";
+import type { DocumentChoice } from "./collection-search.ts";
+import type { Part, Postings } from "./part.ts";
+
+export interface WordHit {
+  key: number;
+  /** 0 to 1. */
+  words: number;
+}
+
+interface Term {
+  /** Where it occurs, by part. */
+  postings: (Postings | undefined)[];
+  count: number;
+  weight: number;
+}
+
+/** The first words of a longer question are enough to know its topic. */
+const mostTerms = 64;
+/** A word in more passages than this says little, and there are many postings to read. */
+const commonShare = 0.1;
+const commonCount = 1000;
+/** How much a repeated word counts, and a passage's length. */
+const k1 = 1.2;
+const b = 0.75;
+/** The most that a term's frequency counts. */
+const saturation = k1 + 1;
+
+/** The best matches, best first; none if they share only common words with the question. */
+export function searchWords(
+  parts: readonly Part[],
+  text: string,
+  limit: number,
+  choice?: DocumentChoice,
+): WordHit[] {
+  const total = parts.reduce((sum, { live }) => sum + live.count, 0);
+  const words = [...new Set(wordsOf(text).slice(0, mostTerms))];
+  const terms = words.map((word) => termOf(parts, word, total)).filter(isTelling);
+  if (total === 0 || limit <= 0 || terms.every(({ count }) => count === 0)) return [];
+  // Common words alone do not give a full match.
+  const sum = terms.reduce((weights, { weight }) => weights + weight, 0);
+  const most = saturation * Math.max(sum, weightOf(1, total));
+  const mean = parts.reduce((tokens, part) => tokens + part.tokens, 0) / total;
+  const best = new BestHits(limit);
+  for (const [at, part] of parts.entries()) scorePart(part, at, terms, mean, best, choice);
+  return best.sorted().map(({ key, score }) => ({ key, words: Math.min(1, score / most) }));
+}
+
+function termOf(parts: readonly Part[], word: string, total: number): Term {
+  const postings = parts.map((part) => part.postings(word));
+  const count = parts.reduce((sum, part, at) => sum + countLive(part, postings[at]), 0);
+  return { postings, count, weight: weightOf(count, total) };
+}
+
+/** Removed passages stay in the postings until their segment is rebuilt. */
+function countLive({ live, count }: Part, postings: Postings = []): number {
+  if (live.count === count) return postings.length;
+  let found = 0;
+  for (let index = 0; index < postings.length; index++) {
+    found += live.mask[(postings[index] ?? 0) >>> 8] ?? 0;
+  }
+  return found;
+}
+
+const weightOf = (count: number, total: number): number =>
+  Math.max(1e-6, Math.log((total - count + 0.5) / (count + 0.5)));
+
+/** Whether a word is informative: few passages have it, or only a small share of them. */
+const isTelling = ({ count, weight }: Term): boolean => count <= commonCount || weight > rareWeight;
+
+const rareWeight = Math.log((1 - commonShare) / commonShare);
+
+/** Used by one search at a time, and all zero in between. */
+let scores = new Float64Array(0);
+let touched = new Uint32Array(0);
+
+function scorePart(
+  part: Part,
+  at: number,
+  terms: readonly Term[],
+  mean: number,
+  best: BestHits,
+  choice: DocumentChoice | undefined,
+): void {
+  const { lengths, keys } = part;
+  const { mask } = choice?.of(part) ?? part.live;
+  const [flat, slope] = [k1 * (1 - b), (k1 * b) / mean];
+  if (scores.length < part.count) {
+    scores = new Float64Array(part.count);
+    touched = new Uint32Array(part.count);
+  }
+  let count = 0;
+  for (const { postings, weight } of terms) {
+    const some = postings[at];
+    if (some === undefined) continue;
+    const top = weight * saturation;
+    for (let index = 0; index < some.length; index++) {
+      const posting = some[index] ?? 0;
+      const place = posting >>> 8;
+      const often = posting & 0xff;
+      const score = scores[place] ?? 0;
+      if (score === 0) touched[count++] = place;
+      scores[place] = score + (top * often) / (often + flat + slope * (lengths[place] ?? 0));
+    }
+  }
+  for (let index = 0; index < count; index++) {
+    const place = touched[index] ?? 0;
+    const score = scores[place] ?? 0;
+    scores[place] = 0;
+    if (score >= best.least && mask[place] === 1) best.offer(keys[place] ?? 0, score);
+  }
+}
+
+interface Hit {
+  key: number;
+  score: number;
+}
+
+const byScore = (one: Hit, other: Hit): number => other.score - one.score || one.key - other.key;
+
+/** The best `limit` hits of those offered. */
+class BestHits {
+  /** A lower score cannot be among them. */
+  least = Number.NEGATIVE_INFINITY;
+  readonly #limit: number;
+  #hits: Hit[] = [];
+
+  constructor(limit: number) {
+    this.#limit = limit;
+  }
+
+  offer(key: number, score: number): void {
+    this.#hits.push({ key, score });
+    if (this.#hits.length < 2 * this.#limit + 64) return;
+    this.#hits = this.sorted();
+    this.least = this.#hits.at(-1)?.score ?? this.least;
+  }
+
+  sorted(): Hit[] {
+    return this.#hits.sort(byScore).slice(0, this.#limit);
+  }
+}
