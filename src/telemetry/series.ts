@@ -20,7 +20,7 @@ export function seriesIn(registry: Registry) {
       help: string,
       ...labelNames: Label[]
     ) => new Histogram<Label>({ ...named(name, help), labelNames, buckets: [...buckets[name]] }),
-    /** A metric whose value is read at each scrape. */
+    /** A metric whose value is read at each scrape; absent if that takes too long. */
     read(
       name: string,
       help: string,
@@ -30,7 +30,10 @@ export function seriesIn(registry: Registry) {
       new kind({
         ...named(name, help),
         async collect() {
-          const current = await number();
+          const tooLate = new Promise<undefined>((resolve) => {
+            setTimeout(resolve, longestReadMs).unref();
+          });
+          const current = await Promise.race([number(), tooLate]);
           this.reset();
           if (current !== undefined) this.inc(current);
           else this.remove();
@@ -39,6 +42,9 @@ export function seriesIn(registry: Registry) {
     },
   };
 }
+
+/** A store whose disk hangs must not keep a scrape from the other metrics. */
+const longestReadMs = 1000;
 
 const workSeconds = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
 
