@@ -1,7 +1,6 @@
 /** Calls methods of an object in a worker thread, in order, so that they do not block the event loop. */
 import { Worker } from "node:worker_threads";
 import { asNodeError, type ErrorKind, NodeError } from "../core/errors.ts";
-import { given } from "../core/given.ts";
 import { type Log, noLog } from "../core/log.ts";
 import { isThere } from "./database.ts";
 import type { FormerOwners } from "./responses/response-rows.ts";
@@ -47,7 +46,7 @@ export interface ThreadOptions<Name extends TargetName> {
 /** `kind`: of a NodeError, which is recreated on the other side. */
 export type ThreadReply = { id: number } & (
   | { result: unknown }
-  | { error: string; kind?: ErrorKind; param?: string }
+  | { error: string; kind?: ErrorKind; param?: string; retryAfterMs?: number }
 );
 
 interface Running {
@@ -75,14 +74,24 @@ export function inThread<Name extends TargetName>(
 }
 
 /** The same for an object that stays in this thread. */
-export const inThisThread = <Methods extends Disposable>(target: Methods): Remote<Methods> =>
-  new Proxy(Object.create(null), {
+export function inThisThread<Methods extends Disposable>(target: Methods): Remote<Methods> {
+  let isClosed = false;
+  return new Proxy(Object.create(null), {
     get: (_, method) => {
-      if (method === Symbol.asyncDispose) return async () => target[Symbol.dispose]();
+      if (method === Symbol.asyncDispose) {
+        return async () => {
+          isClosed = true;
+          target[Symbol.dispose]();
+        };
+      }
       if (typeof method === "symbol" || method === "then") return undefined;
-      return async (...args: unknown[]) => callMethod(target, { method, args });
+      return async (...args: unknown[]) => {
+        if (isClosed) throw new Error("it is closed");
+        return callMethod(target, { method, args });
+      };
     },
   });
+}
 
 /** The thread starts with the first call, and again if it has died and its object has a file. */
 class ObjectThread<Name extends TargetName> {
@@ -163,8 +172,9 @@ class ObjectThread<Name extends TargetName> {
   }
 }
 
-const errorIn = ({ error, kind, param }: Extract<ThreadReply, { error: string }>): Error =>
-  kind === undefined ? new Error(error) : new NodeError(kind, error, given({ param }));
+function errorIn({ error, kind, ...details }: Extract<ThreadReply, { error: string }>): Error {
+  return kind === undefined ? new Error(error) : new NodeError(kind, error, details);
+}
 
 export const create = (name: TargetName, args: readonly unknown[]): Promise<Disposable> =>
   Reflect.apply(targets[name], undefined, args);

@@ -20,7 +20,9 @@ function answer({ id, ...call }: MethodCall & { id: number }): ThreadReply {
   try {
     return { id, result: callMethod(target, call) };
   } catch (error) {
-    const known = error instanceof NodeError ? { kind: error.kind, param: error.param } : {};
-    return { id, error: reasonOf(error), ...given(known) };
+    const reason = reasonOf(error);
+    if (!(error instanceof NodeError)) return { id, error: reason };
+    const { kind, param, retryAfterMs } = error;
+    return { id, error: reason, kind, ...given({ param, retryAfterMs }) };
   }
 }

@@ -18,7 +18,6 @@ import { type OpenCollection, openCollection } from "../../core/retrieval/collec
 import type { RetrievalService } from "../../core/retrieval/retrieval-service.ts";
 import { type HandbookPage, handbookDocuments, handbookLabel } from "../../ingest/handbook.ts";
 import { ingest } from "../../ingest/pipeline.ts";
-import { isFull } from "../../store/database.ts";
 import { QdrantCollectionStore } from "../../store/qdrant/qdrant-collections.ts";
 import { dryRunStore, SqliteCollectionStore } from "../../store/sqlite/sqlite-collections.ts";
 import { NodeModels } from "../models/node-models.ts";
@@ -189,7 +188,7 @@ export class NodeCollection implements AsyncDisposable {
   #mayComeBack(error: unknown): error is NodeError {
     const { url } = this.#parts.config.vectorstore;
     if (!(error instanceof NodeError) || error.kind !== "unavailable") return false;
-    return url !== "embedded" || isFull(error.cause);
+    return url !== "embedded" || error.retryAfterMs !== undefined;
   }
 
   #serveWithout(error: NodeError): void {

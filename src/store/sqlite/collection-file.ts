@@ -2,6 +2,7 @@
 import { Database } from "bun:sqlite";
 import { existsSync, statSync } from "node:fs";
 import { NodeError, reasonOf } from "../../core/errors.ts";
+import { given } from "../../core/given.ts";
 import type {
   CollectionDescription,
   CollectionSpec,
@@ -9,6 +10,7 @@ import type {
 } from "../../core/ports/passage-repository.ts";
 import {
   change,
+  isFull,
   isThere,
   numberOf,
   openOwn,
@@ -104,6 +106,9 @@ export function isBlank(path: string): boolean {
 /** So that space can be given back in steps; files that older versions created only use it again. */
 const newFilePragmas = ["auto_vacuum = incremental"];
 
+/** A full disk may have room again by then. */
+const fullDiskMs = 5000;
+
 /** Creates the file if it does not exist; an existing file keeps its spec. */
 export function openDatabase(
   name: string,
@@ -124,7 +129,8 @@ export function openDatabase(
     throw new Error("it does not say what vectors it holds");
   } catch (cause) {
     const why = `The collection '${name}' cannot be opened: ${remedyFor(cause) ?? `${reasonOf(cause)}; restore it from a backup, or move it away to start with an empty one`}. Its file is ${path}.`;
-    throw new NodeError("unavailable", why, { cause });
+    const retryAfterMs = isFull(cause) ? fullDiskMs : undefined;
+    throw new NodeError("unavailable", why, { cause, ...given({ retryAfterMs }) });
   }
 }
 
