@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { cp, readdir, writeFile } from "node:fs/promises";
+import { cp, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { QdrantCollectionStore } from "../../src/store/qdrant/qdrant-collections.ts";
 import { type PaddockOptions, runPaddock } from "../support/paddock-process.ts";
@@ -100,7 +100,7 @@ describe("paddock collections", () => {
     expect(unchanged.stdout).toContain("(1 unchanged)");
   });
 
-  test("leaves an index beside a large collection that it imported", async () => {
+  test("imports a larger collection as a whole", async () => {
     await using folder = await place();
     const [header] = (await folder.paddock("collections", "export")).stdout.split("\n");
     const vector = (at: number) => Array.from({ length: 32 }, (_, axis) => Math.sin(at * axis + 1));
@@ -112,9 +112,7 @@ describe("paddock collections", () => {
     const { stdout, stderr } = await folder.run(args, { input });
     expect(stderr).not.toContain("embedded again");
     expect(stdout).toContain("now has 1200.");
-    expect(stderr).not.toContain("index of vectors");
-    const files = await readdir(folder.path, { recursive: true });
-    expect(files).toContainEqual(expect.stringMatching(/large\.[0-9a-f]{8}\.usearch$/));
+    expect(stderr).not.toContain("index of a collection");
   });
 
   test("embeds what comes without a vector, or with another model's", async () => {

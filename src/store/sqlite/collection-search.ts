@@ -11,8 +11,9 @@ import { searchWords, type WordHit } from "./word-search.ts";
 
 /** Passages of a part in memory: memory is set aside for so many. */
 const smallPart = 2048;
-/** Vectors that the graphs of a collection visit together, at least: more give better recall, and take longer. */
-const effort = 384;
+/** Vectors that the graphs of a collection visit together, and a single one at most: more give better recall, and take longer. */
+const effort = 640;
+const mostVisits = 384;
 /** Choices of documents that are remembered, since the same are asked for again. */
 const mostChoices = 8;
 
@@ -101,7 +102,7 @@ export class CollectionSearch {
       segment.row = row;
       return segment;
     });
-    const visits = Math.ceil(effort / Math.max(1, rows.length));
+    const visits = Math.min(mostVisits, Math.ceil(effort / Math.max(1, rows.length)));
     for (const segment of this.#segments) segment.visits = visits;
     const sealed = lastSegmentKey(rows);
     if (sealed === this.#sealed) return;

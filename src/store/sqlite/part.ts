@@ -138,6 +138,9 @@ export function scan(
   return compare(matrix, question, count, places);
 }
 
+/** Where vectors are copied to be compared; used by one comparison at a time. */
+let scratch = new Int8Array(0);
+
 /** Compares the vectors at some places, which ascend. */
 export function compare(
   matrix: Int8Array,
@@ -146,7 +149,9 @@ export function compare(
   places: Uint32Array,
 ): Neighbour[] {
   const dimension = question.length;
-  const gathered = new Int8Array(places.length * dimension);
+  const size = places.length * dimension;
+  if (scratch.length < size) scratch = new Int8Array(size);
+  const gathered = scratch.subarray(0, size);
   for (let at = 0, end = 1; at < places.length; at = end++) {
     const first = places[at] ?? 0;
     // Neighbours are copied together.

@@ -106,6 +106,44 @@ describe("a collection's file", () => {
     ).toThrow("without its words");
   });
 
+  test("of the form with SQLite's own index of words is brought over with all that it holds", async () => {
+    await using folder = await tempDir();
+    const path = join(folder.path, "old.sqlite");
+    writeFormOne(path);
+    {
+      using database = new Database(path);
+      database.run(`
+        alter table passages add column terms text;
+        drop trigger passage_added; drop trigger passage_removed;
+        drop table word_counts; drop table words;
+        update passages set terms = 'about rose' where key = 7;
+        update passages set terms = '图书 书馆' where key = 5;
+        create virtual table words using fts5 (
+          terms, content = 'passages', content_rowid = 'key', tokenize = 'ascii'
+        );
+        create virtual table word_counts using fts5vocab (words, row);
+        create trigger passage_removed after delete on passages begin
+          insert into words (words, rowid, terms) values ('delete', old.key, old.terms);
+          insert into removed (key) values (old.key);
+        end;
+        insert into words (words) values ('rebuild');
+        insert into meta values ('words', '2'), ('index', '{"file":"old.12345678.usearch"}');
+        pragma user_version = 2;
+      `);
+    }
+    const store = new SqliteCollectionStore(folder.path, silentLog);
+    await using repository = await store.open("old");
+    expect([await repository?.count(), repository?.matchesWords]).toEqual([2, true]);
+    const query = Float32Array.of(1, 0);
+    expect(await repository?.matchWords("roses", query, 5)).toMatchObject([{ id: "id-2" }]);
+    expect(await repository?.delete("b.md")).toBe(1);
+    expect(await repository?.matchWords("roses", query, 5)).toEqual([]);
+    expect(await repository?.count()).toBe(1);
+    using database = new Database(path, { readonly: true });
+    const tables = "select name from sqlite_master where name like 'word%'";
+    expect(database.query(tables).all()).toEqual([]);
+  });
+
   test("of the form before that cannot be changed is searched without words", async () => {
     await using folder = await tempDir();
     const path = join(folder.path, "old.sqlite");
