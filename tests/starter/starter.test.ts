@@ -291,6 +291,7 @@ describe("a first start with the starter models", () => {
       "/v1/detokenize",
       "/v1/vector_stores",
       "/mcp",
+      ...["/api/chat", "/api/generate", "/api/embed", "/api/embeddings", "/api/show"],
     ]);
     for (const { path, body } of asked) {
       const response = await fetch(new URL(path, node.origin), {
