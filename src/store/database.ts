@@ -201,7 +201,7 @@ export function openOwn(
     database = new Database(path, { create: true, strict: true });
     database.run("pragma busy_timeout = 10000");
     for (const pragma of pragmas) database.run(`pragma ${pragma}`);
-    database.run("pragma journal_mode = wal");
+    useLog(database);
     database.run("pragma synchronous = full");
     prepare(database);
     return { database, isReadOnly: false };
@@ -211,6 +211,22 @@ export function openOwn(
     const immutable = isReadOnly ? openImmutable(path) : undefined;
     if (immutable !== undefined) return { database: immutable, isReadOnly: true };
     throw cause;
+  }
+}
+
+/** Tries to change a new file's journal, while another process does; SQLite itself does not wait for that. */
+const journalTries = 100;
+const journalPauseMs = 10;
+
+function useLog(database: Database): void {
+  for (let tries = 1; ; tries++) {
+    try {
+      database.run("pragma journal_mode = wal");
+      return;
+    } catch (error) {
+      if (!codeOf(error).startsWith("SQLITE_BUSY") || tries === journalTries) throw error;
+      Bun.sleepSync(journalPauseMs);
+    }
   }
 }
 

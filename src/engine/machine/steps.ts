@@ -35,6 +35,8 @@ export interface TimedStep {
   tokens: number;
   threads: number;
   ms: number;
+  /** How many steps of this size were taken in that time; default: 1. */
+  times?: number;
   now: number;
   /** Whether threads were not to change for a try; see `threadsFor`. */
   steady?: boolean;
@@ -113,8 +115,9 @@ export class StepThreads {
   }
 
   /** Says how long a step took. One that had other threads than it should have says nothing. */
-  took({ tokens, threads, ms, now, steady = false }: TimedStep): void {
-    const isCold = now - ms - this.#last.at > coldMs || threads !== this.#last.threads;
+  took({ tokens, threads, ms: whole, times = 1, now, steady = false }: TimedStep): void {
+    const isCold = now - whole - this.#last.at > coldMs || threads !== this.#last.threads;
+    const ms = whole / times;
     this.#last = { at: now, threads };
     if (this.#most === 1 || threads !== this.threadsFor(tokens, steady)) return;
     const group = this.#group(tokens);

@@ -99,7 +99,7 @@ export class NativeChatContext {
     const now = performance.now();
     const outputs = step.outputs();
     const times = outputs[0]?.tokens?.length ?? 1;
-    this.#stepThreads.took({ tokens: total, threads, ms: ms / times, now, steady });
+    this.#stepThreads.took({ tokens: total, threads, ms, times, now, steady });
     return outputs;
   }
 

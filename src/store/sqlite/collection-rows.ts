@@ -164,8 +164,10 @@ export class CollectionRows implements Disposable {
   }
 
   search(vector: Float32Array, bounds: SearchBounds, documents?: DocumentNames): ScoredPassage[] {
-    const { search } = this.#checked;
-    return this.#read(search.nearest(vector, bounds, documents));
+    return this.#atOnce(() => {
+      const { search } = this.#checked;
+      return this.#read(search.nearest(vector, bounds, documents));
+    });
   }
 
   matchWords(
@@ -174,15 +176,17 @@ export class CollectionRows implements Disposable {
     limit: number,
     documents?: DocumentNames,
   ): WordMatch[] {
-    const { database, search } = this.#file;
-    if (!hasCurrentWords(database)) return [];
-    const hits = new Map(
-      search.words(text, limit, documents).map(({ key, words }) => [key, words]),
-    );
-    const scored = scoreRows(database, vector, [...hits.keys()]);
-    return this.#read(
-      scored.map((candidate) => ({ ...candidate, words: hits.get(candidate.key) ?? 0 })),
-    ).sort((one, other) => other.words - one.words);
+    return this.#atOnce(() => {
+      const { database, search } = this.#file;
+      if (!hasCurrentWords(database)) return [];
+      const hits = new Map(
+        search.words(text, limit, documents).map(({ key, words }) => [key, words]),
+      );
+      const scored = scoreRows(database, vector, [...hits.keys()]);
+      return this.#read(
+        scored.map((candidate) => ({ ...candidate, words: hits.get(candidate.key) ?? 0 })),
+      ).sort((one, other) => other.words - one.words);
+    });
   }
 
   /** A graph of the index that is not used yet. */
@@ -244,6 +248,11 @@ export class CollectionRows implements Disposable {
         : undefined,
     };
     return this.#opened;
+  }
+
+  /** In one view of the file: meanwhile a segment may take the place of another. */
+  #atOnce<Result>(read: () => Result): Result {
+    return this.#file.database.transaction(read).deferred();
   }
 
   #rows(where: string, ...values: SQLQueryBindings[]): PassageRow[] {

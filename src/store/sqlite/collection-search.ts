@@ -194,9 +194,9 @@ export class CollectionSearch {
     let part: Part | undefined;
     for (const [key] of this.#database.query<unknown, [string]>(sql).values(names)) {
       if (typeof key !== "number") continue;
-      // A document's passages are usually neighbours.
+      // A document's passages are usually neighbours. What a segment has by now is dead in the part that had it before.
       let place = part?.placeOf(key);
-      if (place === undefined) {
+      if (place === undefined || part?.live.mask[place] === 0) {
         part = this.#partWith(key);
         place = part?.placeOf(key);
       }

@@ -1,0 +1,33 @@
+import { expect, test } from "bun:test";
+import { join } from "node:path";
+import { CollectionRows } from "../../../../src/store/sqlite/collection-rows.ts";
+import { passage } from "../../../support/passages.ts";
+import { tempDir } from "../../../support/temp-dir.ts";
+import { specOf } from "../../../support/test-models.ts";
+
+test("a choice of documents finds passages whose segment was made since they were read", async () => {
+  await using folder = await tempDir();
+  const path = join(folder.path, "notes.sqlite");
+  const segmentSizes = { least: 250, most: 500 };
+  using rows = new CollectionRows({ name: "notes", path, folder: folder.path, segmentSizes });
+  rows.open(specOf(2));
+  const passages = Array.from({ length: 1200 }, (_, at) => {
+    const { vector, ...rest } = passage(at, [1, 0], {
+      document: `${at % 5}.md`,
+      source: `The llama number ${at}`,
+    });
+    return rest;
+  });
+  rows.upsert(
+    passages,
+    Float32Array.from({ length: 2400 }, (_, at) => 1 - (at % 2)),
+  );
+  const documents = { isOnly: true, names: JSON.stringify(["1.md", "2.md"]) };
+  const found = () =>
+    rows.matchWords("llama 7", Float32Array.of(1, 0), 5, documents).map(({ source }) => source);
+  expect(found()).toEqual(["The llama number 7"]);
+  while (!rows.isIndexed()) {
+    rows.index({ vectors: 1000, threads: 1, isChanging: false });
+    expect(found()).toEqual(["The llama number 7"]);
+  }
+});
