@@ -35,7 +35,7 @@ export interface TimedStep {
   tokens: number;
   threads: number;
   ms: number;
-  /** How many steps of this size were taken in that time; default: 1. */
+  /** How many steps of this size that time was for; default: 1. */
   times?: number;
   now: number;
   /** Whether threads were not to change for a try; see `threadsFor`. */
