@@ -50,7 +50,10 @@ function toViolation(error: SchemaError): Violation {
   return {
     path: error.path,
     expected: describeSchema(error.schema),
-    found: describeValue(error.value),
+    found:
+      error.type === ValueErrorType.ObjectMaxProperties
+        ? `an object of ${Object.keys(Object(error.value)).length}`
+        : describeValue(error.value),
     kind,
     knownKeys: kind === "unknown" ? Object.keys(error.schema.properties ?? {}) : [],
   };
@@ -119,7 +122,8 @@ export function describeSchema(schema: TSchema): string {
   if (KindGuard.IsBoolean(schema)) return "true or false";
   if (KindGuard.IsNull(schema)) return "null";
   if (KindGuard.IsUnknown(schema)) return "anything";
-  return "an object";
+  const { maxProperties }: TSchema = schema;
+  return maxProperties === undefined ? "an object" : `an object of at most ${maxProperties} pairs`;
 }
 
 function between(least: number | undefined, most: number | undefined): string {
@@ -213,8 +217,12 @@ function* recordErrors(schema: TRecord, value: Record<string, unknown>, path: Pa
   if (pattern === undefined || values === undefined) return;
   const isKey = new RegExp(pattern);
   const check = checkOf(values);
+  const keys = Object.keys(value);
+  if (keys.length > (schema.maxProperties ?? Number.POSITIVE_INFINITY)) {
+    yield { type: ValueErrorType.ObjectMaxProperties, schema, path, value, variants: [] };
+  }
   let strange: string | undefined;
-  for (const key of Object.keys(value)) {
+  for (const key of keys) {
     const item = value[key];
     if (!isKey.test(key)) strange ??= key;
     else if (!check.Check(item)) yield* errorsIn(values, item, [...path, key]);

@@ -100,8 +100,10 @@ const post = (path: string, body: string, signal: AbortSignal | null = null): Re
 /** The status, after the whole answer; a client that leaves reads no more of it. */
 async function answer(request: Request): Promise<number> {
   const response = await tiny.app.handle(request);
-  await response.arrayBuffer().catch((error: unknown) => {
+  const body = await response.arrayBuffer().catch((error: unknown) => {
     if (!request.signal.aborted) throw error;
+    return new ArrayBuffer();
   });
+  expect(Buffer.from(body).includes("internal_error")).toBe(false);
   return response.status;
 }

@@ -44,6 +44,18 @@ describe("the first violation", () => {
     });
   });
 
+  test.each([
+    T.Record(T.String(), T.String(), { maxProperties: 1 }),
+    T.Union([T.Record(T.String(), T.String(), { maxProperties: 1 }), T.Null()]),
+  ])("tells an object of too many pairs", (pairs) => {
+    expect(findViolation(T.Object({ pairs }), { pairs: { a: "b", c: "d" } })).toMatchObject({
+      path: ["pairs"],
+      expected: "an object of at most 1 pairs",
+      found: "an object of 2",
+      kind: "wrong",
+    });
+  });
+
   test("names every variant of a union that none was meant of", () => {
     expect(findViolation(Shape, { name: "a", size: "big" })).toEqual({
       path: ["size"],
