@@ -75,6 +75,8 @@ async function fittedTemplate(
       values.set(path.join("."), valueAt(config, path));
     }
   }
+  // A model that is pulled is served at once, as it would be without this file.
+  values.set("models_folder.serve", flags["serve-models"] ?? "all");
   const given = model === undefined ? undefined : await readModel(shell.cwd, model);
   if (given?.type === "reranker") values.set("retrieval.reranker", given.name);
   const memory = (totalmem() / 1e9).toFixed(1);

@@ -112,8 +112,13 @@ function checkCollection({ models, vectorstore }: Config): Problem | undefined {
 }
 
 /** Only a model that runs in a process of its own can be unloaded. */
-function checkUnloading({ models, engine }: Config): Problem | undefined {
+function checkUnloading({ models, engine, models_folder }: Config): Problem | undefined {
   if (engine.isolation === "process") return undefined;
+  if (models_folder.serve === "all") {
+    const message =
+      "loads and unloads models, which needs engine.isolation = 'process'; found 'none'.";
+    return { path: ["models_folder", "serve"], message };
+  }
   const index = models.findIndex(({ keep_alive }) => keep_alive >= 0);
   const path = index === -1 ? ["engine", "memory_limit"] : ["models", index, "keep_alive"];
   if (index === -1 && engine.memory_limit === 0) return undefined;

@@ -40,6 +40,7 @@ export function loadConfig({ file, env: all, flags }: ConfigSources): Config {
       isObject(model) && model.source === "auto" ? { ...auto, ...model } : model,
     );
   }
+  const hasSections = tree.models !== undefined;
   const written = writtenKeys(tree);
   const value = Value.Default(Config, tree);
   const violation = findViolation(Config, value);
@@ -67,7 +68,16 @@ export function loadConfig({ file, env: all, flags }: ConfigSources): Config {
     const { path, message } = problem;
     throw new ConfigError(`${place(path)}: '${formatPath(path)}' ${message}`);
   }
-  return withRerankerModel(config);
+  const { models_folder: folder } = config;
+  const serve = servedOf(config, hasSections);
+  return withRerankerModel({ ...config, models_folder: { ...folder, serve } });
+}
+
+/** `auto` stays only where starter models give way to those of the folder: without sections. */
+function servedOf({ models_folder: { serve }, engine }: Config, hasSections: boolean) {
+  if (serve === "none" || hasSections) return serve === "all" ? serve : "none";
+  // Without processes, models cannot be unloaded.
+  return engine.isolation === "process" ? "auto" : "none";
 }
 
 function parseFile(path: string, text: string): Tree {

@@ -158,6 +158,27 @@ const Engine = section({
   ),
 });
 
+const ModelsFolder = section({
+  serve: choice(["auto", "all", "none"], {
+    default: "auto",
+    "x-setting": "serve-models",
+    description:
+      "Which models of the models folder are served besides `[[models]]`: `all`; `none`; `auto`: all where there is no `[[models]]`, and the starter chat model only while no other that fits is there. They are loaded by their first request.",
+  }),
+  keep_alive: integer(
+    { minimum: 0, maximum: longestSeconds, default: 300 },
+    "Seconds without a request after which such a model is unloaded until the next one.",
+  ),
+  pull_from: texts(
+    {
+      pattern: "^(hf:|npm:|https://[^\\s/@?#]+/)[^\\s?#]*$",
+      "x-expected": "the beginning of a source, such as 'hf:', 'hf:owner/' or 'https://host/'",
+    },
+    { default: ["hf:", "npm:"], "x-setting": "pull-from" },
+    "Beginnings of the sources that may be pulled over HTTP, such as `hf:owner/` or `https://models.example.org/`, but never an address in the node's own network. Empty: none. `paddock pull` fetches any source.",
+  ),
+});
+
 const Responses = section({
   keep_for: integer(
     { minimum: 0, maximum: tenYears, default: 30 * 24 * 60 * 60 },
@@ -273,6 +294,7 @@ export const Config = T.Object(
     documents: Documents,
     responses: Responses,
     engine: Engine,
+    models_folder: ModelsFolder,
     limits: Limits,
     shared: Shared,
     metrics: Metrics,

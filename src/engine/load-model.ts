@@ -21,7 +21,12 @@ import { fingerprint, weightsDigest } from "./fingerprint.ts";
 import { ggmlNames, modelFacts } from "./gguf/model-facts.ts";
 import { type Backend, type BackendOptions, openBackend } from "./load-backend.ts";
 import { type Machine, readMachineMemory, withinLimit } from "./machine/machine.ts";
-import { chooseSettings, defaultContext, type ModelFacts } from "./machine/model-memory.ts";
+import {
+  chooseSettings,
+  defaultContext,
+  type ModelFacts,
+  weightsOf,
+} from "./machine/model-memory.ts";
 import { type StepReport, StepThreads } from "./machine/steps.ts";
 import { NativeEmbeddingContext } from "./native/contexts.ts";
 import { openDirectEmbedding } from "./native/direct-embedding-context.ts";
@@ -147,11 +152,6 @@ async function fitSettings(
   });
   return { settings: { ...wanted, ...chosen }, why };
 }
-
-const weightsOf = (facts: ModelFacts): WeightFacts => {
-  const { architecture, parameters, quantization, bytes, layers, embeddingLength } = facts;
-  return { architecture, parameters, quantization, bytes, layers, embeddingLength };
-};
 
 async function machineOf({ llama, name }: Backend): Promise<Machine> {
   const machine = await readMachineMemory();

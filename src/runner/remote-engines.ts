@@ -84,6 +84,11 @@ function remoteTokenizer(runner: Runner): Tokenizer {
   };
 }
 
+/** Starts the model's process if there is none. */
+export async function untilLoaded(runner: Runner, signal: AbortSignal): Promise<void> {
+  await ask(runner, { type: "load" }, "text", { signal });
+}
+
 async function ask<Type extends Asked>(
   runner: Runner,
   call: Call,

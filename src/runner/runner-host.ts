@@ -14,7 +14,12 @@ import type { LoadOptions, ModelHost, ModelSpec } from "../core/ports/model-host
 import type { Program } from "../subprocess/program.ts";
 import type { HeartbeatLimits } from "./heartbeat.ts";
 import { type EngineSettings, subjectOf } from "./protocol.ts";
-import { remoteChatEngine, remoteEmbeddingEngine, remoteReranker } from "./remote-engines.ts";
+import {
+  remoteChatEngine,
+  remoteEmbeddingEngine,
+  remoteReranker,
+  untilLoaded,
+} from "./remote-engines.ts";
 import { Runner } from "./runner-supervisor.ts";
 import { ThreadShares } from "./thread-shares.ts";
 
@@ -25,12 +30,21 @@ export interface RunnerHostOptions extends HeartbeatLimits {
   accelerators: Accelerators;
   log: Log;
   onRestart?: (model: string, why: { hung: boolean }) => void;
-  /** The memory limit of all models together, and the needs of one. */
-  memory?: { limit: number; bytesOf: (spec: ModelSpec) => Promise<number> };
+  memory?: MemoryBound;
+}
+
+export interface MemoryBound {
+  /** Bytes of all models together. */
+  limit: number;
+  /** Whether only models with a `keepAliveMs` are held to it; the others stay, and count. Default: all are. */
+  sparesLasting?: boolean;
+  /** What a model will need. */
+  bytesOf: (spec: ModelSpec) => Promise<number>;
 }
 
 interface Resident {
   runner: Runner | undefined;
+  /** As estimated; 0: it is not held to the limit. */
   bytes: number;
 }
 
@@ -92,6 +106,9 @@ export class RunnerHost implements ModelHost {
     const { facts } = runner;
     const shared = {
       problem: () => runner.problem(),
+      residence: () => runner.residence(),
+      load: (signal: AbortSignal) => untilLoaded(runner, signal),
+      unload: (signal: AbortSignal) => runner.drain(signal),
       [Symbol.asyncDispose]: () => this.#end(facts.card.name, runner),
     };
     if (facts.type === "chat") {
@@ -147,23 +164,20 @@ export class RunnerHost implements ModelHost {
   }
 
   async #bytesOf(spec: ModelSpec): Promise<number> {
-    return (await this.#options.memory?.bytesOf(spec)) ?? 0;
+    const { memory } = this.#options;
+    const isSpared = memory?.sparesLasting === true && spec.keepAliveMs === undefined;
+    return memory === undefined || isSpared ? 0 : await memory.bytesOf(spec);
   }
 
   /** Evicts models until another fits. A busy one finishes its calls first, while new ones wait. */
   async #reserveMemory(name: string, bytes: number, signal: AbortSignal): Promise<Disposable> {
     const { memory } = this.#options;
     const reservation = { [Symbol.dispose]: () => void this.#reserved.delete(name) };
-    if (memory === undefined) return reservation;
-    if (bytes > memory.limit) {
-      throw new NodeError(
-        "unavailable",
-        `The model '${name}' needs about ${megabytes(bytes)} of memory, and [engine] memory_limit allows ${megabytes(memory.limit)} for all models. Raise the limit, or choose a smaller model, context or 'parallel'.`,
-      );
-    }
+    if (memory === undefined || bytes === 0) return reservation;
+    if (bytes > memory.limit) throw doesNotFit(name, bytes, memory);
     // First come, first served: an evicted model cannot overtake the one it was evicted for.
     const evicted = this.#lastReservation.then(async () => {
-      await this.#evictFor(name, bytes, memory.limit, signal);
+      await this.#evictFor(name, bytes, memory, signal);
       this.#reserved.set(name, bytes);
     });
     this.#lastReservation = evicted.catch(() => {});
@@ -171,10 +185,16 @@ export class RunnerHost implements ModelHost {
     return reservation;
   }
 
-  async #evictFor(name: string, bytes: number, limit: number, signal: AbortSignal): Promise<void> {
-    while (this.#taken(name) + bytes > limit) {
+  async #evictFor(
+    name: string,
+    bytes: number,
+    memory: MemoryBound,
+    signal: AbortSignal,
+  ): Promise<void> {
+    while (this.#taken(name) + bytes > memory.limit) {
       signal.throwIfAborted();
       const next = this.#leastRecentlyUsed(name);
+      if (next === undefined && this.#reserved.size === 0) throw doesNotFit(name, bytes, memory);
       // All memory is reserved for models that are starting; once they run, they can be evicted.
       if (next === undefined) {
         await pauseFor(pollMs, undefined, { signal });
@@ -189,7 +209,9 @@ export class RunnerHost implements ModelHost {
   #taken(but: string): number {
     const running = [...this.#residents].filter(([, { runner }]) => runner?.pid !== undefined);
     const taken = new Map([
-      ...running.map(([name, { bytes }]) => [name, bytes] as const),
+      ...running.map(
+        ([name, { bytes, runner }]) => [name, bytes || (runner?.residentBytes ?? 0)] as const,
+      ),
       ...this.#reserved,
     ]);
     taken.delete(but);
@@ -210,10 +232,22 @@ export class RunnerHost implements ModelHost {
   }
 
   async #end(name: string, runner: Runner): Promise<void> {
-    this.#residents.delete(name);
+    // A model of the same name may have taken its place.
+    if (this.#residents.get(name)?.runner === runner) this.#residents.delete(name);
     await runner[Symbol.asyncDispose]();
   }
 }
+
+function doesNotFit(name: string, bytes: number, { limit, sparesLasting }: MemoryBound): NodeError {
+  const needs = `The model '${name}' needs about ${megabytes(bytes)} of memory`;
+  const why = sparesLasting
+    ? `the models of this machine may use ${megabytes(limit)} together, of which those that stay loaded use some. Choose a smaller model, context or 'parallel', or set [engine] memory_limit.`
+    : `[engine] memory_limit allows ${megabytes(limit)} for all models. Raise the limit, or choose a smaller model, context or 'parallel'.`;
+  return new NodeError("unavailable", `${needs}, and ${why}`, { retryAfterMs: retryMs });
+}
+
+/** Memory may be free again when other models are unloaded. */
+const retryMs = 30_000;
 
 const pollMs = 20;
 

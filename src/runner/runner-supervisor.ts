@@ -2,6 +2,8 @@
 import { setTimeout as pauseFor } from "node:timers/promises";
 import { untilAborted } from "../core/abort.ts";
 import { copyOf, NodeError, reasonOf } from "../core/errors.ts";
+import { given } from "../core/given.ts";
+import type { Residence } from "../core/models/model.ts";
 import type { ModelSpec } from "../core/ports/model-host.ts";
 import type { Progress } from "../core/progress.ts";
 import { type CallListener, PendingCalls } from "./pending-calls.ts";
@@ -87,6 +89,21 @@ export class Runner implements AsyncDisposable {
 
   get lastUsed(): number {
     return this.#lastUsed;
+  }
+
+  residence(): Residence {
+    const { keepAliveMs } = this.#options;
+    const lastUsedAt = new Date(Date.now() - (performance.now() - this.#lastUsed));
+    if (this.#process === undefined) {
+      const error = this.#failure?.message;
+      const state = this.#isStarting || this.#isReplacing ? "loading" : "unloaded";
+      return { state, lastUsedAt, ...given({ error }) };
+    }
+    const unloadsAt =
+      keepAliveMs === undefined || this.isBusy
+        ? undefined
+        : new Date(lastUsedAt.getTime() + keepAliveMs);
+    return { state: "loaded", lastUsedAt, ...given({ bytes: this.residentBytes, unloadsAt }) };
   }
 
   /** Why it cannot answer now. An unloaded model can: the next call loads it. */

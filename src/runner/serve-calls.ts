@@ -188,6 +188,7 @@ export class CallsInProgress {
       const options = { signal, onStart, ...bounds };
       return { type: "ranking", ranking: await engine.engine.rank(question, passages, options) };
     }
+    if (call.type === "load") return { type: "text", text: "" };
     const { tokenizer } = engine.type === "reranker" ? {} : engine.engine;
     if (tokenizer !== undefined && call.type === "tokenize") {
       const found = await tokenizer.tokenize(call.input, { signal });

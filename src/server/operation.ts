@@ -19,6 +19,7 @@ export const tags = {
   Retrieval: "Passages from the node's collection.",
   Files: "Uploaded files.",
   "Vector stores": "Collections of files that can be searched.",
+  Models: "The node's models: what they are, and which are in memory.",
   Node: "What the node has, and how it is.",
 };
 
@@ -93,6 +94,8 @@ export interface OperationFacts {
   isProbe?: boolean;
   /** Whether it is still served while the node stops. */
   whileDraining?: boolean;
+  /** Whether it may take longer than a request usually may; it still ends with its client. */
+  isLong?: boolean;
   /** Descriptions of the path parameters, by name. */
   parameters?: Readonly<Record<string, string>>;
   query?: TObject;

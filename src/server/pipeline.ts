@@ -7,6 +7,8 @@
  */
 import { NodeError } from "../core/errors.ts";
 import type { Log } from "../core/log.ts";
+import type { ModelLibrary } from "../core/models/model-library.ts";
+import type { ModelRegistry } from "../core/models/model-registry.ts";
 import { checkAddress, missingRoute } from "./address.ts";
 import {
   continueInBackground,
@@ -53,6 +55,8 @@ export interface PipelineSettings extends Observers {
   allowedHosts?: readonly string[];
   /** Whether everyone is served without a key, even through a proxy. */
   isOpen: boolean;
+  models: Pick<ModelRegistry, "typeOf">;
+  library: Pick<ModelLibrary, "refresh">;
   /** Names of operations that usually need a key and are open to everyone on this node. */
   openOperations: readonly string[];
   /** Whether the node is stopping and accepts no new requests. */
@@ -113,6 +117,10 @@ export class Pipeline {
     );
     const asked = await readRequest(operation, bytes, { parameters, query, form }, limits);
     context.model = asked.model;
+    const { models, library } = this.#settings;
+    // Another program may have pulled it a moment ago.
+    if (asked.model !== undefined && models.typeOf(asked.model) === undefined)
+      await library.refresh();
     const { scope } = operation.facts;
     if (scope && asked.scopes.length > 0) context.authenticate(scope, ...asked.scopes);
     if (asked.answers > 1) await context.lease.reserve(asked.answers);
@@ -123,7 +131,8 @@ export class Pipeline {
     announceIgnored(asked.ignored(), context, log);
 
     const { requestTimeoutMs, stallTimeoutMs } = limits;
-    ending.use(startTimeout(context, requestTimeoutMs, this.#settings.stopping));
+    const longestMs = operation.facts.isLong === true ? 0 : requestTimeoutMs;
+    ending.use(startTimeout(context, longestMs, this.#settings.stopping));
     const answer = await asked.answer(context, services);
     context.isAnswered = true;
 

@@ -29,6 +29,8 @@ export interface Metrics extends MetricsPage, Telemetry {
   readonly replicas: ReplicaTelemetry;
   /** Other listeners for ended requests: traces, if configured. */
   readonly watchers: RequestWatcher[];
+  /** For a model that the node has from now on. */
+  addModel(model: MetricsSources["models"][number]): void;
 }
 
 export function createMetrics(sources: MetricsSources): Metrics {
@@ -134,7 +136,7 @@ export function createMetrics(sources: MetricsSources): Metrics {
     );
   }
   // Every series exists from the start at 0, so that `rate()` sees its first increase.
-  for (const { name: model, type, place } of sources.models) {
+  const addModel = ({ name: model, type, place }: MetricsSources["models"][number]): void => {
     models.set({ model, type, place }, 1);
     const ofProcess = place === "local" ? [restarts, hangs] : [];
     const ofType = {
@@ -143,7 +145,8 @@ export function createMetrics(sources: MetricsSources): Metrics {
       reranker: [reranked],
     }[type];
     for (const each of [promptTokens, ...ofProcess, ...ofType]) each.inc({ model }, 0);
-  }
+  };
+  sources.models.forEach(addModel);
 
   const answered = ({ model, usage, firstTokenAt, endedAt }: AnswerRecord): void => {
     if (usage === undefined) return;
@@ -157,6 +160,7 @@ export function createMetrics(sources: MetricsSources): Metrics {
   return {
     replicas,
     watchers,
+    addModel,
     contentType: registry.contentType,
     async text() {
       for (const { bounds, waiting, inUse } of activities()) {

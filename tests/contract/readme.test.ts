@@ -7,7 +7,8 @@ import { settings } from "../../src/config/settings.ts";
 import { promptTemplateNames } from "../../src/core/models/model.ts";
 import { ChatCompletion } from "../../src/server/operations/chat/schema.ts";
 import { EmbeddingList } from "../../src/server/operations/embeddings.ts";
-import { ModelList, NodeInfo } from "../../src/server/operations/node/schema.ts";
+import { ModelList } from "../../src/server/operations/models/schema.ts";
+import { NodeInfo } from "../../src/server/operations/node/schema.ts";
 import { RetrieveResult } from "../../src/server/operations/retrieve/schema.ts";
 
 const read = (path: string): Promise<string> =>

@@ -4,6 +4,10 @@ import { madeAt } from "../support/test-models.ts";
 
 const entry = (id: string) => ({
   id,
+  type: id === "chatty" ? "chat" : "embedding",
+  loaded: true,
+  capabilities: id === "chatty" ? ["tools"] : ["embedding"],
+  removable: false,
   created: madeAt.getTime() / 1000,
   object: "model",
   owned_by: "tester",
@@ -12,7 +16,8 @@ const entry = (id: string) => ({
 });
 
 describe("the list of models", () => {
-  const list = { object: "list", data: ["chatty", "vectors", "others"].map(entry) };
+  const memory = { total: 8e9, free: 4e9 };
+  const list = { object: "list", data: ["chatty", "vectors", "others"].map(entry), memory };
 
   test("has the specification's fields and the context, for POST without a body", async () => {
     const request = new Request("http://localhost/v1/models", { method: "POST" });
@@ -33,7 +38,7 @@ describe("the list of models", () => {
 
   test("is empty until a model is ready", async () => {
     const response = await testApp({ unprepared: true }).get("/v1/models");
-    expect(await response.json()).toEqual({ object: "list", data: [] });
+    expect(await response.json()).toEqual({ object: "list", data: [], memory });
   });
 });
 

@@ -25,6 +25,7 @@ describe("a model's file", () => {
       layers: 2,
       hasChatTemplate: true,
       supportsTools: false,
+      supportsThinking: false,
       cacheBytesPerToken: 2 * (32 + 32) * 2,
       attentionScores: 0,
       adapterBytes: 0,

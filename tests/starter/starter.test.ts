@@ -9,7 +9,8 @@ import {
 import { Completion } from "../../src/server/operations/completions/schema.ts";
 import { EmbeddingList } from "../../src/server/operations/embeddings.ts";
 import { Message } from "../../src/server/operations/messages/answer-schema.ts";
-import { ModelList, NodeInfo } from "../../src/server/operations/node/schema.ts";
+import { ModelList } from "../../src/server/operations/models/schema.ts";
+import { NodeInfo } from "../../src/server/operations/node/schema.ts";
 import { ResponseObject } from "../../src/server/operations/responses/schema.ts";
 import { RetrieveResult } from "../../src/server/operations/retrieve/schema.ts";
 import { decode } from "../support/decode.ts";

@@ -7,6 +7,7 @@ import type { Documents } from "../../src/core/documents/documents.ts";
 import type { KeyRing } from "../../src/core/limits/api-key.ts";
 import { type CallerLimits, noLimits, RateLimiter } from "../../src/core/limits/rate-limiter.ts";
 import { ModelActivities } from "../../src/core/models/model-activity.ts";
+import type { ModelLibrary } from "../../src/core/models/model-library.ts";
 import { ModelRegistry } from "../../src/core/models/model-registry.ts";
 import type { DocumentRegistry } from "../../src/core/ports/document-registry.ts";
 import type { Limiter } from "../../src/core/ports/limiter.ts";
@@ -117,7 +118,20 @@ export interface TestAppOptions {
   watchers?: readonly RequestWatcher[];
   documents?: TestDocumentOptions;
   responses?: TestResponseOptions;
+  /** What it does with the models folder; default: the folder is empty. */
+  library?: Partial<ModelLibrary>;
 }
+
+/** A models folder without models. */
+const noLibrary: ModelLibrary = {
+  refresh: async () => {},
+  pull: async () => undefined,
+  cancelPull: () => false,
+  pulling: () => undefined,
+  mayRemove: () => false,
+  remove: async () => 0,
+  memory: async () => ({ total: 8e9, free: 4e9 }),
+};
 
 export function testApp(options: TestAppOptions = {}): TestApp {
   const chat = new ScriptedChatEngine();
@@ -213,6 +227,7 @@ export function testApp(options: TestAppOptions = {}): TestApp {
     conversations: responses.conversations,
     mcp: mcpEndpoint("1.2.3", { ...documents, retrieval, storeAccess: documents.storeAccess }),
     models,
+    library: { ...noLibrary, ...options.library },
     identity: () => ({ version: "1.2.3", engineVersion: "llama.cpp v9 (test)", port: 4321 }),
     access: withoutGuessing(keyAccess(options.keys ?? [], options.ring), {
       ...{ connections, log, now: options.now ?? (() => 0) },

@@ -19,7 +19,7 @@ import {
 } from "../../engine/machine/model-memory.ts";
 import { listModels, modelsFolder } from "../../models/models-folder.ts";
 import { autoSource, findSource } from "../../models/sources/resolve.ts";
-import { starterChat, starterEmbedding, starterGteSmall } from "../../models/starter-models.ts";
+import { nameOf } from "../../models/starter-models.ts";
 import { acceleratorsOf } from "../../node/models/model-hosts.ts";
 import { dataDirOf, toContextSettings, toQuantization } from "../../node/node-settings.ts";
 import type { Shell } from "../shell.ts";
@@ -176,12 +176,6 @@ export function backendLines(rows: readonly ModelRow[]): string[] {
   return known.map(({ name, backend }) => `Backend of ${name}: ${backend}.`);
 }
 
-const starterNames: Readonly<Record<string, string>> = {
-  "starter:chat": starterChat.name,
-  "starter:embedding": starterEmbedding.name,
-  [starterGteSmall.source]: starterGteSmall.name,
-};
-
 /** `1.1 B`, as makers of models count. */
 export function parameterCount(count: number): string {
   if (count >= 1e9) return `${(count / 1e9).toFixed(1)} B`;
@@ -198,16 +192,6 @@ export function fits(bytes: number, { memory, availableMemory }: Machine): strin
 export function describeModel(facts: ModelFacts): string {
   const { architecture, parameters, quantization, trainContext, bytes } = facts;
   return `${architecture}, ${parameterCount(parameters)} parameters, ${quantization}, trained on ${trainContext} tokens, ${byteSize(bytes)}`;
-}
-
-/** Default name of a model, from its file or its place on the hub. */
-function nameOf(source: string): string {
-  const starter = starterNames[source];
-  if (starter !== undefined) return starter;
-  const [place = source] = source.split(/[?#]/);
-  return basename(place)
-    .replace(/(-\d{5}-of-\d{5})?\.gguf$/i, "")
-    .replaceAll(":", "-");
 }
 
 /** Configuration lines for a model; `sha256`: the expected digest of its file. */

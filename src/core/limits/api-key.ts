@@ -3,7 +3,7 @@ import type { DocumentQuota } from "../documents/document-caller.ts";
 import { NodeError } from "../errors.ts";
 import type { CallerLimits } from "./rate-limiter.ts";
 
-export const scopes = ["chat", "embeddings", "retrieve", "documents"] as const;
+export const scopes = ["chat", "embeddings", "retrieve", "documents", "models"] as const;
 
 export type Scope = (typeof scopes)[number];
 

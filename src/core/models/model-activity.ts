@@ -55,10 +55,18 @@ export class ModelActivity {
 
 /** The activity of all models, and measured versions of the models, which behave the same. */
 export class ModelActivities {
-  readonly #activities: ReadonlyMap<string, ModelActivity>;
+  readonly #activities = new Map<string, ModelActivity>();
 
   constructor(models: readonly ModelBounds[]) {
-    this.#activities = new Map(models.map((bounds) => [bounds.name, new ModelActivity(bounds)]));
+    for (const bounds of models) this.add(bounds);
+  }
+
+  add(bounds: ModelBounds): void {
+    this.#activities.set(bounds.name, new ModelActivity(bounds));
+  }
+
+  remove(name: string): void {
+    this.#activities.delete(name);
   }
 
   all(): ModelActivity[] {

@@ -11,9 +11,9 @@ import type {
   RerankingModel,
 } from "./model.ts";
 
-/** Knows every configured model from the start; each is ready once it is loaded. */
+/** Knows every configured model from the start; each is ready once it is loaded, or can be on demand. */
 export class ModelRegistry {
-  readonly #types: ReadonlyMap<string, ModelType>;
+  readonly #types: Map<string, ModelType>;
   readonly #loaded = new Map<string, LoadedModel>();
   readonly #awaited = new Map<string, NodeError>();
 
@@ -22,8 +22,25 @@ export class ModelRegistry {
   }
 
   add(model: LoadedModel): void {
-    this.#loaded.set(model.card.name, model);
-    this.#awaited.delete(model.card.name);
+    const { name, type } = model.card;
+    this.#types.set(name, type);
+    this.#loaded.set(name, model);
+    this.#awaited.delete(name);
+  }
+
+  remove(name: string): void {
+    this.#types.delete(name);
+    this.#loaded.delete(name);
+  }
+
+  /** Lists this model first: clients without a choice of their own use the first. */
+  putFirst(name: string): void {
+    const type = this.#types.get(name);
+    if (type === undefined) return;
+    const others = [...this.#types].filter(([other]) => other !== name);
+    this.#types.clear();
+    for (const [each, itsType] of [[name, type] as const, ...others])
+      this.#types.set(each, itsType);
   }
 
   unavailable(name: string, reason: NodeError): void {
@@ -35,15 +52,24 @@ export class ModelRegistry {
     return this.#types.get(name);
   }
 
-  /** The cards of the models that are ready, in the order of the configuration. */
+  /** The models that are ready, in the order of the configuration. */
+  all(): LoadedModel[] {
+    return [...this.#types.keys()].flatMap((name) => this.#loaded.get(name) ?? []);
+  }
+
   cards(): ModelCard[] {
-    return [...this.#types.keys()].flatMap((name) => this.#loaded.get(name)?.card ?? []);
+    return this.all().map(({ card }) => card);
+  }
+
+  /** A model of any type. */
+  find(name: string): LoadedModel {
+    const type = this.#types.get(name);
+    if (type === undefined) throw this.notFound(name);
+    return this.#find(name, type);
   }
 
   card(name: string): ModelCard {
-    const type = this.#types.get(name);
-    if (type === undefined) throw this.notFound(name);
-    return this.#find(name, type).card;
+    return this.find(name).card;
   }
 
   problems(): string[] {

@@ -79,6 +79,18 @@ export interface ModelCard {
   upstream?: UpstreamCard;
 }
 
+/** Whether a model is in memory now. */
+export interface Residence {
+  state: "loaded" | "loading" | "unloaded";
+  /** Memory of its process, once it is known. */
+  bytes?: number;
+  lastUsedAt?: Date;
+  /** When it is unloaded unless it is used; absent: it is in use, or stays. */
+  unloadsAt?: Date;
+  /** Why it could not be loaded. */
+  error?: string;
+}
+
 interface Model<Engine> extends AsyncDisposable {
   card: ModelCard;
   engine: Engine;
@@ -86,6 +98,12 @@ interface Model<Engine> extends AsyncDisposable {
   fingerprint: string;
   /** Why it cannot answer now; absent for models that cannot fail on their own. */
   problem?: () => string | undefined;
+  /** Absent for models that are never unloaded, or run upstream. */
+  residence?: () => Residence;
+  /** Loads it ahead of its next call. */
+  load?: (signal: AbortSignal) => Promise<void>;
+  /** Frees its memory until the next call; calls in progress finish first. */
+  unload?: (signal: AbortSignal) => Promise<void>;
 }
 
 export interface ChatModel extends Model<ChatEngine> {

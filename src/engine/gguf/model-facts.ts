@@ -51,6 +51,7 @@ export async function modelFacts(path: string, context = contextDefaults): Promi
     layers,
     hasChatTemplate: template !== undefined,
     supportsTools: template !== undefined && /\btools\b/.test(template),
+    supportsThinking: template !== undefined && /<think>|reasoning_content|thinking/.test(template),
     cacheBytesPerToken: cacheBytesPerToken(said, layers, context),
     attentionScores: attentionScores(said, layers, context),
     adapterBytes: sum(adapters),

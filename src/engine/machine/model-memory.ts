@@ -17,6 +17,8 @@ export interface ModelFacts extends WeightFacts {
   hasChatTemplate: boolean;
   /** Whether its chat template shows tools to the model. */
   supportsTools: boolean;
+  /** Whether its chat template has a place for thoughts. */
+  supportsThinking: boolean;
   /** Bytes of a token in the KV cache; 0 without one. Upper bound: a sliding window needs less. */
   cacheBytesPerToken: number;
   /** Numbers that a step holds for each of its tokens and each of the context; 0 with flash attention. */
@@ -29,6 +31,11 @@ export interface ModelFacts extends WeightFacts {
 /** Reads them from a model's file. Imports the library lazily: a node with upstream models only does not need it. */
 export const readFacts = async (path: string, context?: ContextSettings): Promise<ModelFacts> =>
   await (await import("../gguf/model-facts.ts")).readModelFacts(path, context);
+
+export const weightsOf = (facts: ModelFacts): WeightFacts => {
+  const { architecture, parameters, quantization, bytes, layers, embeddingLength } = facts;
+  return { architecture, parameters, quantization, bytes, layers, embeddingLength };
+};
 
 interface MemoryDemand {
   contextSize: number;

@@ -149,6 +149,9 @@ async function checkRoomForAll(
 /** Prefix of new files that replace the old ones once all files of a model are complete. */
 const coming = "next_";
 
+/** Whether a file is such a new one. */
+export const isComing = (file: string): boolean => file.startsWith(coming);
+
 /** Updates a model to the latest commit of its branch; undefined if it is another file there. */
 async function renew(
   source: string,

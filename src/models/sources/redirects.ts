@@ -39,6 +39,10 @@ export async function checkRedirect(
   );
 }
 
+/** Whether a host, by one of its addresses, is in a private network or this machine. */
+export const isNear = async (url: string, lookup: Lookup = byDns): Promise<boolean> =>
+  (await nearnessOf(new URL(url), lookup)).some((place) => place > farthest);
+
 /** The nearness of each address of a host; an unknown host counts as far. */
 async function nearnessOf({ hostname }: URL, lookup: Lookup): Promise<number[]> {
   const host = hostname.replace(/^\[|\]$/g, "").replace(/\.$/, "");

@@ -13,7 +13,7 @@ import { sizeOf } from "../files.ts";
 import { findFetched, listModels } from "../models-folder.ts";
 import { starterChat, starterEmbedding, starterGteSmall } from "../starter-models.ts";
 import { checkDigest } from "./digest.ts";
-import { type DownloadOptions, download, isRemote } from "./download.ts";
+import { type DownloadOptions, download, isComing, isRemote } from "./download.ts";
 import { prepareFetched, prepareStarterChat, prepareStarterEmbedding } from "./starter.ts";
 
 export interface ResolveOptions extends DownloadOptions {
@@ -73,11 +73,16 @@ export interface AutoOptions {
 }
 
 const starterStem = starterChat.file.replace(/[\w-]+\.gguf$/, "");
-/** The starter model, and its quantized files from earlier versions. */
-const ownFiles = [starterChat.file, ...quantizations.map((type) => `${starterStem}${type}.gguf`)];
+/** The starter models, and the chat model's quantized files from earlier versions. */
+const ownFiles = [
+  starterChat.file,
+  starterEmbedding.file,
+  ...quantizations.map((type) => `${starterStem}${type}.gguf`),
+];
 
-/** Files that the user pulled. A quantized file is not a candidate beside its original. */
-const isPulled = (file: string): boolean => !ownFiles.includes(file) && !isQuantized(file);
+/** Files of models that the user chose. A quantized file is not one beside its original. */
+export const isChosen = (file: string): boolean =>
+  !ownFiles.includes(file) && !isQuantized(file) && !isComing(file);
 
 /** Resolves `source = "auto"`: the best pulled model, or the starter model. */
 export async function autoSource(
@@ -90,7 +95,7 @@ export async function autoSource(
   }
   const { folder, pickChatFile } = options;
   const { models } = await listModels(folder);
-  const pulled = models.filter(isPulled).map((file) => join(folder, file));
+  const pulled = models.filter(isChosen).map((file) => join(folder, file));
   const { candidates, file } = await pickChatFile(pulled);
   if (file !== undefined) {
     return { source: file, why: "the largest pulled model that fits the memory comfortably" };

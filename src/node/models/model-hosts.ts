@@ -37,12 +37,13 @@ export async function openRunners(
   if (names.length > 0) {
     log.info("models run in processes of their own", { threads, why: reason });
   }
-  const limit = toMemoryLimit(config);
+  const own = hostOptions(options, threads);
+  const bound = await memoryLimitOf(options);
+  const bytesOf = (spec: ModelSpec): Promise<number> => memoryOf(spec, threads);
+  const memory = bound && { ...bound, bytesOf };
   const host = new RunnerHost({
-    ...hostOptions(options, threads),
-    ...(limit !== undefined && {
-      memory: { limit, bytesOf: (spec: ModelSpec) => memoryOf(spec, threads) },
-    }),
+    ...own,
+    ...given({ memory }),
     stepTimeoutMs: config.engine.step_timeout * 1000,
     onRestart: (model, why) => telemetry.runnerRestarted(model, why),
   });
@@ -56,6 +57,18 @@ export async function openRunners(
 export async function openLocal(options: ModelOptions): Promise<ModelHost> {
   const { threads } = await threadBudget(options.config.engine.threads);
   return new InProcessHost(hostOptions(options, threads));
+}
+
+/** Other programs, and the rest of this one, need some memory too. */
+const shareOfMemory = 0.8;
+
+/** Without a limit in the configuration: what the machine has, unless models are on an accelerator with memory of its own. */
+export async function memoryLimitOf(options: ModelOptions) {
+  const limit = toMemoryLimit(options.config);
+  if (limit !== undefined) return { limit, sparesLasting: false };
+  if (acceleratorsOf(options).devices.length > 0) return undefined;
+  const { memory } = await readMachineMemory();
+  return { limit: memory * shareOfMemory, sparesLasting: true };
 }
 
 const hostOptions = (options: ModelOptions, threads: number): InProcessHostOptions => ({

@@ -17,6 +17,7 @@ import type { NodeDocuments } from "../documents/node-documents.ts";
 import { QuietTimes, yieldingEngine } from "../documents/quiet-times.ts";
 import type { UpstreamModels } from "../gateway/upstream-models.ts";
 import type { NodeOptions } from "../paddock-node.ts";
+import type { FolderLibrary } from "./model-library.ts";
 import { NodeModels } from "./node-models.ts";
 
 export interface PreparedParts {
@@ -28,6 +29,7 @@ export interface PreparedParts {
   upstreams: UpstreamModels | undefined;
   retrieval: RetrievalService;
   documents: NodeDocuments;
+  library: FolderLibrary;
   identity: NodeIdentity;
   /** What is still in progress, a sentence for each model. */
   coming: Map<string, string>;
@@ -58,6 +60,8 @@ export async function prepareModels(
   const nodeModels = resources.use(
     await NodeModels.open({ ...options, telemetry, ...given({ upstreams }) }, models),
   );
+  await parts.library.chooseDefault();
+  parts.library.open(nodeModels);
   /** Unmeasured engines: the node's own work does not count as requests. */
   const engines = new Map<string, EmbeddingEngine>();
   let isOpen = false;

@@ -65,6 +65,8 @@ const samples: Record<string, readonly [text: string, value: unknown]> = {
   PADDOCK_THREADS: ["3", 3],
   PADDOCK_ISOLATION: ["none", "none"],
   PADDOCK_MEMORY_LIMIT: ["4000", 4000],
+  PADDOCK_SERVE_MODELS: ["none", "none"],
+  PADDOCK_PULL_FROM: ["hf:owner/,npm:", ["hf:owner/", "npm:"]],
   PADDOCK_COLLECTION: ["notes", "notes"],
   PADDOCK_GPU_LIBRARIES: ["/opt/gpu", "/opt/gpu"],
   PADDOCK_VECTORSTORE_URL: ["https://qdrant.example:8443/x", "https://qdrant.example:8443/x"],
@@ -147,6 +149,7 @@ describe("the configuration", () => {
         share_prefixes: false,
         memory_limit: 0,
       },
+      models_folder: { serve: "auto", keep_alive: 300, pull_from: ["hf:", "npm:"] },
       shared: { prefix: "paddock", when_away: "serve", timeout: 0.25 },
       metrics: { open: false },
       telemetry: {},
@@ -251,6 +254,27 @@ describe("the configuration", () => {
       "option --memory-limit: 'engine.memory_limit' unloads models",
     );
   });
+
+  test("serves the models folder without sections, and beside them only if it is told to", () => {
+    const served = (toml: string): string => load({ toml }).models_folder.serve;
+    const section = '[[models]]\nname = "m"\ntype = "chat"\nsource = "m.gguf"\n';
+    const all = '[models_folder]\nserve = "all"\n';
+    expect(["", all, section, all + section].map(served)).toEqual(["auto", "auto", "none", "all"]);
+    expect(served('[models_folder]\nserve = "none"')).toBe("none");
+    // Models that run in the node's process cannot be unloaded.
+    expect(served('[engine]\nisolation = "none"')).toBe("none");
+    expect(() => load({ toml: `${all}${section}[engine]\nisolation = "none"` })).toThrow(
+      "'models_folder.serve' loads and unloads models",
+    );
+  });
+
+  test.each(["file:", "./models/", "http://models.example/", "https://"])(
+    "pulls over HTTP from no source that begins with %s",
+    (start) => {
+      const toml = `[models_folder]\npull_from = ["${start}"]`;
+      expect(() => load({ toml })).toThrow("must be the beginning of a source");
+    },
+  );
 
   test("leaves the sizes of a model to the node where the model itself is, unless they are given", () => {
     const model = (source: string, more = "") =>

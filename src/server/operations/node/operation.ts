@@ -1,4 +1,4 @@
-/** The node itself: GET /health, /ready and /metrics; /v1/models and /v1/info, by GET and POST. */
+/** The node itself: GET /health, /ready and /metrics; /v1/info, by GET and POST. */
 import { basename } from "node:path";
 import { Type as T } from "@sinclair/typebox";
 import { given } from "../../../core/given.ts";
@@ -10,8 +10,7 @@ import type { RetrievalService } from "../../../core/retrieval/retrieval-service
 import { redactPaths } from "../../middleware/errors.ts";
 import { type Answer, defineOperation, described } from "../../operation.ts";
 import type { RequestContext } from "../../request-context.ts";
-import { toSeconds } from "../../wire/fields.ts";
-import { Health, Model, ModelList, NodeInfo, Readiness } from "./schema.ts";
+import { Health, NodeInfo, Readiness } from "./schema.ts";
 
 interface ReadinessNeeds {
   /** Reports problems that prevent the node from serving, and what is still being prepared. */
@@ -24,34 +23,14 @@ export interface NodeIdentity {
   port: number;
 }
 
-type ModelNeeds = { models: ModelRegistry };
-
-interface InfoNeeds extends ModelNeeds {
+interface InfoNeeds {
+  models: ModelRegistry;
   retrieval: RetrievalService;
   /** Called for each request: the port and the engine are known only when the node runs. */
   identity: () => NodeIdentity;
 }
 
 const alive: Health = { status: "alive" };
-
-const modelExample: Model = {
-  id: "TinyLlama-1.1B-Chat-v1.0",
-  created: 1794700800,
-  object: "model",
-  owned_by: "paddock",
-  max_model_len: 2048,
-  context_length: 2048,
-};
-
-const models = {
-  name: "models",
-  description: "The models that are ready, of every type. No body is read.",
-  tag: "Node",
-  answer: described({ ModelList }, "The models.", { object: "list", data: [modelExample] }),
-  handler: (_request: unknown, _context: unknown, { models }: ModelNeeds) => ({
-    json: { object: "list", data: models.cards().map(toModel) } satisfies ModelList,
-  }),
-} as const;
 
 const info = {
   name: "info",
@@ -98,34 +77,6 @@ const info = {
     json: isStranger ? forStrangers(toNodeInfo(needs)) : toNodeInfo(needs),
   }),
 } as const;
-
-export const modelOperations = [
-  defineOperation({
-    ...models,
-    route: "POST /v1/models",
-    operationId: "listModels",
-    summary: "List the models",
-  }),
-  defineOperation({
-    ...models,
-    route: "GET /v1/models",
-    operationId: "getModels",
-    summary: "List the models, for OpenAI's clients",
-  }),
-  defineOperation({
-    route: "GET /v1/models/:id",
-    name: "models",
-    operationId: "getModel",
-    summary: "Describe one model",
-    tag: "Node",
-    parameters: { id: "The model's name." },
-    answer: described({ Model }, "The model.", modelExample),
-    errors: { 404: "There is no such model: code `model_not_found`." },
-    handler: ({ parameters }, _context, { models }: ModelNeeds) => ({
-      json: toModel(models.card(parameters.id)),
-    }),
-  }),
-] as const;
 
 export const nodeOperations = [
   defineOperation({
@@ -206,17 +157,6 @@ export const nodeOperations = [
     }),
   }),
 ] as const;
-
-function toModel({ name, createdAt, ownedBy, settings }: ModelCard): Model {
-  return {
-    id: name,
-    created: toSeconds(createdAt),
-    object: "model",
-    owned_by: ownedBy,
-    max_model_len: settings.ctxSize,
-    context_length: settings.ctxSize,
-  };
-}
 
 const hidden = "hidden";
 

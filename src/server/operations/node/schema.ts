@@ -1,7 +1,7 @@
-/** Schemas of node information, models, health and readiness. */
+/** Schemas of node information, health and readiness. */
 import { type Static, Type as T } from "@sinclair/typebox";
 import { cacheTypes, flashAttentionModes } from "../../../core/models/model.ts";
-import { count, oneOf, optional, UnixTime } from "../../wire/fields.ts";
+import { oneOf, optional } from "../../wire/fields.ts";
 
 const withoutSecrets =
   "without credentials; `hidden` for callers without a key, on a node with keys.";
@@ -66,21 +66,6 @@ export const NodeInfo = T.Object({
 });
 
 export type NodeInfo = Static<typeof NodeInfo>;
-
-export const Model = T.Object({
-  id: T.String({ description: "The name that requests use." }),
-  created: UnixTime,
-  object: T.Literal("model"),
-  owned_by: T.String(),
-  max_model_len: count("Tokens of the model's context, as in vLLM. An extension."),
-  context_length: count("The same, for other clients. An extension."),
-});
-
-export type Model = Static<typeof Model>;
-
-export const ModelList = T.Object({ object: T.Literal("list"), data: T.Array(Model) });
-
-export type ModelList = Static<typeof ModelList>;
 
 export const Health = T.Object({ status: T.Literal("alive") });
 

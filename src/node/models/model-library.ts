@@ -1,0 +1,276 @@
+/** Serves the models of the models folder: registers, pulls and removes them while the node runs. */
+import { stat } from "node:fs/promises";
+import { basename } from "node:path";
+import { isUpstream } from "../../config/model-schema.ts";
+import type { Config } from "../../config/schema.ts";
+import { asNodeError, NodeError, reasonOf } from "../../core/errors.ts";
+import { given } from "../../core/given.ts";
+import type { LoadedModel } from "../../core/models/model.ts";
+import type { ModelActivities } from "../../core/models/model-activity.ts";
+import type {
+  MachineMemory,
+  ModelLibrary,
+  Pulling,
+  PullOptions,
+} from "../../core/models/model-library.ts";
+import { modelOnDemand } from "../../core/models/model-on-demand.ts";
+import type { ModelRegistry } from "../../core/models/model-registry.ts";
+import { noProgress, type Progress } from "../../core/progress.ts";
+import { quoted } from "../../core/quoted.ts";
+import { readMachineMemory } from "../../engine/machine/machine.ts";
+import { modelsFolder, removeModel } from "../../models/models-folder.ts";
+import { hubFrom } from "../../models/sources/hub-reference.ts";
+import { isNear } from "../../models/sources/redirects.ts";
+import { findSource, resolveSource } from "../../models/sources/resolve.ts";
+import type { Metrics } from "../../telemetry/metrics.ts";
+import { dataDirOf, isStarterChat, type ModelOptions, toModelBounds } from "../node-settings.ts";
+import { type FolderModel, findFolderModels, pickDefault, toKnownModel } from "./folder-models.ts";
+import { memoryLimitOf } from "./model-hosts.ts";
+import type { NodeModels } from "./node-models.ts";
+
+type LibraryOptions = ModelOptions & { version: string };
+
+/** What the folder held when the node started, and the configuration that follows from it. */
+export interface FolderState {
+  config: Config;
+  found: readonly FolderModel[];
+  changedAt: number;
+}
+
+/** Without sections, the starter chat model gives way to a pulled one that fits. */
+export async function readFolder(options: LibraryOptions): Promise<FolderState> {
+  const { config } = options;
+  if (config.models_folder.serve === "none") return { config, found: [], changedAt: 0 };
+  const changedAt = await changeOf(folderOf(options));
+  const found = await findFolderModels(options);
+  const isReplaced = config.models_folder.serve === "auto" && (await pickDefault(found, options));
+  const models = isReplaced
+    ? config.models.filter((model) => !isStarterChat(model))
+    : config.models;
+  return { config: { ...config, models }, found, changedAt };
+}
+
+const folderOf = ({ config, baseDir }: Pick<ModelOptions, "config" | "baseDir">): string =>
+  modelsFolder(dataDirOf(config, baseDir));
+
+const changeOf = (folder: string): Promise<number> =>
+  stat(folder).then(
+    ({ mtimeMs }) => mtimeMs,
+    () => 0,
+  );
+
+export interface LibraryParts {
+  options: LibraryOptions;
+  models: ModelRegistry;
+  activities: ModelActivities;
+  telemetry: Pick<Metrics, "addModel" | "watchMemory">;
+  stopping: AbortSignal;
+}
+
+interface Served extends FolderModel {
+  onDemand: LoadedModel;
+  watching: Disposable;
+}
+
+export class FolderLibrary implements ModelLibrary {
+  readonly #parts: LibraryParts;
+  readonly #served = new Map<string, Served>();
+  readonly #nodeModels = Promise.withResolvers<NodeModels>();
+  #changedAt: number;
+  #refreshing: Promise<void> | undefined;
+  #pull: { state: Pulling; stop: AbortController } | undefined;
+
+  constructor(parts: LibraryParts, { found, changedAt }: FolderState) {
+    this.#parts = parts;
+    this.#changedAt = changedAt;
+    for (const one of found) this.#add(one);
+  }
+
+  /** Models are loaded from now on; earlier calls wait. */
+  open(nodeModels: NodeModels): void {
+    this.#nodeModels.resolve(nodeModels);
+  }
+
+  /** Puts the model first that a client without a choice should use. */
+  async chooseDefault(): Promise<void> {
+    const { options, models } = this.#parts;
+    if (options.config.models_folder.serve !== "auto") return;
+    const chosen = await pickDefault([...this.#served.values()], options);
+    if (chosen !== undefined) models.putFirst(chosen.model.name);
+  }
+
+  async refresh(): Promise<void> {
+    const { options } = this.#parts;
+    if (options.config.models_folder.serve === "none") return;
+    for (;;) {
+      const changedAt = await changeOf(folderOf(options));
+      if (changedAt === this.#changedAt) return;
+      this.#refreshing ??= this.#readAgain(changedAt).finally(() => {
+        this.#refreshing = undefined;
+      });
+      await this.#refreshing;
+    }
+  }
+
+  async pull(source: string, { signal, sha256 }: PullOptions): Promise<string | undefined> {
+    await this.#checkSource(source);
+    if (this.#pull !== undefined) {
+      const why = `${quoted(this.#pull.state.source)} is being pulled, and models are pulled one at a time. Try again when it is there.`;
+      throw new NodeError("overloaded", why);
+    }
+    const stop = new AbortController();
+    const state = { source, label: "Looking for it", completed: 0, total: 0 };
+    this.#pull = { state, stop };
+    const { baseDir, hub = hubFrom({}), registryOf, log } = this.#parts.options;
+    try {
+      const path = await resolveSource(source, {
+        ...{ baseDir, hub, folder: folderOf(this.#parts.options), renew: true },
+        progress: progressOf(state),
+        signal: AbortSignal.any([signal, stop.signal, this.#parts.stopping]),
+        say: (line) => log.info(line),
+        ...given({ sha256: sha256?.toLowerCase(), registryOf }),
+      });
+      await this.refresh();
+      return await this.#nameOf(path);
+    } catch (error) {
+      if (!stop.signal.aborted) throw asNodeError(error);
+      const why = "The pull was cancelled. Pulling it again goes on from here.";
+      throw new NodeError("unavailable", why, { cause: error });
+    } finally {
+      this.#pull = undefined;
+    }
+  }
+
+  cancelPull(): boolean {
+    this.#pull?.stop.abort();
+    return this.#pull !== undefined;
+  }
+
+  pulling(): Pulling | undefined {
+    return this.#pull?.state;
+  }
+
+  mayRemove(name: string): boolean {
+    return this.#served.get(name)?.isPulled === true;
+  }
+
+  async remove(name: string, signal: AbortSignal): Promise<number> {
+    const { options, models } = this.#parts;
+    const served = this.#served.get(name);
+    if (served === undefined) {
+      if (models.typeOf(name) === undefined) throw models.notFound(name);
+      const why = `The model '${name}' belongs to the node's configuration, so it is not removed. Take its [[models]] section out of the configuration first; a starter model stays.`;
+      throw new NodeError("invalid_request", why, { param: "model" });
+    }
+    if (!served.isPulled) {
+      const why = `The file of the model '${name}' was not pulled by Paddock, so it is not Paddock's to remove. 'paddock models rm' removes it.`;
+      throw new NodeError("invalid_request", why, { param: "model" });
+    }
+    this.#forget(name, served);
+    await end(served, signal);
+    const freed = await removeModel(folderOf(options), basename(served.path));
+    options.log.info("a model was removed", { model: name, bytes: freed });
+    return freed;
+  }
+
+  async memory(): Promise<MachineMemory> {
+    const { memory: total, availableMemory: free } = await readMachineMemory();
+    return { total, free, ...given({ models: (await memoryLimitOf(this.#parts.options))?.limit }) };
+  }
+
+  async #readAgain(changedAt: number): Promise<void> {
+    const { options } = this.#parts;
+    const found = await findFolderModels(options, [...this.#served.values()]);
+    this.#changedAt = changedAt;
+    const isSame = ({ model, stamp }: FolderModel): boolean =>
+      found.some((one) => one.model.name === model.name && one.stamp === stamp);
+    for (const [name, served] of this.#served) {
+      if (isSame(served)) continue;
+      this.#forget(name, served);
+      // Its calls in progress go on with the file that they began with.
+      void end(served, this.#parts.stopping).catch((error: unknown) => {
+        options.log.warn("a model could not be unloaded", { model: name, reason: reasonOf(error) });
+      });
+    }
+    for (const one of found) if (!this.#served.has(one.model.name)) this.#add(one);
+    await this.chooseDefault();
+  }
+
+  #add(one: FolderModel): void {
+    const { options, models, activities, telemetry, stopping } = this.#parts;
+    const { name, type, parallel, max_queue: maxQueue } = one.model;
+    activities.add(toModelBounds(one.model));
+    telemetry.addModel({ name, type, place: "local" });
+    const onDemand = modelOnDemand({
+      known: toKnownModel(one, options),
+      mostWaiting: type === "chat" ? maxQueue + parallel : mostWaiting,
+      load: async () =>
+        (await this.#nodeModels.promise).load(one.model, {
+          progress: noProgress,
+          signal: stopping,
+        }),
+      onLoaded: (model) => {
+        if (this.#served.get(name)?.onDemand === model) models.add(activities.measured(model));
+      },
+    });
+    const watching = telemetry.watchMemory(name, () => onDemand.residence?.().bytes);
+    this.#served.set(name, { ...one, onDemand, watching });
+    models.add(activities.measured(onDemand));
+  }
+
+  #forget(name: string, { watching }: Served): void {
+    const { models, activities } = this.#parts;
+    watching[Symbol.dispose]();
+    this.#served.delete(name);
+    models.remove(name);
+    activities.remove(name);
+  }
+
+  /** The file may belong to a section of the configuration. */
+  async #nameOf(path: string): Promise<string | undefined> {
+    const served = [...this.#served.values()].find((one) => one.path === path);
+    if (served !== undefined) return served.model.name;
+    const { options } = this.#parts;
+    const where = { folder: folderOf(options), baseDir: options.baseDir };
+    for (const { name, source } of options.config.models) {
+      if (!isUpstream(source) && (await findSource(source, where)) === path) return name;
+    }
+    return undefined;
+  }
+
+  async #checkSource(source: string): Promise<void> {
+    const { pull_from: allowed } = this.#parts.options.config.models_folder;
+    const asked = source.startsWith("https://") ? (URL.parse(source)?.href ?? "") : source;
+    const isAllowed = allowed.some((start) => asked.startsWith(start));
+    if (isAllowed && !(asked.startsWith("https://") && (await isNear(asked)))) return;
+    const why = isAllowed
+      ? "is an address in the node's own network, from which nothing is pulled over HTTP"
+      : allowed.length === 0
+        ? "is refused: this node pulls no models over HTTP ([models_folder] pull_from)"
+        : `must begin with ${allowed.map((start) => `'${start}'`).join(" or ")} ([models_folder] pull_from)`;
+    throw new NodeError("invalid_request", `'source' ${why}; found ${quoted(source)}.`, {
+      param: "source",
+    });
+  }
+}
+
+/** Once its calls have ended. */
+async function end({ onDemand }: Served, signal: AbortSignal): Promise<void> {
+  await onDemand.unload?.(signal);
+  await onDemand[Symbol.asyncDispose]();
+}
+
+/** Embedding and reranking models have no queue setting of their own. */
+const mostWaiting = 1024;
+
+/** Notes the steps of a pull, for those who follow it. */
+const progressOf = (state: Pulling): Progress => ({
+  step(label, total, unit, from = 0) {
+    const counts = unit === "bytes";
+    Object.assign(state, { label, total: counts ? total : 0, completed: counts ? from : 0 });
+    return {
+      update: (done) => void (counts && Object.assign(state, { completed: done })),
+      finish: () => {},
+    };
+  },
+});
