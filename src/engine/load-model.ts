@@ -6,12 +6,7 @@ import { knownPrefixes } from "../core/embedding/embedding-prefixes.ts";
 import { NodeError, reasonOf } from "../core/errors.ts";
 import { given } from "../core/given.ts";
 import { describeBackend, type LoadStage } from "../core/models/engine-backends.ts";
-import type {
-  ContextSettings,
-  LoadedModel,
-  ModelSettings,
-  WeightFacts,
-} from "../core/models/model.ts";
+import type { ContextSettings, LoadedModel, ModelSettings } from "../core/models/model.ts";
 import type { ModelHost, ModelSpec } from "../core/ports/model-host.ts";
 import type { EmbeddingIdentity } from "../core/ports/passage-repository.ts";
 import type { Progress } from "../core/progress.ts";

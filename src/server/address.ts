@@ -90,18 +90,13 @@ const oauthErrors: ErrorFormat = {
 
 const absent: readonly AbsentApi[] = [
   {
-    addresses: /^\/api\/(pull|delete)$/,
-    why: "Models of this node are not changed over Ollama's API: pull one with 'paddock pull' and name it in a [[models]] section of paddock.toml, and remove it there.",
-    errorFormat: ollamaErrors,
-  },
-  {
     addresses: /^\/api\/(create|copy|push|blobs\/.*)$/,
     why: "This node does not make, copy or publish models: a [[models]] section of paddock.toml gives a model's file a name and its settings.",
     errorFormat: ollamaErrors,
   },
   {
     addresses: /^\/api\//,
-    why: "Of Ollama's API this node has what runs, lists and describes models; /docs has all of it.",
+    why: "Of Ollama's API this node has what runs, lists, describes, pulls and deletes models; /docs has all of it.",
     errorFormat: ollamaErrors,
     isPart: true,
   },

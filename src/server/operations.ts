@@ -13,6 +13,7 @@ import { messageOperations } from "./operations/messages/operation.ts";
 import { modelOperations } from "./operations/models/operation.ts";
 import { nodeOperations } from "./operations/node/operation.ts";
 import { ollamaEmbedOperations } from "./operations/ollama/embed.ts";
+import { ollamaLibraryOperations } from "./operations/ollama/library.ts";
 import { ollamaModelOperations } from "./operations/ollama/models.ts";
 import { ollamaChatOperations } from "./operations/ollama/operation.ts";
 import { rerankOperations } from "./operations/rerank.ts";
@@ -45,6 +46,7 @@ const all = [
   ...ollamaChatOperations,
   ...ollamaEmbedOperations,
   ...ollamaModelOperations,
+  ...ollamaLibraryOperations,
   ...nodeOperations,
 ] as const;
 

@@ -8,8 +8,6 @@ import { rejectionOf } from "../support/rejection.ts";
 import { testApp } from "../support/test-app.ts";
 
 test.each([
-  ["POST", "/api/pull", "pull one with 'paddock pull'"],
-  ["DELETE", "/api/delete", "pull one with 'paddock pull'"],
   ["POST", "/api/create", "does not make, copy or publish models"],
   ["POST", "/api/copy", "does not make, copy or publish models"],
   ["POST", "/api/push", "does not make, copy or publish models"],

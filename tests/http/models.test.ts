@@ -1,6 +1,10 @@
 import { describe, expect, test } from "bun:test";
+import { NodeError } from "../../src/core/errors.ts";
+import type { KeyRing, Scope } from "../../src/core/limits/api-key.ts";
+import type { Residence } from "../../src/core/models/model.ts";
+import { readFrames } from "../support/sse.ts";
 import { testApp } from "../support/test-app.ts";
-import { madeAt } from "../support/test-models.ts";
+import { chatModel, madeAt } from "../support/test-models.ts";
 
 const entry = (id: string) => ({
   id,
@@ -95,5 +99,134 @@ describe("one model", () => {
     const response = await testApp({ unprepared: true }).get("/v1/models/chatty");
     expect(response.status).toBe(503);
     expect(await response.json()).toMatchObject({ error: { code: "model_not_ready" } });
+  });
+});
+
+describe("a model that can be unloaded", () => {
+  const appWith = (residence: Residence, done: string[] = []) => {
+    const app = testApp({ library: { mayRemove: (name) => name === "chatty" } });
+    app.models.add({
+      ...chatModel("chatty", app.chat),
+      residence: () => residence,
+      load: async () => void done.push("load"),
+      unload: async () => void done.push("unload"),
+    });
+    return app;
+  };
+
+  test.each<[Residence, object]>([
+    [
+      { state: "loaded", bytes: 7, lastUsedAt: madeAt, unloadsAt: madeAt },
+      { loaded: true, memory_bytes: 7, last_used: 1793534400, unloads_at: 1793534400 },
+    ],
+    [{ state: "loading" }, { loaded: false, loading: true }],
+    [
+      { state: "unloaded", error: "The model file '/srv/m.gguf' cannot be read." },
+      { loaded: false, error: expect.not.stringContaining("/srv") },
+    ],
+  ])("is listed with its state: %j", async (residence, expected) => {
+    const response = await appWith(residence).get("/v1/models/chatty");
+    expect(await response.json()).toMatchObject({ removable: true, ...expected });
+  });
+
+  test("is loaded and unloaded when asked to", async () => {
+    const done: string[] = [];
+    const app = appWith({ state: "unloaded" }, done);
+    for (const what of ["load", "unload"]) {
+      const response = await app.post(`/v1/models/${what}`, { model: "chatty" });
+      expect([response.status, await response.json()]).toMatchObject([200, { id: "chatty" }]);
+    }
+    expect(done).toEqual(["load", "unload"]);
+    const other = await app.post("/v1/models/unload", { model: "vectors" });
+    expect(other.status).toBe(400);
+    const missing = await app.post("/v1/models/load", { model: "nobody" });
+    expect(missing.status).toBe(404);
+  });
+
+  test("tells its memory and failures only to callers with a key, on a node with keys", async () => {
+    const app = testApp({ keys: ["a-good-key"] });
+    const residence: Residence = { state: "loaded", bytes: 7, error: "why" };
+    app.models.add({ ...chatModel("chatty", app.chat), residence: () => residence });
+    const of = async (headers = {}): Promise<unknown> =>
+      await (await app.get("/v1/models", headers)).json();
+    expect(await of()).toEqual({ object: "list", data: expect.any(Array) });
+    expect(JSON.stringify(await of())).not.toContain("memory_bytes");
+    const known = await of({ authorization: "Bearer a-good-key" });
+    expect(known).toMatchObject({ memory: { total: 8e9 }, data: [{ memory_bytes: 7 }, {}, {}] });
+  });
+});
+
+describe("a pull", () => {
+  const source = "hf:owner/repo:Q4";
+  const state = { source, label: "Downloading", completed: 5, total: 10 };
+
+  test("sends its progress and the name that requests use", async () => {
+    const pulled = Promise.withResolvers<string>();
+    const app = testApp({ library: { pull: () => pulled.promise, pulling: () => state } });
+    const response = await app.post("/v1/models/pull", { source });
+    expect(await (await app.get("/v1/models")).json()).toMatchObject({ pulling: state });
+    pulled.resolve("repo-Q4");
+    expect(await readFrames(response)).toEqual([
+      JSON.stringify({ status: "pulling", ...state }),
+      JSON.stringify({ status: "success", model: "repo-Q4" }),
+      "[DONE]",
+    ]);
+  });
+
+  test("is one JSON body where nothing is to be streamed", async () => {
+    const app = testApp({ library: { pull: async () => "repo-Q4" } });
+    const response = await app.post("/v1/models/pull", { source, stream: false });
+    expect(await response.json()).toEqual({ status: "success", model: "repo-Q4" });
+  });
+
+  test("ends with its client, and when it is cancelled", async () => {
+    const aborted = Promise.withResolvers<void>();
+    let cancelled = 0;
+    const app = testApp({
+      library: {
+        pulling: () => state,
+        pull: async (_, { signal }) => {
+          signal.addEventListener("abort", () => aborted.resolve());
+          return await new Promise<never>((_, reject) => {
+            signal.addEventListener("abort", () => reject(signal.reason));
+          });
+        },
+        cancelPull: () => ++cancelled === 1,
+      },
+    });
+    const { body } = await app.post("/v1/models/pull", { source });
+    await body?.cancel();
+    await aborted.promise;
+    for (const expected of [true, false]) {
+      const response = await app.post("/v1/models/pull/cancel", undefined);
+      expect(await response.json()).toEqual({ cancelled: expected });
+    }
+  });
+
+  test("that fails before it begins has a status of its own", async () => {
+    const busy = new NodeError("overloaded", "Another is being pulled.");
+    const app = testApp({ library: { pull: async () => await Promise.reject(busy) } });
+    expect((await app.post("/v1/models/pull", { source })).status).toBe(503);
+    expect((await app.post("/v1/models/pull", { source: "" })).status).toBe(400);
+  });
+});
+
+/** One key, of that scope. */
+const ringOf = (scope: Scope): KeyRing => {
+  const key = { id: "k", name: "k", scopes: [scope], limits: {}, quota: {}, createdAt: madeAt };
+  return { hasKeys: () => true, find: () => key, byId: () => key };
+};
+
+describe("a key", () => {
+  test("manages models only with that scope", async () => {
+    const app = testApp({ ring: ringOf("chat") });
+    const headers = { authorization: "Bearer the-key" };
+    const asked = { model: "chatty", source: "hf:a/b" };
+    for (const path of ["load", "unload", "pull", "pull/cancel"]) {
+      const response = await app.post(`/v1/models/${path}`, asked, headers);
+      expect([path, response.status]).toEqual([path, 403]);
+    }
+    const allowed = testApp({ ring: ringOf("models") });
+    expect((await allowed.post("/v1/models/load", asked, headers)).status).toBe(200);
   });
 });

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { Value } from "@sinclair/typebox/value";
 import { NodeError } from "../../src/core/errors.ts";
+import type { Residence } from "../../src/core/models/model.ts";
 import {
   OllamaChatAnswer,
   OllamaGenerateAnswer,
@@ -142,7 +143,7 @@ describe("/api/chat", () => {
     [{ ...body, messages: [{ ...user, images: ["AA=="] }] }, 400, "'messages[0].images' cannot"],
     [{ ...body, options: { temperature: 9 } }, 400, "'options.temperature' must be"],
     [{ ...body, format: "yaml" }, 400, "'format' must be 'json' or a JSON Schema"],
-    [{ model: "chatty", keep_alive: 0 }, 400, "'keep_alive' is 0"],
+    [{ model: "chatty", keep_alive: 0 }, 400, "'chatty' runs in the node's own process"],
     [{ messages: [user] }, 400, "'model' is required"],
     [{ ...body, messages: [{ role: "tool", content: "x" }] }, 400, "messages[0].tool_call_id"],
   ])("says in Ollama's form what is wrong: %j", async (asked, status, message) => {
@@ -242,7 +243,7 @@ describe("/api/generate", () => {
     [{ images: ["AA=="] }, "'images' cannot be honoured"],
     [{ raw: true, system: "a" }, "'system' cannot be combined with 'raw'"],
     [{ width: 512 }, "'width' cannot be honoured"],
-    [{ keep_alive: "0s", prompt: "" }, "'keep_alive' is 0"],
+    [{ keep_alive: "0s", prompt: "" }, "'chatty' runs in the node's own process"],
   ])("rejects what it cannot do, by its name: %j", async (more, message) => {
     const response = await testApp().post("/api/generate", { ...asked, ...more });
     expect(await problem(response)).toEqual([400, { error: expect.stringContaining(message) }]);
@@ -325,6 +326,45 @@ describe("what Ollama's clients ask about models", () => {
     expect(models[0]).toEqual({ ...listed, modified_at: "2026-11-01T12:00:00.000Z" });
   });
 
+  test("run while they are loaded, and until they are unloaded", async () => {
+    const app = appOf();
+    const unloadsAt = new Date("2026-11-17T18:00:00Z");
+    const resident = (name: string, residence: Residence) =>
+      app.models.add({ ...chatModel(name, app.chat), residence: () => residence });
+    resident("chatty", { state: "loaded", bytes: 5_000_000, unloadsAt });
+    resident("idle", { state: "unloaded" });
+    const { models } = await decode(OllamaRunningModels, await app.get("/api/ps"));
+    expect(models.map(({ name }) => name)).toEqual([
+      "chatty:latest",
+      "vectors:latest",
+      "others:latest",
+    ]);
+    expect(models[0]).toMatchObject({ size: 5_000_000, expires_at: unloadsAt.toISOString() });
+    const { models: all } = await decode(OllamaModelList, await app.get("/api/tags"));
+    expect(all.map(({ name }) => name)).toContain("idle:latest");
+  });
+
+  test("are loaded by a request without a prompt, and unloaded by one with keep_alive 0", async () => {
+    const app = testApp();
+    const done: ("load" | "unload")[] = [];
+    app.models.add({
+      ...chatModel("chatty", app.chat),
+      load: async () => void done.push("load"),
+      unload: async () => void done.push("unload"),
+    });
+    for (const keep_alive of ["5m", 0, "0s"]) {
+      const response = await app.post("/api/generate", { model: "chatty", keep_alive });
+      const { done_reason: reason } = await decode(OllamaGenerateAnswer, response);
+      expect(reason).toBe(done.at(-1));
+    }
+    expect(done).toEqual(["load", "unload", "unload"]);
+    // With something to answer, the model stays, and the caller learns so.
+    app.chat.script(text("Hi"), finish);
+    const answered = await app.post("/api/chat", { ...body, stream: false, keep_alive: 0 });
+    expect(answered.headers.get("x-paddock-ignored")).toBe("keep_alive");
+    expect(done).toHaveLength(3);
+  });
+
   test("run for ever, with their context and their share of an accelerator", async () => {
     const { models } = await decode(OllamaRunningModels, await appOf().get("/api/ps"));
     expect(models[0]).toEqual({
@@ -379,6 +419,69 @@ describe("what Ollama's clients ask about models", () => {
       expect((await app.get(path)).status).toBe(200);
     }
     expect((await app.post("/api/show", { model: "chatty" })).status).toBe(401);
+  });
+});
+
+describe("/api/pull", () => {
+  const pulling = { source: "hf:o/r:Q4", label: "Downloading", completed: 5, total: 10 };
+
+  test("pulls from the hub under Ollama's name for it, with progress in lines", async () => {
+    const asked: string[] = [];
+    const pulled = Promise.withResolvers<string>();
+    const app = testApp({
+      library: {
+        pulling: () => pulling,
+        pull: async (source) => {
+          asked.push(source);
+          return await pulled.promise;
+        },
+      },
+    });
+    const response = await app.post("/api/pull", { model: "hf.co/o/r:Q4" });
+    pulled.resolve("r-Q4");
+    expect(await linesOf(response)).toEqual([
+      { status: "Downloading", digest: "hf:o/r:Q4", total: 10, completed: 5 },
+      { status: "success" },
+    ]);
+    expect(asked).toEqual(["hf:o/r:Q4"]);
+  });
+
+  test("does nothing for a model that the node has, with its tag or without", async () => {
+    const app = testApp({
+      library: { pull: async () => await Promise.reject(new Error("asked")) },
+    });
+    for (const model of ["chatty", "chatty:latest"]) {
+      expect(await linesOf(await app.post("/api/pull", { model }))).toEqual([
+        { status: "success" },
+      ]);
+    }
+  });
+
+  test("says in Ollama's form why it failed", async () => {
+    const refused = new NodeError("invalid_request", "'source' must begin with 'hf:'.");
+    const app = testApp({ library: { pull: async () => await Promise.reject(refused) } });
+    expect(await problem(await app.post("/api/pull", { name: "llama3.2" }))).toEqual([
+      400,
+      { error: "'source' must begin with 'hf:'." },
+    ]);
+  });
+});
+
+describe("/api/delete", () => {
+  const remove = (app: ReturnType<typeof testApp>, body: object): Promise<Response> =>
+    app.handle(
+      new Request("http://localhost/api/delete", { method: "DELETE", body: JSON.stringify(body) }),
+    );
+
+  test("removes a model by its name", async () => {
+    const removed: string[] = [];
+    const app = testApp({ library: { remove: async (name) => removed.push(name) } });
+    expect((await remove(app, { model: "chatty:latest" })).status).toBe(200);
+    expect(removed).toEqual(["chatty"]);
+    expect(await problem(await remove(app, { model: "nobody" }))).toEqual([
+      404,
+      { error: expect.stringContaining("model not found") },
+    ]);
   });
 });
 

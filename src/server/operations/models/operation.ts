@@ -3,7 +3,7 @@
 import { NodeError } from "../../../core/errors.ts";
 import { given } from "../../../core/given.ts";
 import type { LoadedModel, ModelCard } from "../../../core/models/model.ts";
-import type { ModelLibrary, Pulling } from "../../../core/models/model-library.ts";
+import type { ModelLibrary } from "../../../core/models/model-library.ts";
 import type { ModelRegistry } from "../../../core/models/model-registry.ts";
 import { redactPaths } from "../../middleware/errors.ts";
 import { modelErrors } from "../../openapi.ts";

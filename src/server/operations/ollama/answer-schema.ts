@@ -11,9 +11,9 @@ export const Time = T.String({ format: "date-time" });
 
 /** Only the last line of a stream has them. */
 const Ending = T.Object({
-  done_reason: oneOf(["stop", "length", "load", "content_filter"], {
+  done_reason: oneOf(["stop", "length", "load", "unload", "content_filter"], {
     description:
-      "`load`: nothing was asked, and the model is loaded. `content_filter`: from an upstream server.",
+      "`load`: nothing was asked, and the model is loaded; `unload`: it is not any more. `content_filter`: from an upstream server.",
   }),
   total_duration: Nanoseconds("Since the request arrived"),
   load_duration: Nanoseconds("How long it waited for the model"),

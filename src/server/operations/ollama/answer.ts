@@ -39,9 +39,11 @@ export interface AnswerOptions {
   times: () => RequestContext["times"];
 }
 
-/** The answer to a request that asks for nothing: the model is loaded. */
-export const loaded = ({ model, form }: Pick<AnswerOptions, "model" | "form">): object =>
-  toLine({ model, form }, { text: "" }, { done_reason: "load" });
+/** The answer to a request that asks for nothing: the model is loaded, or not any more. */
+export const loaded = (
+  { model, form }: Pick<AnswerOptions, "model" | "form">,
+  reason: "load" | "unload",
+): object => toLine({ model, form }, { text: "" }, { done_reason: reason });
 
 export async function toWhole(answer: ChatAnswer, options: AnswerOptions): Promise<object> {
   const parts = new AnswerParts({ isInOrder: true });

@@ -1,10 +1,12 @@
 /** What Ollama's clients ask about models: GET /api/tags, /api/ps and /api/version, POST /api/show. */
 import { type Static, Type as T } from "@sinclair/typebox";
 import { given } from "../../../core/given.ts";
-import type { ModelCard } from "../../../core/models/model.ts";
+import type { LoadedModel, ModelCard } from "../../../core/models/model.ts";
 import type { ModelRegistry } from "../../../core/models/model-registry.ts";
 import { defineOperation, described, namedSchema } from "../../operation.ts";
 import * as f from "../../wire/fields.ts";
+import { capabilitiesOf, type ModelNeeds } from "../models/operation.ts";
+import { capabilities } from "../models/schema.ts";
 import { Time } from "./answer-schema.ts";
 import { ollamaErrors } from "./error-format.ts";
 import { ollamaModelErrors } from "./operation.ts";
@@ -45,7 +47,10 @@ export const OllamaRunningModels = T.Object({
       ...listed,
       size_vram: f.count("Bytes of the weights on an accelerator, by its share of the layers."),
       context_length: f.count("Tokens of the context."),
-      expires_at: T.String({ description: "When it is unloaded: a time that never comes." }),
+      expires_at: T.String({
+        description:
+          "When it is unloaded unless it is used; far in the future if that is not planned.",
+      }),
     }),
   ),
 });
@@ -73,7 +78,7 @@ export const OllamaModel = T.Object({
     description:
       "`general.architecture`, `general.parameter_count`, and under the architecture's name `context_length`, the context that it is served with, and `embedding_length`.",
   }),
-  capabilities: T.Array(f.oneOf(["completion", "tools", "thinking", "embedding"])),
+  capabilities: T.Array(f.oneOf(["completion", ...capabilities])),
   modified_at: Time,
 });
 
@@ -83,7 +88,7 @@ export const OllamaVersion = T.Object({
   version: T.String({ description: "The version of Ollama whose API the node follows." }),
 });
 
-type Needs = { models: ModelRegistry };
+type Needs = Pick<ModelNeeds, "models" | "library">;
 
 const common = { name: "ollama_models", tag: "Ollama", errorFormat: ollamaErrors } as const;
 
@@ -112,18 +117,18 @@ export const ollamaModelOperations = [
     route: "GET /api/tags",
     operationId: "ollamaTags",
     summary: "List the models, in Ollama's API",
-    description: "The chat and embedding models that are ready.",
+    description: "The chat and embedding models, loaded or not.",
     answer: described({ OllamaModelList }, "The models.", {
       models: [{ ...exampleModel, modified_at: modifiedAt }],
     }),
-    handler: (_request, _context, { models }: Needs) => ({
-      json: {
-        models: usable(models).map((card) => ({
-          ...toListed(models, card),
-          modified_at: card.createdAt.toISOString(),
-        })),
-      } satisfies Static<typeof OllamaModelList>,
-    }),
+    handler: async (_request, _context, { models, library }: Needs) => {
+      await library.refresh();
+      const listed = usable(models).map((model) => ({
+        ...toListed(model),
+        modified_at: model.card.createdAt.toISOString(),
+      }));
+      return { json: { models: listed } satisfies Static<typeof OllamaModelList> };
+    },
   }),
   defineOperation({
     ...common,
@@ -135,12 +140,18 @@ export const ollamaModelOperations = [
     }),
     handler: (_request, _context, { models }: Needs) => ({
       json: {
-        models: usable(models).map((card) => ({
-          ...toListed(models, card),
-          size_vram: acceleratedBytes(card),
-          context_length: card.settings.ctxSize,
-          expires_at: forever,
-        })),
+        models: usable(models).flatMap((model) => {
+          const { state, bytes, unloadsAt } = model.residence?.() ?? { state: "loaded" };
+          if (state !== "loaded") return [];
+          const { card } = model;
+          return {
+            ...toListed(model),
+            ...given({ size: bytes }),
+            size_vram: acceleratedBytes(card),
+            context_length: card.settings.ctxSize,
+            expires_at: unloadsAt?.toISOString() ?? forever,
+          };
+        }),
       } satisfies Static<typeof OllamaRunningModels>,
     }),
   }),
@@ -171,8 +182,9 @@ export const ollamaModelOperations = [
       modified_at: modifiedAt,
     }),
     errors: ollamaModelErrors,
-    handler: ({ body }, _context, { models }: Needs) => {
+    handler: async ({ body }, _context, { models, library }: Needs) => {
       const asked = f.required(body.model || body.name || undefined, "model", "a string");
+      await library.refresh();
       return { json: toShown(models, models.card(modelNamed(models, asked))) };
     },
   }),
@@ -187,16 +199,15 @@ export const ollamaModelOperations = [
 ] as const;
 
 /** Ollama's API has no operation for reranking models. */
-const usable = (models: ModelRegistry): ModelCard[] =>
-  models.cards().filter(({ type }) => type !== "reranker");
+const usable = (models: ModelRegistry): LoadedModel[] =>
+  models.all().filter(({ type }) => type !== "reranker");
 
-function toListed(models: ModelRegistry, card: ModelCard) {
+function toListed({ card, fingerprint }: LoadedModel) {
   const name = card.name.includes(":") ? card.name : `${card.name}${usualTag}`;
-  const loaded = card.type === "chat" ? models.chat(card.name) : models.embedding(card.name);
   return {
     name,
     model: name,
-    digest: new Bun.CryptoHasher("sha256").update(loaded.fingerprint).digest("hex"),
+    digest: new Bun.CryptoHasher("sha256").update(fingerprint).digest("hex"),
     details: toDetails(card),
     size: card.weights?.bytes ?? 0,
   };
@@ -226,7 +237,7 @@ function acceleratedBytes({ weights, settings }: ModelCard): number {
 }
 
 function toShown(models: ModelRegistry, card: ModelCard): OllamaModel {
-  const { name, type, settings, weights, thinks } = card;
+  const { name, type, settings, weights } = card;
   const parameters = Object.entries({
     num_ctx: settings.ctxSize,
     num_predict: settings.nPredict,
@@ -261,12 +272,7 @@ function toShown(models: ModelRegistry, card: ModelCard): OllamaModel {
       [`${architecture}.context_length`]: settings.ctxSize,
       ...given({ [`${architecture}.embedding_length`]: length }),
     },
-    capabilities:
-      type === "chat"
-        ? ["completion", "tools", ...(thinks === true ? (["thinking"] as const) : [])]
-        : type === "embedding"
-          ? ["embedding"]
-          : [],
+    capabilities: [...(type === "chat" ? (["completion"] as const) : []), ...capabilitiesOf(card)],
     modified_at: card.createdAt.toISOString(),
   };
 }

@@ -2,8 +2,10 @@
 import type { ChatAnswer } from "../../../core/chat/chat-service.ts";
 import { complete } from "../../../core/chat/completion-service.ts";
 import { given } from "../../../core/given.ts";
+import type { LoadedModel } from "../../../core/models/model.ts";
 import type { ModelRegistry } from "../../../core/models/model-registry.ts";
 import { errorBody } from "../../middleware/errors.ts";
+import { announceIgnored } from "../../middleware/ignored-fields.ts";
 import { modelErrors } from "../../openapi.ts";
 import { type Answer, defineOperation, described, namedSchema } from "../../operation.ts";
 import type { RequestContext } from "../../request-context.ts";
@@ -11,11 +13,11 @@ import { type EventFormat, jsonLines, jsonLinesType } from "../../sse.ts";
 import { beginAnswer, beginWith, type ChatNeeds } from "../../wire/answer.ts";
 import { wireName } from "../../wire/generation-fields.ts";
 import { scopesOfRag } from "../../wire/grounding.ts";
+import { unload } from "../models/operation.ts";
 import { type Form, inMessage, inResponse, loaded, toLines, toWhole } from "./answer.ts";
 import { OllamaChatAnswer, OllamaGenerateAnswer } from "./answer-schema.ts";
 import { ollamaErrors } from "./error-format.ts";
 import {
-  checkLoads,
   generateNames,
   isContinued,
   modelNamed,
@@ -24,7 +26,7 @@ import {
   toCompletion,
   toGenerateChat,
 } from "./request.ts";
-import { OllamaChatRequest, OllamaGenerateRequest } from "./schema.ts";
+import { asksToUnload, OllamaChatRequest, OllamaGenerateRequest } from "./schema.ts";
 
 type Needs = ChatNeeds & { models: ModelRegistry };
 
@@ -49,12 +51,12 @@ export const ollamaModelErrors = {
   404: "There is no such model.",
 };
 
-const inLines = {
+export const inLines = {
   contentType: jsonLinesType,
 };
 
 /** A stream that breaks off ends with a line `{"error": "…"}`. */
-const lines = (context: RequestContext): EventFormat =>
+export const lines = (context: RequestContext): EventFormat =>
   jsonLines((error) => {
     const { message } = errorBody(error).error;
     return ollamaErrors.body(error, { message, requestId: context.id });
@@ -62,6 +64,29 @@ const lines = (context: RequestContext): EventFormat =>
 
 /** The field of a setting that the model ignores. */
 const nameOf: typeof wireName = (name) => `options.${wireName(name)}`;
+
+/** A request that asks nothing is about the model's place in memory. */
+async function loadOrUnload(
+  model: LoadedModel,
+  body: Pick<OllamaChatRequest, "keep_alive">,
+  { signal }: RequestContext,
+): Promise<"load" | "unload"> {
+  if (asksToUnload(body.keep_alive)) {
+    await unload(model, signal);
+    return "unload";
+  }
+  await model.load?.(signal);
+  return "load";
+}
+
+/** With something to answer, the model stays. */
+function announceKept(
+  { keep_alive: time }: Pick<OllamaChatRequest, "keep_alive">,
+  context: RequestContext,
+  { log }: Needs,
+): void {
+  if (asksToUnload(time)) announceIgnored(["keep_alive"], context, log);
+}
 
 interface Asked {
   model: string;
@@ -104,7 +129,8 @@ export const ollamaChatOperations = [
       },
       takesAnyType: true,
       lists: [{ param: "messages", limit: "maxMessages" }],
-      scopes: ({ rag }) => scopesOfRag(rag),
+      scopes: ({ rag, messages, keep_alive }) =>
+        !messages?.length && asksToUnload(keep_alive) ? ["models"] : scopesOfRag(rag),
       logged: ({ model, messages }) => ({ model, messages }),
     },
     answer: described({ OllamaChatAnswer }, "The answer.", {
@@ -126,10 +152,10 @@ export const ollamaChatOperations = [
       context.fieldNames = ollamaChatNames;
       const name = modelNamed(needs.models, body.model, "chat");
       if (!body.messages?.length) {
-        checkLoads(body);
-        needs.models.chat(name);
-        return { json: loaded({ model: body.model, form: inMessage }) };
+        const reason = await loadOrUnload(needs.models.find(name), body, context);
+        return { json: loaded({ model: body.model, form: inMessage }, reason) };
       }
+      announceKept(body, context, needs);
       const answer = await beginAnswer(toChatRequest(body, name), context, needs, { nameOf });
       return await answered(body, { form: inMessage }, answer, context);
     },
@@ -148,7 +174,8 @@ export const ollamaChatOperations = [
       ...namedSchema({ OllamaGenerateRequest }),
       example: { model, prompt: "What is the capital of France?", stream: false },
       takesAnyType: true,
-      scopes: ({ rag }) => scopesOfRag(rag),
+      scopes: ({ rag, prompt, keep_alive }) =>
+        !prompt && asksToUnload(keep_alive) ? ["models"] : scopesOfRag(rag),
       logged: ({ model, system, prompt, suffix }) => ({ model, system, prompt, suffix }),
     },
     answer: described({ OllamaGenerateAnswer }, "The answer.", {
@@ -168,9 +195,10 @@ export const ollamaChatOperations = [
       const name = modelNamed(needs.models, body.model, "chat");
       const { settings } = needs.models.chat(name).card;
       if (!body.prompt) {
-        checkLoads(body);
-        return { json: loaded({ model: body.model, form: inResponse }) };
+        const reason = await loadOrUnload(needs.models.find(name), body, context);
+        return { json: loaded({ model: body.model, form: inResponse }, reason) };
       }
+      announceKept(body, context, needs);
       if (!isContinued(body)) {
         const answer = await beginAnswer(toGenerateChat(body, name), context, needs, { nameOf });
         return await answered(body, { form: inResponse, last: { context: [] } }, answer, context);

@@ -38,10 +38,12 @@ const workOf: Readonly<Record<ModelType, string>> = {
   reranker: "reranking",
 };
 
+export const withoutTag = (asked: string): string =>
+  asked.endsWith(usualTag) ? asked.slice(0, -usualTag.length) : asked;
+
 /** The node's name of a model; throws if it has none by that name, or one of another type. */
 export function modelNamed(models: ModelRegistry, asked: string, wanted?: ModelType): string {
-  const isTagged = models.typeOf(asked) === undefined && asked.endsWith(usualTag);
-  const name = isTagged ? asked.slice(0, -usualTag.length) : asked;
+  const name = models.typeOf(asked) === undefined ? withoutTag(asked) : asked;
   const type = models.typeOf(name);
   if (type === undefined) throw models.notFound(asked, ...(wanted === undefined ? [] : [wanted]));
   if (wanted === undefined || type === wanted) return name;
@@ -130,19 +132,6 @@ export function toCompletion(
 function toFormat({ format }: Pick<Settings, "format">): AnswerFormat | undefined {
   if (format === "json") return "json";
   return format === "" || !format ? undefined : { schema: format };
-}
-
-/** `0` in the forms that a duration may have. */
-const nothing = /^[+-]?0*\.?0*(ns|us|µs|ms|s|m|h)?$/;
-
-/** Throws for a request that only asks to unload the model. */
-export function checkLoads({ keep_alive: time }: Settings): void {
-  if (time === 0 || (typeof time === "string" && /0/.test(time) && nothing.test(time))) {
-    throw refuse(
-      "keep_alive",
-      "is 0 and nothing is asked, so the model would be unloaded; this node unloads models only as its configuration says",
-    );
-  }
 }
 
 export function toChatMessages(sent: readonly Message[]): ChatMessage[] {

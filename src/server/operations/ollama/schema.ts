@@ -18,8 +18,20 @@ const unless = (neutral: number | string) => ({
   except: `\`${JSON.stringify(neutral)}\``,
 });
 
-export const keepAlive = f.ignored(
-  "The node's configuration says how long a model stays loaded. `0` without messages or a prompt, which asks to unload the model, is rejected.",
+const configured = "The node's configuration says how long a model stays loaded.";
+
+export const keepAlive = f.ignored(configured);
+
+/** `0` in the forms that a duration may have. */
+const nothing = /^[+-]?0*\.?0*(ns|us|µs|ms|s|m|h)?$/;
+
+export const asksToUnload = (keepAlive: unknown): boolean =>
+  keepAlive === 0 ||
+  (typeof keepAlive === "string" && /0/.test(keepAlive) && nothing.test(keepAlive));
+
+const chatKeepAlive = f.ignored(
+  `${configured} Only \`0\` without messages or a prompt is honoured: it unloads the model.`,
+  { unless: asksToUnload, except: "`0`" },
 );
 
 const Options = f.openObject({
@@ -91,7 +103,7 @@ const shared = {
     "How many of the likeliest tokens to report for each token; needs `logprobs`.",
   ),
   stream: f.flag("Send the answer in pieces as they are generated, each a line of JSON.", true),
-  keep_alive: keepAlive,
+  keep_alive: chatKeepAlive,
   truncate: f.ignored("A conversation that is too long is rejected with 400.", unlessFalse),
   shift: f.ignored("A full context ends the answer with the reason `length`.", unlessFalse),
   rag: ragField,

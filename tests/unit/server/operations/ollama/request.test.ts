@@ -1,7 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { ModelRegistry } from "../../../../../src/core/models/model-registry.ts";
 import {
-  checkLoads,
   modelNamed,
   toChatMessages,
   toChatRequest,
@@ -9,7 +8,7 @@ import {
   toGenerateChat,
   toSettings,
 } from "../../../../../src/server/operations/ollama/request.ts";
-import type { Message } from "../../../../../src/server/operations/ollama/schema.ts";
+import { asksToUnload, type Message } from "../../../../../src/server/operations/ollama/schema.ts";
 
 const user: Message = { role: "user", content: "Light?" };
 const called = (name: string, id?: string) => ({
@@ -244,14 +243,14 @@ describe("a prompt", () => {
 });
 
 describe("a request without a prompt", () => {
-  test.each([0, "0", "0s", "0m", "0.0h", "-0"])("that unloads is rejected: %j", (keep_alive) => {
-    expect(() => checkLoads({ keep_alive })).toThrow("'keep_alive' is 0");
+  test.each([0, "0", "0s", "0m", "0.0h", "-0"])("asks to unload the model: %j", (keepAlive) => {
+    expect(asksToUnload(keepAlive)).toBe(true);
   });
 
   test.each([undefined, null, 5, -1, "5m", "10s", "", "s", "forever"])(
-    "that loads is not: %j",
-    (keep_alive) => {
-      expect(() => checkLoads({ keep_alive })).not.toThrow();
+    "asks to load it: %j",
+    (keepAlive) => {
+      expect(asksToUnload(keepAlive)).toBe(false);
     },
   );
 });

@@ -1,0 +1,129 @@
+/** POST /api/pull and DELETE /api/delete: what Ollama's clients do with the node's models folder. */
+import { type Static, Type as T } from "@sinclair/typebox";
+import { given } from "../../../core/given.ts";
+import { defineOperation, described, namedSchema } from "../../operation.ts";
+import * as f from "../../wire/fields.ts";
+import { followPull } from "../../wire/pull-progress.ts";
+import type { ModelNeeds } from "../models/operation.ts";
+import { ollamaErrors } from "./error-format.ts";
+import { inLines, lines, ollamaModelErrors } from "./operation.ts";
+import { modelNamed, withoutTag } from "./request.ts";
+
+const named = {
+  model: f.nullable(T.String(), "Name of the model."),
+  name: f.nullable(T.String(), "Older name of `model`. One of them is required."),
+};
+
+export const OllamaPullRequest = f.openObject({
+  ...named,
+  model: f.nullable(
+    T.String({ maxLength: 2000 }),
+    "`hf.co/owner/repo:quant`, or any source of `POST /v1/models/pull`; the name of a model of this node does nothing. Names of Ollama's own library are not known here.",
+  ),
+  insecure: f.ignored("Models come over connections that nobody can change.", {
+    unless: (value) => value === false,
+    except: "`false`",
+  }),
+  stream: f.flag("Send progress, each a line of JSON.", true),
+});
+
+export const OllamaPullStatus = T.Object({
+  status: T.String({ description: "What is done; `success` at the end." }),
+  digest: f.optional(T.String(), "Names what is downloaded, for clients that count by it."),
+  total: f.optional(f.count(), "Bytes."),
+  completed: f.optional(f.count(), "Bytes of these that are there."),
+});
+
+type OllamaPullStatus = Static<typeof OllamaPullStatus>;
+
+export const OllamaDeleteRequest = f.openObject(named);
+
+export const OllamaDeleted = T.Object({});
+
+const common = {
+  name: "ollama_models",
+  tag: "Ollama",
+  scope: "models",
+  errorFormat: ollamaErrors,
+} as const;
+
+const example = "hf.co/bartowski/Qwen2.5-1.5B-Instruct-GGUF:Q4_K_M";
+const done: OllamaPullStatus = { status: "success" };
+
+const nameIn = (body: Static<typeof OllamaDeleteRequest>): string =>
+  f.required(body.model || body.name || undefined, "model", "a string");
+
+/** Ollama's name of a place on the hub. */
+const toSource = (name: string): string =>
+  name.replace(/^(https?:\/\/)?(hf\.co|huggingface\.co)\//, "hf:");
+
+export const ollamaLibraryOperations = [
+  defineOperation({
+    ...common,
+    route: "POST /api/pull",
+    operationId: "ollamaPull",
+    summary: "Pull a model, in Ollama's API",
+    description: "As `POST /v1/models/pull` does.",
+    isLong: true,
+    body: {
+      ...namedSchema({ OllamaPullRequest }),
+      example: { model: example },
+      takesAnyType: true,
+      logged: ({ model, name }) => ({ model: model ?? name }),
+    },
+    answer: described({ OllamaPullStatus }, "It is there.", done),
+    stream: {
+      ...described({ OllamaPullStatus }, "A line of JSON for each of these.", {
+        ...{ status: "Downloading the model", digest: "hf:owner/repo:Q4_K_M" },
+        ...{ total: 986_048_768, completed: 104_857_600 },
+      }),
+      ...inLines,
+    },
+    errors: ollamaModelErrors,
+    handler: async ({ body }, context, { models, library }: ModelNeeds) => {
+      const asked = nameIn(body);
+      await library.refresh();
+      const format = lines(context);
+      const isHere = [asked, withoutTag(asked)].some((name) => models.typeOf(name) !== undefined);
+      if (isHere) return body.stream === false ? { json: done } : { events: only(done), format };
+      const pull = followPull(library, toSource(asked), { signal: context.signal });
+      if (body.stream !== false) return { events: statusLines(pull), format };
+      await pull.model;
+      return { json: done };
+    },
+  }),
+  defineOperation({
+    ...common,
+    route: "DELETE /api/delete",
+    operationId: "ollamaDelete",
+    summary: "Delete a model, in Ollama's API",
+    description: "As `DELETE /v1/models/{id}` does.",
+    body: {
+      ...namedSchema({ OllamaDeleteRequest }),
+      example: { model: "Qwen2.5-1.5B-Instruct-GGUF-Q4_K_M" },
+      takesAnyType: true,
+      logged: ({ model, name }) => ({ model: model ?? name }),
+    },
+    answer: described({ OllamaDeleted }, "It is gone.", {}),
+    errors: ollamaModelErrors,
+    handler: async ({ body }, { signal }, { models, library }: ModelNeeds) => {
+      const asked = nameIn(body);
+      await library.refresh();
+      await library.remove(modelNamed(models, asked), signal);
+      return { json: {} };
+    },
+  }),
+] as const;
+
+async function* only(status: OllamaPullStatus): AsyncGenerator<string> {
+  yield JSON.stringify(status);
+}
+
+async function* statusLines(pull: ReturnType<typeof followPull>): AsyncGenerator<string> {
+  for await (const { label, source, completed, total } of pull.progress()) {
+    const bytes = total === 0 ? {} : { digest: source, total, completed };
+    yield JSON.stringify({ status: label, ...given(bytes) } satisfies OllamaPullStatus);
+  }
+  await pull.model;
+  yield JSON.stringify(done);
+}
