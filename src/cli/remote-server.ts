@@ -3,6 +3,7 @@ import { ApiClient, type ChatRequest } from "../client/api-client.ts";
 import { ApiError } from "../client/api-error.ts";
 import { readChunks } from "../client/event-stream.ts";
 import { isObject, listAt, numberAt, objectAt, textAt } from "../client/json-fields.ts";
+import type { ModelList } from "../client/wire.ts";
 import { NodeError, reasonOf } from "../core/errors.ts";
 import { CommandError } from "./shell.ts";
 
@@ -88,6 +89,11 @@ export class ChatServer {
     return types === undefined
       ? names
       : names.filter((name) => (types.get(name) ?? "chat") === "chat");
+  }
+
+  /** Of a node; another server reports less. */
+  async models(signal: AbortSignal): Promise<ModelList> {
+    return await this.#asked(this.#client.models({ signal }));
   }
 
   async *answer(request: ChatRequest, signal: AbortSignal): AsyncGenerator<AnswerPiece> {

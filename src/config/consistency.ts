@@ -3,10 +3,11 @@ import { Value } from "@sinclair/typebox/value";
 import { isLoopback, parseRange } from "../core/address-range.ts";
 import {
   addressOf,
+  completeModel,
   contextKeyNames,
   contextKeys,
   isUpstream,
-  ModelConfig,
+  type ModelConfig,
   upstreamAddress,
   upstreamKeyNames,
   upstreamKeys,
@@ -240,8 +241,7 @@ export function withRerankerModel(config: Config): Config {
   const { models, retrieval } = config;
   const { reranker: source } = retrieval;
   if (source === undefined || models.some(({ name }) => name === source)) return config;
-  const section = { name: impliedName, type: "reranker", source };
-  const model = Value.Decode(ModelConfig, Value.Default(ModelConfig, section));
+  const model = completeModel({ name: impliedName, type: "reranker", source });
   return {
     ...config,
     // The server is asked for its own name of the model.

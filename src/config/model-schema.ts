@@ -1,5 +1,6 @@
 /** Settings of a model, with defaults. Node information reports them under the same names. */
 import { type SchemaOptions, type Static, Type as T } from "@sinclair/typebox";
+import { Value } from "@sinclair/typebox/value";
 import {
   cacheTypes,
   contextDefaults,
@@ -222,6 +223,11 @@ export const ModelConfig = T.Object(
 );
 
 export type ModelConfig = Static<typeof ModelConfig>;
+
+/** A section with the defaults of what it leaves out. */
+export const completeModel = (
+  section: Pick<ModelConfig, "name" | "type" | "source"> & Partial<ModelConfig>,
+): ModelConfig => Value.Decode(ModelConfig, Value.Default(ModelConfig, section));
 
 const prefix = "openai:";
 

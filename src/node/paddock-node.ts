@@ -10,6 +10,7 @@ import { NodeError } from "../core/errors.ts";
 import { given } from "../core/given.ts";
 import type { KeyRing } from "../core/limits/api-key.ts";
 import { RateLimiter } from "../core/limits/rate-limiter.ts";
+import type { ModelCard } from "../core/models/model.ts";
 import { ModelActivities } from "../core/models/model-activity.ts";
 import { ModelRegistry } from "../core/models/model-registry.ts";
 import { checkReadiness } from "../core/readiness.ts";
@@ -198,6 +199,11 @@ export class PaddockNode implements AsyncDisposable {
     rateLimit.connectionsPerClient = config.limits.connections_per_client;
     Object.assign(limits, toRequestLimits(config));
     this.#parts.upstreams?.apply(config);
+  }
+
+  /** The chat model for clients without a choice of their own; undefined until one is ready. */
+  get defaultChat(): ModelCard | undefined {
+    return this.#parts.models.cards().find(({ type }) => type === "chat");
   }
 
   drain(): void {

@@ -39,7 +39,7 @@ export function chatCommand(shell: Shell): Command {
   });
 }
 
-async function chosenModel(
+export async function chosenModel(
   server: ChatServer,
   wanted: string | undefined,
   signal: AbortSignal,
@@ -55,7 +55,7 @@ async function chosenModel(
   );
 }
 
-async function readQuestion({ input }: Shell): Promise<string> {
+export async function readQuestion({ input }: Shell): Promise<string> {
   const bytes = Buffer.concat(await Array.fromAsync(input.stream()));
   const question = bytes.toString("utf8").trim();
   if (question !== "") return question;
@@ -65,7 +65,7 @@ async function readQuestion({ input }: Shell): Promise<string> {
 }
 
 /** Prints the answer alone, for scripts. */
-async function answerOnce(
+export async function answerOnce(
   shell: Shell,
   server: ChatServer,
   conversation: Conversation,
@@ -79,7 +79,7 @@ async function answerOnce(
 }
 
 /** Imported on demand: a chat with another server does not need these libraries. */
-async function localNode(shell: Shell, config: Config) {
+export async function localNode(shell: Shell, config: Config) {
   const { startLocalNode } = await import("../serve/serve-node.ts");
   return await startLocalNode(shell, config);
 }

@@ -19,6 +19,7 @@ import {
   readConfigAgain,
   readConfigFile,
 } from "../command-options.ts";
+import { noNode } from "../found-node.ts";
 import { printableJson } from "../printing.ts";
 import { CommandError, type Shell } from "../shell.ts";
 
@@ -77,9 +78,7 @@ export function reloadCommand(shell: Shell): Command {
       );
     }
     if (here.length === 0) {
-      throw new CommandError(
-        `No node runs with the data dir ${dataDir}. Start one with 'paddock serve', or name the data dir of the one that runs: --data-dir.`,
-      );
+      throw noNode(dataDir);
     }
     const reports = await Promise.all(here.map((node) => reload(shell, dataDir, node)));
     if (command.opts<{ json?: boolean }>().json === true) {

@@ -5,9 +5,7 @@ import { planReload, serviceVariables } from "../../config/load.ts";
 import type { Config } from "../../config/schema.ts";
 import { hasCode, reasonOf } from "../../core/errors.ts";
 import type { Log } from "../../core/log.ts";
-import { readMachineMemory } from "../../engine/machine/machine.ts";
-import { betterModel } from "../../node/models/node-models.ts";
-import { dataDirOf, isStarterChat, type ModelOptions } from "../../node/node-settings.ts";
+import { dataDirOf, type ModelOptions } from "../../node/node-settings.ts";
 import { PaddockNode } from "../../node/paddock-node.ts";
 import { type ReloadOutcome, RunningNode } from "../../node/running-node.ts";
 import { createApp, type Services } from "../../server/app.ts";
@@ -69,13 +67,11 @@ export async function serve(shell: Shell, served: ServedConfig): Promise<void> {
   try {
     node.listensOn(server.port ?? config.port);
     shell.say(`Paddock ${shell.version} is preparing its models ...\n`);
-    const advice = config.models.some(isStarterChat)
-      ? betterModel(await readMachineMemory(), shell.program)
-      : undefined;
     await node.prepare(shell.stopped, () => {
       // Other models may still be loading, with a bar on the terminal's last line.
       if (shell.isTerminal) shell.draw("\r\u001b[K");
-      shell.print(greeting(shell, config, server.url.origin));
+      const { name = firstChat(config), advice } = node.defaultChat ?? {};
+      shell.print(greeting(shell, config, name, server.url.origin));
       if (advice !== undefined) shell.print(`Note: ${advice}\n`);
     });
     if (!shell.stopped.aborted) await once(shell.stopped, "abort");
@@ -127,8 +123,11 @@ function bind(config: Config, services: Services, connections: Connections, log:
   }
 }
 
-function greeting(shell: Shell, config: Config, origin: string): string {
-  const chat = config.models.find(({ type }) => type === "chat")?.name;
+/** It may still be on its way, upstream. */
+const firstChat = ({ models }: Config): string | undefined =>
+  models.find(({ type }) => type === "chat")?.name;
+
+function greeting(shell: Shell, config: Config, chat: string | undefined, origin: string): string {
   const key = config.auth.api_keys.length > 0 ? ' -H "Authorization: Bearer $PADDOCK_KEY"' : "";
   const body = JSON.stringify({ model: chat, messages: [{ role: "user", content: "Hello!" }] });
   const first =

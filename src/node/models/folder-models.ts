@@ -1,8 +1,7 @@
 /** The models in the models folder that no section of the configuration uses, with what their files say. */
 import { stat } from "node:fs/promises";
 import { basename, join } from "node:path";
-import { Value } from "@sinclair/typebox/value";
-import { isUpstream, ModelConfig } from "../../config/model-schema.ts";
+import { completeModel, isUpstream, type ModelConfig } from "../../config/model-schema.ts";
 import { reasonOf } from "../../core/errors.ts";
 import { settledSettings } from "../../core/models/model.ts";
 import type { KnownModel } from "../../core/models/model-on-demand.ts";
@@ -72,13 +71,8 @@ export async function findFolderModels(
       continue;
     }
     names.add(name);
-    const section = {
-      name,
-      type: facts.kind,
-      source: path,
-      keep_alive: config.models_folder.keep_alive,
-    };
-    const model = Value.Decode(ModelConfig, Value.Default(ModelConfig, section));
+    const { keep_alive } = config.models_folder;
+    const model = completeModel({ name, type: facts.kind, source: path, keep_alive });
     models.push({ model, path, facts, createdAt, stamp, isPulled: origins.length > 0 });
   }
   return models;

@@ -1,5 +1,5 @@
 /** Follows a pull of a model, for every API that reports its progress. */
-import { setTimeout as pauseFor } from "node:timers/promises";
+import { pause } from "../../core/abort.ts";
 import type { ModelLibrary, Pulling, PullOptions } from "../../core/models/model-library.ts";
 
 /** How often progress is told. */
@@ -7,29 +7,22 @@ const everyMs = 200;
 
 export function followPull(library: ModelLibrary, source: string, options: PullOptions) {
   const model = library.pull(source, options);
-  let isOver = false;
-  const over = model.then(
-    () => {
-      isOver = true;
-    },
-    () => {
-      isOver = true;
-    },
-  );
+  const over = new AbortController();
+  void model.catch(() => {}).finally(() => over.abort());
   return {
     /** The pulled model's name; see `ModelLibrary.pull`. */
     model,
     /** What changed, until the pull ends. */
     async *progress(): AsyncGenerator<Pulling> {
       let told = "";
-      while (!isOver) {
+      while (!over.signal.aborted) {
         const state = library.pulling();
         const now = JSON.stringify(state);
         if (state !== undefined && now !== told) {
           told = now;
           yield { ...state };
         }
-        await Promise.race([over, pauseFor(everyMs)]);
+        await pause(everyMs, over.signal);
       }
     },
   };

@@ -80,7 +80,7 @@ async function loadOrUnload(
 }
 
 /** With something to answer, the model stays. */
-function announceKept(
+function announceStay(
   { keep_alive: time }: Pick<OllamaChatRequest, "keep_alive">,
   context: RequestContext,
   { log }: Needs,
@@ -155,7 +155,7 @@ export const ollamaChatOperations = [
         const reason = await loadOrUnload(needs.models.find(name), body, context);
         return { json: loaded({ model: body.model, form: inMessage }, reason) };
       }
-      announceKept(body, context, needs);
+      announceStay(body, context, needs);
       const answer = await beginAnswer(toChatRequest(body, name), context, needs, { nameOf });
       return await answered(body, { form: inMessage }, answer, context);
     },
@@ -198,7 +198,7 @@ export const ollamaChatOperations = [
         const reason = await loadOrUnload(needs.models.find(name), body, context);
         return { json: loaded({ model: body.model, form: inResponse }, reason) };
       }
-      announceKept(body, context, needs);
+      announceStay(body, context, needs);
       if (!isContinued(body)) {
         const answer = await beginAnswer(toGenerateChat(body, name), context, needs, { nameOf });
         return await answered(body, { form: inResponse, last: { context: [] } }, answer, context);

@@ -1,0 +1,158 @@
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { readdir } from "node:fs/promises";
+import { join } from "node:path";
+import { hubFrom } from "../../../../src/models/sources/hub-reference.ts";
+import { PaddockNode } from "../../../../src/node/paddock-node.ts";
+import { createApp } from "../../../../src/server/app.ts";
+import { bareNodeOptions } from "../../../support/bare-node.ts";
+import { decodeError } from "../../../support/decode.ts";
+import { type Answer, type Asked, honest, modelServer } from "../../../support/model-server.ts";
+import { readFrames } from "../../../support/sse.ts";
+import { tempDir } from "../../../support/temp-dir.ts";
+import { tinyModels } from "../../../support/tiny-models.ts";
+import { waitFor } from "../../../support/wait-for.ts";
+
+let resources: AsyncDisposableStack;
+let dataDir: string;
+let app: ReturnType<typeof createApp>;
+/** What the hub answers when it is asked for the file. */
+let answer: (asked: Asked) => Answer;
+let whole: Uint8Array;
+
+beforeEach(async () => {
+  resources = new AsyncDisposableStack();
+  dataDir = resources.use(await tempDir()).path;
+  whole = await Bun.file((await tinyModels()).chat).bytes();
+  answer = honest(whole);
+  const hub = resources.use(await modelServer((asked) => answer(asked)));
+  const options = bareNodeOptions({
+    toml: `[models_folder]\nserve = "all"\n[[models]]\nname = "own"\ntype = "chat"\nsource = "hf:owner/own/own.gguf"`,
+    env: { PADDOCK_DATA_DIR: dataDir, PADDOCK_ISOLATION: "process" },
+  });
+  const node = resources.use(
+    await PaddockNode.create({ ...options, hub: hubFrom({ HF_ENDPOINT: hub.url }) }),
+  );
+  app = createApp(node.services);
+});
+afterEach(() => resources.disposeAsync());
+
+const post = (path: string, body: object = {}, signal?: AbortSignal): Promise<Response> =>
+  app.handle(
+    new Request(`http://localhost/v1/models${path}`, {
+      ...{ method: "POST", body: JSON.stringify(body), signal: signal ?? null },
+      headers: { "content-type": "application/json" },
+    }),
+  );
+
+const pull = (source: string, signal?: AbortSignal): Promise<Response> =>
+  post("/pull", { source }, signal);
+
+const listed = async (): Promise<unknown> =>
+  await (await app.handle(new Request("http://localhost/v1/models"))).json();
+
+/** Half of the file, and then nothing until the client leaves. */
+const half = (asked: Asked): Answer => {
+  const { body, ...rest } = honest(whole)(asked);
+  if (!(body instanceof Uint8Array)) return { ...rest };
+  const headers = { ...rest.headers, "content-length": String(body.length) };
+  return { ...rest, headers, body: body.slice(0, whole.length / 2), ending: "stall" };
+};
+
+describe("a pull over HTTP", () => {
+  test("tells its progress, and serves the model at its end", async () => {
+    const events = await readFrames(await pull("hf:owner/repo/tiny.gguf"));
+    expect(events.slice(-2)).toEqual(['{"status":"success","model":"tiny"}', "[DONE]"]);
+    expect(JSON.parse(events[0] ?? "")).toMatchObject({
+      ...{ status: "pulling", source: "hf:owner/repo/tiny.gguf" },
+    });
+    expect(await listed()).toMatchObject({
+      data: [{ id: "tiny", type: "chat", loaded: false, removable: true }],
+    });
+    // What is there already is not fetched again, and has the same name.
+    const again = await readFrames(await pull("hf:owner/repo/tiny.gguf"));
+    expect(again.at(-2)).toBe('{"status":"success","model":"tiny"}');
+  });
+
+  test("is the only one until it ends, and goes on from where its client left", async () => {
+    answer = half;
+    const source = "hf:owner/repo/tiny.gguf";
+    const client = new AbortController();
+    const first = await pull(source, client.signal);
+    await waitFor("half of it", async () =>
+      JSON.stringify(await listed()).includes(`"completed":${whole.length / 2}`),
+    );
+    expect(await listed()).toMatchObject({
+      pulling: { source, completed: whole.length / 2, total: whole.length },
+    });
+    const second = await pull("hf:owner/repo/other.gguf");
+    expect([second.status, (await decodeError(second)).message]).toEqual([
+      503,
+      expect.stringContaining("one at a time"),
+    ]);
+    client.abort();
+    await first.body?.cancel();
+    await waitFor("its end", async () => !JSON.stringify(await listed()).includes("pulling"));
+    const ranges: (string | undefined)[] = [];
+    answer = (asked) => {
+      ranges.push(asked.headers.range);
+      return honest(whole)(asked);
+    };
+    const events = await readFrames(await pull(source));
+    expect(events.at(-2)).toBe('{"status":"success","model":"tiny"}');
+    expect(ranges).toContain(`bytes=${whole.length / 2}-`);
+  });
+
+  test("ends when it is cancelled, with a reason", async () => {
+    answer = half;
+    const pulling = await pull("hf:owner/repo/tiny.gguf");
+    expect(await (await post("/pull/cancel")).json()).toEqual({ cancelled: true });
+    const events = await readFrames(pulling);
+    expect(events.at(-1)).toContain("The pull was cancelled. Pulling it again goes on from here.");
+    expect(await (await post("/pull/cancel")).json()).toEqual({ cancelled: false });
+  });
+
+  test.each([
+    ["file:///etc/passwd", "must begin with 'hf:' or 'npm:'"],
+    ["/etc/passwd", "must begin with 'hf:' or 'npm:'"],
+    ["http://127.0.0.1/m.gguf", "must begin with 'hf:' or 'npm:'"],
+    ["https://models.example/m.gguf", "must begin with 'hf:' or 'npm:'"],
+    ["starter:chat", "must begin with 'hf:' or 'npm:'"],
+  ])("does not come from %s", async (source, why) => {
+    const response = await pull(source);
+    const { message, param } = await decodeError(response);
+    expect([response.status, message, param]).toEqual([
+      400,
+      expect.stringContaining(why),
+      "source",
+    ]);
+    expect(await readdir(join(dataDir, "models")).catch(() => [])).toEqual([]);
+  });
+
+  test("of a section's file has the section's name, which is not removed", async () => {
+    const events = await readFrames(await pull("hf:owner/own/own.gguf"));
+    expect(events.at(-2)).toBe('{"status":"success","model":"own"}');
+    const request = new Request("http://localhost/v1/models/own", { method: "DELETE" });
+    const refused = await app.handle(request);
+    expect([refused.status, (await decodeError(refused)).message]).toEqual([
+      400,
+      expect.stringContaining("[[models]] section"),
+    ]);
+    expect((await readdir(join(dataDir, "models"))).join()).toContain("own.gguf");
+  });
+});
+
+test("a source that the configuration allows is still none in the node's own network", async () => {
+  await using node = await PaddockNode.create(
+    bareNodeOptions({
+      toml: '[models_folder]\npull_from = ["https://127.0.0.1/", "https://10.0.0.8/"]',
+      env: { PADDOCK_DATA_DIR: dataDir, PADDOCK_ISOLATION: "process" },
+    }),
+  );
+  const { signal } = new AbortController();
+  for (const source of ["https://127.0.0.1/m.gguf", "https://10.0.0.8/m.gguf"]) {
+    const pulled = node.services.library.pull(source, { signal });
+    expect(pulled).rejects.toThrow("is an address in the node's own network");
+  }
+  const elsewhere = node.services.library.pull("https://127.0.0.1.example.org/m.gguf", { signal });
+  expect(elsewhere).rejects.toThrow("must begin with");
+});
