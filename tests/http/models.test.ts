@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { NodeError } from "../../src/core/errors.ts";
 import type { KeyRing, Scope } from "../../src/core/limits/api-key.ts";
 import type { Residence } from "../../src/core/models/model.ts";
+import type { ModelLibrary } from "../../src/core/models/model-library.ts";
 import { readFrames } from "../support/sse.ts";
 import { testApp } from "../support/test-app.ts";
 import { chatModel, madeAt } from "../support/test-models.ts";
@@ -160,9 +161,16 @@ describe("a pull", () => {
   const source = "hf:owner/repo:Q4";
   const state = { source, label: "Downloading", completed: 5, total: 10 };
 
+  const begun =
+    (end: Promise<string>): ModelLibrary["pull"] =>
+    async (_, { onBegin }) => {
+      onBegin?.(state);
+      return await end;
+    };
+
   test("sends its progress and the name that requests use", async () => {
     const pulled = Promise.withResolvers<string>();
-    const app = testApp({ library: { pull: () => pulled.promise, pulling: () => state } });
+    const app = testApp({ library: { pull: begun(pulled.promise), pulling: () => state } });
     const response = await app.post("/v1/models/pull", { source });
     expect(await (await app.get("/v1/models")).json()).toMatchObject({ pulling: state });
     pulled.resolve("repo-Q4");
@@ -184,8 +192,8 @@ describe("a pull", () => {
     let cancelled = 0;
     const app = testApp({
       library: {
-        pulling: () => state,
-        pull: async (_, { signal }) => {
+        pull: async (_, { signal, onBegin }) => {
+          onBegin?.(state);
           signal.addEventListener("abort", () => aborted.resolve());
           return await new Promise<never>((_, reject) => {
             signal.addEventListener("abort", () => reject(signal.reason));

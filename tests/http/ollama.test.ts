@@ -430,9 +430,9 @@ describe("/api/pull", () => {
     const pulled = Promise.withResolvers<string>();
     const app = testApp({
       library: {
-        pulling: () => pulling,
-        pull: async (source) => {
+        pull: async (source, { onBegin }) => {
           asked.push(source);
+          onBegin?.(pulling);
           return await pulled.promise;
         },
       },

@@ -1,5 +1,7 @@
 /** What operations do with the models of the models folder: pull and remove them, and see what is there. */
 export interface PullOptions {
+  /** Called once it begins, with a state that changes as it goes on. */
+  onBegin?: (state: Readonly<Pulling>) => void;
   signal: AbortSignal;
   /** The digest that the file must have. */
   sha256?: string;

@@ -112,7 +112,10 @@ export class FolderLibrary implements ModelLibrary {
     }
   }
 
-  async pull(source: string, { signal, sha256 }: PullOptions): Promise<string | undefined> {
+  async pull(
+    source: string,
+    { onBegin, signal, sha256 }: PullOptions,
+  ): Promise<string | undefined> {
     await this.#checkSource(source);
     if (this.#pull !== undefined) {
       const why = `${quoted(this.#pull.state.source)} is being pulled, and models are pulled one at a time. Try again when it is there.`;
@@ -121,6 +124,7 @@ export class FolderLibrary implements ModelLibrary {
     const stop = new AbortController();
     const state = { source, label: "Looking for it", completed: 0, total: 0 };
     this.#pull = { state, stop };
+    onBegin?.(state);
     const { baseDir, hub = hubFrom({}), registryOf, log } = this.#parts.options;
     try {
       const path = await resolveSource(source, {

@@ -6,7 +6,11 @@ import type { ModelLibrary, Pulling, PullOptions } from "../../core/models/model
 const everyMs = 200;
 
 export function followPull(library: ModelLibrary, source: string, options: PullOptions) {
-  const model = library.pull(source, options);
+  let state: Readonly<Pulling> | undefined;
+  const onBegin = (begun: Readonly<Pulling>): void => {
+    state = begun;
+  };
+  const model = library.pull(source, { ...options, onBegin });
   const over = new AbortController();
   void model.catch(() => {}).finally(() => over.abort());
   return {
@@ -16,7 +20,6 @@ export function followPull(library: ModelLibrary, source: string, options: PullO
     async *progress(): AsyncGenerator<Pulling> {
       let told = "";
       while (!over.signal.aborted) {
-        const state = library.pulling();
         const now = JSON.stringify(state);
         if (state !== undefined && now !== told) {
           told = now;
