@@ -7,7 +7,14 @@ import { theNode } from "../core/documents/document-caller.ts";
 import { StoreAccess } from "../core/documents/store-access.ts";
 import { NodeError } from "../core/errors.ts";
 import { given } from "../core/given.ts";
-import { type ApiKey, type KeyStore, type Scope, scopes, stateOf } from "../core/limits/api-key.ts";
+import {
+  type ApiKey,
+  type KeyStore,
+  type Scope,
+  scopes,
+  stateOf,
+  usualScopes,
+} from "../core/limits/api-key.ts";
 import type { RedisOptions } from "../gateway/redis/connection.ts";
 import { collectionStore } from "../node/documents/node-collection.ts";
 import { dataDirOf, toSharedServer } from "../node/node-settings.ts";
@@ -40,7 +47,9 @@ function create(shell: Shell): Command {
     .description("give out a key; it is shown once, and only a digest of it is stored")
     .argument("<name>", "who holds it")
     .addOption(
-      new Option("--scope <scopes...>", "what it opens; default: everything").choices([...scopes]),
+      new Option("--scope <scopes...>", "what it opens; default: all but models").choices([
+        ...scopes,
+      ]),
     )
     .option("--expires <when>", "a date (2027-01-31), or a time from now (12h, 30d)")
     .addOption(
@@ -72,7 +81,7 @@ function create(shell: Shell): Command {
       const expiresAt = expires === undefined ? undefined : parseExpiry(expires, new Date());
       const { key, text } = await keys.create({
         name: checkedName(name),
-        scopes: options.scope ?? scopes,
+        scopes: options.scope ?? usualScopes,
         ...given({ expiresAt, vectorStores }),
         limits: given({ requestsPerMinute, tokensPerMinute, concurrency }),
         quota: given({ bytes: maxBytes, passages: maxPassages }),

@@ -24,7 +24,10 @@ describe("paddock init", () => {
     const config = load(await Bun.file(file).text());
     expect(config.engine.threads).toBeGreaterThan(0);
     expect(config.engine.threads).toBeLessThanOrEqual(availableParallelism());
-    expect({ ...config, engine: { ...config.engine, threads: 0 } }).toEqual(defaults);
+    expect({ ...config, engine: { ...config.engine, threads: 0 } }).toEqual({
+      ...defaults,
+      models_folder: { ...defaults.models_folder, serve: "all" },
+    });
   });
 
   test("leaves a file that is there alone, unless it is told to write over it", async () => {

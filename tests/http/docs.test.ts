@@ -110,9 +110,11 @@ describe("the document at /openapi.json", () => {
       .map(({ method, path }) => `${method} ${path.replace(/:(\w+)/g, "{$1}")}`);
     expect(operations.map(({ at }) => at).sort()).toEqual(listed.sort());
     expect(listed).toEqual([
+      "DELETE /api/delete",
       "DELETE /v1/conversations/{conversation_id}",
       "DELETE /v1/conversations/{conversation_id}/items/{item_id}",
       "DELETE /v1/files/{file_id}",
+      "DELETE /v1/models/{id}",
       "DELETE /v1/responses/{response_id}",
       "DELETE /v1/vector_stores/{vector_store_id}",
       "DELETE /v1/vector_stores/{vector_store_id}/files/{file_id}",
@@ -144,6 +146,7 @@ describe("the document at /openapi.json", () => {
       "POST /api/embed",
       "POST /api/embeddings",
       "POST /api/generate",
+      "POST /api/pull",
       "POST /api/show",
       "POST /mcp",
       "POST /v1/chat/completions",
@@ -158,6 +161,10 @@ describe("the document at /openapi.json", () => {
       "POST /v1/messages",
       "POST /v1/messages/count_tokens",
       "POST /v1/models",
+      "POST /v1/models/load",
+      "POST /v1/models/pull",
+      "POST /v1/models/pull/cancel",
+      "POST /v1/models/unload",
       "POST /v1/rerank",
       "POST /v1/responses",
       "POST /v1/responses/input_tokens",
@@ -213,11 +220,14 @@ describe("the document at /openapi.json", () => {
         "rerank",
       ].map((path) => [`POST /v1/${path}`, true, ["application/json"]]),
       ["POST /v2/rerank", true, ["application/json"]],
-      ...["retrieve", "tokenize", "detokenize"].map((path) => [
-        `POST /v1/${path}`,
-        true,
-        ["application/json"],
-      ]),
+      ...[
+        "retrieve",
+        "tokenize",
+        "detokenize",
+        "models/load",
+        "models/unload",
+        "models/pull",
+      ].map((path) => [`POST /v1/${path}`, true, ["application/json"]]),
       ["POST /v1/files", true, ["multipart/form-data"]],
       ...[
         "",
@@ -228,15 +238,16 @@ describe("the document at /openapi.json", () => {
         "/{vector_store_id}/file_batches",
       ].map((path) => [`POST /v1/vector_stores${path}`, true, ["application/json"]]),
       ["POST /mcp", true, ["application/json"]],
-      ...["chat", "generate", "embed", "embeddings", "show"].map((path) => [
+      ...["chat", "generate", "embed", "embeddings", "show", "pull"].map((path) => [
         `POST /api/${path}`,
         true,
         ["application/json"],
       ]),
+      ["DELETE /api/delete", true, ["application/json"]],
     ]);
   });
 
-  test("answers with JSON everywhere but for metrics and files, and with a stream from chat and responses too", () => {
+  test("answers with JSON everywhere but for metrics and files, and with a stream from chats and pulls too", () => {
     const types = new Map(
       operations.map(({ at, responses }) => [at, Object.keys(responses["200"]?.content ?? {})]),
     );
@@ -245,11 +256,12 @@ describe("the document at /openapi.json", () => {
       "POST /v1/completions",
       "POST /v1/responses",
       "POST /v1/messages",
+      "POST /v1/models/pull",
     ]) {
       expect(types.get(streaming)).toEqual(["application/json", "text/event-stream"]);
       types.delete(streaming);
     }
-    for (const streaming of ["POST /api/chat", "POST /api/generate"]) {
+    for (const streaming of ["POST /api/chat", "POST /api/generate", "POST /api/pull"]) {
       expect(types.get(streaming)).toEqual(["application/json", "application/x-ndjson"]);
       types.delete(streaming);
     }

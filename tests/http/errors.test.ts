@@ -104,7 +104,7 @@ describe("an address", () => {
     ["DELETE", "/v1/embeddings", "POST"],
     ["PUT", "/v1/retrieve", "POST"],
     ["PATCH", "/v1/models", "GET, POST"],
-    ["POST", "/v1/models/chatty", "GET"],
+    ["POST", "/v1/models/chatty", "DELETE, GET"],
     ["PUT", "/v1/info", "GET, POST"],
     ["POST", "/health", "GET"],
   ])("that has other methods is a 405 that allows them: %s %s", async (method, path, allowed) => {

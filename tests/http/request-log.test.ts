@@ -216,8 +216,8 @@ describe("the log line of a request", () => {
   });
 
   test.each([
-    ["/v1/models", "models", 200, {}],
-    ["/v1/models/chatty", "models", 200, {}],
+    ["/v1/models", "models", 200, { key: "anyone" }],
+    ["/v1/models/chatty", "models", 200, { key: "anyone" }],
     ["/v1/info", "info", 200, { key: "anyone" }],
     ["/docs", "docs", 200, {}],
     ["/ready", "ready", 200, { key: "anyone" }],

@@ -7,6 +7,9 @@ export const scopes = ["chat", "embeddings", "retrieve", "documents", "models"] 
 
 export type Scope = (typeof scopes)[number];
 
+/** Those of a key that names none: it uses what the node has, and does not change the node. */
+export const usualScopes = scopes.filter((scope) => scope !== "models");
+
 export interface ApiKey {
   /** The public part of the key; identifies it in lists and logs. */
   id: string;

@@ -71,6 +71,12 @@ export const largestBodies: readonly LargeBody[] = [
     "one text": () => `{"model":"tiny-embedding","prompt":"${text(bytes)}"}`,
   }),
   ...of("/api/show", ollamaShowBodies),
+  ...of("/api/pull", ollamaShowBodies),
+  ...of("/v1/models/load", ollamaShowBodies),
+  ...of("/v1/models/unload", {
+    "a model's name": ollamaShowBodies["a model's name"] ?? (() => ""),
+  }),
+  ...of("/v1/models/pull", { "a source": () => `{"source":"hf:${text(bytes)}"}` }),
   // Operations that read no body.
   ...of("/v1/models", { "a list": () => `[${filled("1")}]` }),
   ...of("/v1/info", { "a list": () => `[${filled("1")}]` }),

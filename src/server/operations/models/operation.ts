@@ -225,7 +225,7 @@ export function capabilitiesOf({ type, thinks }: ModelCard): Capability[] {
   return type === "embedding" ? ["embedding"] : [];
 }
 
-export function toModel(
+function toModel(
   { card, residence }: LoadedModel,
   library: Pick<ModelLibrary, "mayRemove">,
   isStranger: boolean,

@@ -14,7 +14,7 @@ const named = {
   name: f.nullable(T.String(), "Older name of `model`. One of them is required."),
 };
 
-export const OllamaPullRequest = f.openObject({
+const OllamaPullRequest = f.openObject({
   ...named,
   model: f.nullable(
     T.String({ maxLength: 2000 }),
@@ -36,9 +36,9 @@ export const OllamaPullStatus = T.Object({
 
 type OllamaPullStatus = Static<typeof OllamaPullStatus>;
 
-export const OllamaDeleteRequest = f.openObject(named);
+const OllamaDeleteRequest = f.openObject(named);
 
-export const OllamaDeleted = T.Object({});
+const OllamaDeleted = T.Object({});
 
 const common = {
   name: "ollama_models",
