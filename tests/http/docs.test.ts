@@ -220,14 +220,9 @@ describe("the document at /openapi.json", () => {
         "rerank",
       ].map((path) => [`POST /v1/${path}`, true, ["application/json"]]),
       ["POST /v2/rerank", true, ["application/json"]],
-      ...[
-        "retrieve",
-        "tokenize",
-        "detokenize",
-        "models/load",
-        "models/unload",
-        "models/pull",
-      ].map((path) => [`POST /v1/${path}`, true, ["application/json"]]),
+      ...["retrieve", "tokenize", "detokenize", "models/load", "models/unload", "models/pull"].map(
+        (path) => [`POST /v1/${path}`, true, ["application/json"]],
+      ),
       ["POST /v1/files", true, ["multipart/form-data"]],
       ...[
         "",
