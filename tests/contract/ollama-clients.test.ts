@@ -146,8 +146,8 @@ describe("Ollama's package against a listening node", () => {
   });
 
   test.each([
-    ["pull", (client: Ollama) => client.pull({ model: "a" }), 404, "'paddock pull'"],
-    ["delete", (client: Ollama) => client.delete({ model: "a" }), 404, "'paddock pull'"],
+    ["pull", (client: Ollama) => client.pull({ model: "a" }), 404, "Name a place on the hub"],
+    ["delete", (client: Ollama) => client.delete({ model: "a" }), 404, "model not found"],
     ["chat", (client: Ollama) => client.chat({ model: "a", messages }), 404, "model not found"],
     [
       "chat with an image",
@@ -236,7 +236,7 @@ describe("LangChain's Ollama package against a listening node", () => {
 
   test("says at once that a model is not there and cannot be pulled", async () => {
     const refused = await rejectionOf(chat({ model: "nobody" }).invoke("Hello"));
-    expect(String(refused)).toContain("pull one with 'paddock pull'");
+    expect(String(refused)).toContain("Name a place on the hub");
   });
 });
 

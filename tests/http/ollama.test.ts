@@ -460,9 +460,13 @@ describe("/api/pull", () => {
   test("says in Ollama's form why it failed", async () => {
     const refused = new NodeError("invalid_request", "'source' must begin with 'hf:'.");
     const app = testApp({ library: { pull: async () => await Promise.reject(refused) } });
-    expect(await problem(await app.post("/api/pull", { name: "llama3.2" }))).toEqual([
+    expect(await problem(await app.post("/api/pull", { name: "hf.co/o/r" }))).toEqual([
       400,
       { error: "'source' must begin with 'hf:'." },
+    ]);
+    expect(await problem(await app.post("/api/pull", { name: "llama3.2" }))).toEqual([
+      404,
+      { error: expect.stringContaining("Name a place on the hub") },
     ]);
   });
 });

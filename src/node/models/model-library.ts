@@ -250,11 +250,9 @@ export class FolderLibrary implements ModelLibrary {
     const why = isAllowed
       ? "is an address in the node's own network, from which nothing is pulled over HTTP"
       : allowed.length === 0
-        ? "is refused: this node pulls no models over HTTP ([models_folder] pull_from)"
-        : `must begin with ${allowed.map((start) => `'${start}'`).join(" or ")} ([models_folder] pull_from)`;
-    throw new NodeError("invalid_request", `'source' ${why}; found ${quoted(source)}.`, {
-      param: "source",
-    });
+        ? "cannot be pulled: this node pulls no models over HTTP ([models_folder] pull_from)"
+        : `cannot be pulled: a source must begin with ${allowed.map((start) => `'${start}'`).join(" or ")} ([models_folder] pull_from)`;
+    throw new NodeError("invalid_request", `${quoted(source)} ${why}.`, { param: "source" });
   }
 }
 

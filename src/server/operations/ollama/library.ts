@@ -1,6 +1,8 @@
 /** POST /api/pull and DELETE /api/delete: what Ollama's clients do with the node's models folder. */
 import { type Static, Type as T } from "@sinclair/typebox";
+import { NodeError } from "../../../core/errors.ts";
 import { given } from "../../../core/given.ts";
+import { quoted } from "../../../core/quoted.ts";
 import { defineOperation, described, namedSchema } from "../../operation.ts";
 import * as f from "../../wire/fields.ts";
 import { followPull } from "../../wire/pull-progress.ts";
@@ -57,6 +59,13 @@ const nameIn = (body: Static<typeof OllamaDeleteRequest>): string =>
 const toSource = (name: string): string =>
   name.replace(/^(https?:\/\/)?(hf\.co|huggingface\.co)\//, "hf:");
 
+const notInLibrary = (name: string): NodeError =>
+  new NodeError(
+    "model_not_found",
+    `${quoted(name)} is not on this node, which does not have Ollama's own library. Name a place on the hub: hf.co/owner/repo:quant.`,
+    { param: "model" },
+  );
+
 export const ollamaLibraryOperations = [
   defineOperation({
     ...common,
@@ -86,7 +95,9 @@ export const ollamaLibraryOperations = [
       const format = lines(context);
       const isHere = [asked, withoutTag(asked)].some((name) => models.typeOf(name) !== undefined);
       if (isHere) return body.stream === false ? { json: done } : { events: only(done), format };
-      const pull = followPull(library, toSource(asked), { signal: context.signal });
+      const source = toSource(asked);
+      if (!/^\w+:/.test(source)) throw notInLibrary(asked);
+      const pull = followPull(library, source, { signal: context.signal });
       if (body.stream !== false) return { events: statusLines(pull), format };
       await pull.model;
       return { json: done };

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
+import { Ollama } from "ollama";
 import { hubFrom } from "../../../../src/models/sources/hub-reference.ts";
 import { PaddockNode } from "../../../../src/node/paddock-node.ts";
 import { createApp } from "../../../../src/server/app.ts";
@@ -112,11 +113,11 @@ describe("a pull over HTTP", () => {
   });
 
   test.each([
-    ["file:///etc/passwd", "must begin with 'hf:' or 'npm:'"],
-    ["/etc/passwd", "must begin with 'hf:' or 'npm:'"],
-    ["http://127.0.0.1/m.gguf", "must begin with 'hf:' or 'npm:'"],
-    ["https://models.example/m.gguf", "must begin with 'hf:' or 'npm:'"],
-    ["starter:chat", "must begin with 'hf:' or 'npm:'"],
+    ["file:///etc/passwd", "a source must begin with 'hf:' or 'npm:'"],
+    ["/etc/passwd", "a source must begin with 'hf:' or 'npm:'"],
+    ["http://127.0.0.1/m.gguf", "a source must begin with 'hf:' or 'npm:'"],
+    ["https://models.example/m.gguf", "a source must begin with 'hf:' or 'npm:'"],
+    ["starter:chat", "a source must begin with 'hf:' or 'npm:'"],
   ])("does not come from %s", async (source, why) => {
     const response = await pull(source);
     const { message, param } = await decodeError(response);
@@ -126,6 +127,23 @@ describe("a pull over HTTP", () => {
       "source",
     ]);
     expect(await readdir(join(dataDir, "models")).catch(() => [])).toEqual([]);
+  });
+
+  test("is what Ollama's package asks for, which can delete the model too", async () => {
+    const server = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: app.fetch });
+    resources.defer(() => server.stop(true));
+    const client = new Ollama({ host: server.url.origin });
+    const pulling = await client.pull({ model: "hf.co/owner/repo/tiny.gguf", stream: true });
+    const states = await Array.fromAsync(pulling);
+    expect(states.at(-1)).toEqual(expect.objectContaining({ status: "success" }));
+    const names = async () => (await client.list()).models.map(({ name }) => name);
+    expect(await names()).toEqual(["tiny:latest"]);
+    expect((await client.ps()).models).toEqual([]);
+    await client.delete({ model: "tiny" });
+    expect(await names()).toEqual([]);
+    expect(await Array.fromAsync(new Bun.Glob("*.gguf*").scan(join(dataDir, "models")))).toEqual(
+      [],
+    );
   });
 
   test("of a section's file has the section's name, which is not removed", async () => {
