@@ -20,6 +20,7 @@ import {
 import { listModels, modelsFolder } from "../../models/models-folder.ts";
 import { autoSource, findSource } from "../../models/sources/resolve.ts";
 import { nameOf } from "../../models/starter-models.ts";
+import { findFolderModels } from "../../node/models/folder-models.ts";
 import { acceleratorsOf } from "../../node/models/model-hosts.ts";
 import { dataDirOf, toContextSettings, toQuantization } from "../../node/node-settings.ts";
 import type { Shell } from "../shell.ts";
@@ -70,9 +71,15 @@ export async function findModels(options: FindModelsOptions) {
     rows.push(toRow(options, path, path === undefined ? path : await facts(path, model), model));
   }
   const used = new Set(rows.map(({ path }) => path));
+  const served = await findFolderModels({ config, baseDir, log: noLog });
   for (const file of models) {
     const path = join(folder, file);
-    if (!used.has(path)) rows.push(toRow(options, path, await facts(path)));
+    if (used.has(path)) continue;
+    const name = served.find((one) => one.path === path)?.model.name;
+    const row = toRow(options, path, await facts(path));
+    // A file that cannot be served must not have the name of one that is.
+    const isTaken = served.some(({ model }) => model.name === row.name);
+    rows.push({ ...row, name: name ?? (isTaken ? file : row.name) });
   }
   const unused = models.filter((file) => !used.has(join(folder, file)) && isQuantized(file));
   return { folder, rows, unfinished, unused, problems };
