@@ -172,7 +172,10 @@ class FirstLoad {
     this.#waiting++;
     try {
       this.#loading ??= this.#begin();
-      return await (signal === undefined ? this.#loading : untilAborted(this.#loading, signal));
+      const own = this.#loading.catch((error: unknown) => {
+        throw error instanceof NodeError ? copyOf(error) : error;
+      });
+      return await (signal === undefined ? own : untilAborted(own, signal));
     } finally {
       this.#waiting--;
     }

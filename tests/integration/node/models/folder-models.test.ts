@@ -1,0 +1,107 @@
+import { beforeEach, describe, expect, test } from "bun:test";
+import { copyFile, mkdir, rm, utimes, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { noteOrigin } from "../../../../src/models/models-folder.ts";
+import { starterChat, starterEmbedding } from "../../../../src/models/starter-models.ts";
+import { findFolderModels } from "../../../../src/node/models/folder-models.ts";
+import { readFolder } from "../../../../src/node/models/model-library.ts";
+import { bareNodeOptions } from "../../../support/bare-node.ts";
+import { tempDir } from "../../../support/temp-dir.ts";
+import { tinyModels } from "../../../support/tiny-models.ts";
+
+let dataDir: string;
+
+beforeEach(async () => {
+  dataDir = (await tempDir()).path;
+  await mkdir(join(dataDir, "models"));
+});
+
+const options = (toml = "") => ({
+  ...bareNodeOptions({ toml, env: { PADDOCK_DATA_DIR: dataDir, PADDOCK_ISOLATION: "process" } }),
+  version: "1.0.0",
+});
+
+/** A file in the folder, from that source, made so many seconds ago. */
+async function put(
+  file: string,
+  {
+    of = "chat",
+    source,
+    ago = 0,
+  }: { of?: "chat" | "embedding"; source?: string; ago?: number } = {},
+): Promise<void> {
+  const path = join(dataDir, "models", file);
+  await copyFile((await tinyModels())[of], path);
+  if (source !== undefined) await noteOrigin(path, source);
+  const time = Date.now() / 1000 - ago;
+  await utimes(path, time, time);
+}
+
+const found = async (toml?: string): Promise<[string, string, boolean][]> =>
+  (await findFolderModels(options(toml))).map(({ model, isPulled }) => {
+    return [model.name, model.type, isPulled];
+  });
+
+describe("the models folder", () => {
+  test("has models under the names that pull prints, or their files' own", async () => {
+    await put("hf_owner_repo_m-Q4.gguf", { source: "hf:owner/repo:Q4_K_M", ago: 2 });
+    await put("by-hand.gguf", { of: "embedding" });
+    expect(await found()).toEqual([
+      ["repo-Q4_K_M", "chat", true],
+      ["by-hand", "embedding", false],
+    ]);
+  });
+
+  test("leaves an older model its name", async () => {
+    await put("hf_b_repo_m.gguf", { source: "hf:b/repo:Q4", ago: 9 });
+    await put("hf_a_repo_m.gguf", { source: "hf:a/repo:Q4" });
+    expect((await found()).map(([name]) => name)).toEqual(["repo-Q4", "hf_a_repo_m"]);
+  });
+
+  test("has no model that is the node's own, unfinished, unreadable, or in a section", async () => {
+    const own = [starterChat.file, starterEmbedding.file];
+    const made = ["m.from-1f5ff7382583babb.q8_0.gguf", "next_m.gguf", "split-00001-of-00002.gguf"];
+    for (const file of [...own, ...made, "mine.gguf"]) await put(file);
+    await writeFile(join(dataDir, "models", "broken.gguf"), "not a model");
+    await writeFile(join(dataDir, "models", "half.gguf.part"), "GGUF");
+    const source = JSON.stringify(join(dataDir, "models", "mine.gguf"));
+    expect(await found(`[[models]]\nname = "a"\ntype = "chat"\nsource = ${source}`)).toEqual([]);
+    await put("other.gguf");
+    expect((await found()).map(([name]) => name).sort()).toEqual(["mine", "other"]);
+  });
+
+  test("reads a file again only if it changed", async () => {
+    await put("m.gguf", { ago: 5 });
+    const known = await findFolderModels(options());
+    const [same] = await findFolderModels(options(), known);
+    expect(same?.facts).toBe(known[0]?.facts ?? expect.unreachable());
+    await put("m.gguf");
+    const [changed] = await findFolderModels(options(), known);
+    expect(changed?.facts).not.toBe(known[0]?.facts ?? expect.unreachable());
+  });
+});
+
+describe("the starter chat model", () => {
+  const served = async (toml?: string): Promise<string[]> =>
+    (await readFolder(options(toml))).config.models.map(({ source }) => source);
+
+  test("gives way to a chat model that fits, and stays beside one that does not", async () => {
+    expect(await served()).toEqual(["starter:chat", "starter:embedding"]);
+    await put("vectors.gguf", { of: "embedding" });
+    expect(await served()).toEqual(["starter:chat", "starter:embedding"]);
+    await put("m.gguf");
+    expect(await served()).toEqual(["starter:embedding"]);
+    expect(await served("[engine]\nmemory_limit = 1")).toEqual([
+      "starter:chat",
+      "starter:embedding",
+    ]);
+    await rm(join(dataDir, "models", "m.gguf"));
+    expect(await served()).toEqual(["starter:chat", "starter:embedding"]);
+  });
+
+  test("stays where a section names it", async () => {
+    await put("m.gguf");
+    const toml = `[models_folder]\nserve = "all"\n[[models]]\nname = "t"\ntype = "chat"\nsource = "starter:chat"`;
+    expect(await served(toml)).toEqual(["starter:chat"]);
+  });
+});
