@@ -68,14 +68,22 @@ export function pullCommand(shell: Shell): Command {
       return;
     }
     const sources = wanted === "starter" ? ["starter:chat", "starter:embedding"] : [wanted];
-    const pulled = await Array.fromAsync(sources, (source) => pull(shell, command, source));
+    const pulled = await Array.fromAsync(sources, (source) =>
+      pull(shell, command, source, { renew: true }),
+    );
     if (printedJson(shell, command, pulled.map(toJson))) return;
     const config = await readConfig(shell, command);
     for (const each of pulled) await show(shell, config, each);
   });
 }
 
-export async function pull(shell: Shell, command: Command, source: string): Promise<Pulled> {
+/** `renew`: whether a model that is there is compared with its source. */
+export async function pull(
+  shell: Shell,
+  command: Command,
+  source: string,
+  { renew }: { renew: boolean },
+): Promise<Pulled> {
   if (isUpstream(source)) {
     throw new CommandError("An upstream model is not fetched. 'paddock doctor' checks its server.");
   }
@@ -90,7 +98,7 @@ export async function pull(shell: Shell, command: Command, source: string): Prom
       registryOf: registryFrom(shell.env, shell.cwd),
       progress: createProgress(shell),
       signal: shell.stopped,
-      renew: true,
+      renew,
       say: (line) => shell.say(`${line}\n`),
       ...given({ sha256 }),
     });

@@ -29,8 +29,8 @@ export interface Metrics extends MetricsPage, Telemetry {
   readonly replicas: ReplicaTelemetry;
   /** Other listeners for ended requests: traces, if configured. */
   readonly watchers: RequestWatcher[];
-  /** For a model that the node has from now on. */
-  addModel(model: MetricsSources["models"][number]): void;
+  /** For a model that the node has from now on, until the result is disposed of. */
+  addModel(model: MetricsSources["models"][number]): Disposable;
 }
 
 export function createMetrics(sources: MetricsSources): Metrics {
@@ -136,7 +136,7 @@ export function createMetrics(sources: MetricsSources): Metrics {
     );
   }
   // Every series exists from the start at 0, so that `rate()` sees its first increase.
-  const addModel = ({ name: model, type, place }: MetricsSources["models"][number]): void => {
+  const addModel: Metrics["addModel"] = ({ name: model, type, place }) => {
     models.set({ model, type, place }, 1);
     const ofProcess = place === "local" ? [restarts, hangs] : [];
     const ofType = {
@@ -145,6 +145,7 @@ export function createMetrics(sources: MetricsSources): Metrics {
       reranker: [reranked],
     }[type];
     for (const each of [promptTokens, ...ofProcess, ...ofType]) each.inc({ model }, 0);
+    return { [Symbol.dispose]: () => models.remove({ model, type, place }) };
   };
   sources.models.forEach(addModel);
 

@@ -32,7 +32,7 @@ test("a pulled model answers without an edit or a restart, and makes room for th
       body: JSON.stringify(body),
     });
   const messages = [{ role: "user", content: "Hi" }];
-  const asked = (model: string) => ({ model, messages, max_tokens: 3 });
+  const to = (model: string) => ({ model, messages, max_tokens: 3 });
   const list = async () => (await decode(ModelList, await fetch(`${node.origin}/v1/models`))).data;
 
   // It takes the place of the starter model.
@@ -41,7 +41,7 @@ test("a pulled model answers without an edit or a restart, and makes room for th
     { id: "all-MiniLM-L6-v2", loaded: true },
   ]);
   expect(node.stdout()).toContain('"model":"first"');
-  const chat = await send("/v1/chat/completions", asked("first"));
+  const chat = await send("/v1/chat/completions", to("first"));
   expect((await decode(ChatCompletion, chat)).choices).toHaveLength(1);
   const ollama = await send("/api/chat", {
     ...{ model: "first:latest", messages, stream: false, options: { num_predict: 3 } },
@@ -57,14 +57,18 @@ test("a pulled model answers without an edit or a restart, and makes room for th
     ["first", ["all-MiniLM-L6-v2", "first"]],
   ] as const) {
     expect((await embed()).status).toBe(200);
-    expect((await send("/v1/chat/completions", asked(model))).status).toBe(200);
+    expect((await send("/v1/chat/completions", to(model))).status).toBe(200);
     const inMemory = (await list()).filter((one) => one.loaded).map(({ id }) => id);
     expect(inMemory.sort()).toEqual([...loaded]);
   }
   const run = await runPaddock(["run", "second", "Hi"], options);
   expect([run.code, run.stdout.endsWith("\n")]).toEqual([0, true]);
+  // A model that is there is not looked for again.
+  const asked = hub.asked.length;
+  const again = await runPaddock(["run", "hf:owner/repo/first.gguf", "Hi"], options);
+  expect([again.code, hub.asked.length]).toEqual([0, asked]);
   const ps = await runPaddock(["ps", "--json"], options);
   expect(JSON.parse(ps.stdout)).toContainEqual(
-    expect.objectContaining({ id: "second", loaded: true }),
+    expect.objectContaining({ id: "first", loaded: true }),
   );
 });

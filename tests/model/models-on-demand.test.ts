@@ -121,7 +121,7 @@ describe("models of the models folder", () => {
     };
     const busy = ["one", "two", "one", "two"].map(ask);
     await waitFor("both to be asked", () => answered.size === 2);
-    for (const name of ["three", "four"]) expect((await chat(name)).status).toBe(200);
+    expect((await chat("three")).status).toBe(200);
     const before = new Map(answered);
     await waitFor("both to be answered again", () =>
       ["one", "two"].every((name) => (answered.get(name) ?? 0) > (before.get(name) ?? 0)),

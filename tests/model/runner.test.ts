@@ -618,6 +618,34 @@ describe("a bound on the memory of all models", () => {
     expect(answers.map((events) => events.at(-1)?.type)).toEqual(["finish", "finish"]);
   });
 
+  test("that nobody set unloads and refuses only models that may be unloaded", async () => {
+    const perModel = 1e9;
+    const bytesOf = async (): Promise<number> => perModel;
+    const limit = 1.5 * perModel;
+    const host = resources.use(testRunners({ memory: { limit, sparesLasting: true, bytesOf } }));
+    const keepAliveMs = 60_000;
+    for (const name of ["lasting", "other"]) await chatOn(host, undefined, { name });
+    await chatOn(host, undefined, { name: "first", keepAliveMs });
+    await chatOn(host, undefined, { name: "second", keepAliveMs });
+    const awake = host.processes().map(({ model }) => model);
+    expect(awake).toEqual(["lasting", "other", "second"]);
+  });
+
+  test("that nobody set counts what lasting models use", async () => {
+    const bytesOf = async (): Promise<number> => 100;
+    const host = resources.use(
+      testRunners({ memory: { limit: 1000, sparesLasting: true, bytesOf } }),
+    );
+    await chatOn(host, undefined, { name: "lasting" });
+    await waitFor("its size", () => (host.residentBytes("lasting") ?? 0) > 1000);
+    const refused = await rejectionOf(chatOn(host, undefined, { name: "more", keepAliveMs: 1000 }));
+    expect(refused).toMatchObject({
+      ...{ kind: "unavailable", message: expect.stringContaining("those that stay loaded") },
+      retryAfterMs: 30_000,
+    });
+    expect(host.processes().map(({ model }) => model)).toEqual(["lasting"]);
+  });
+
   test("refuses a model that is larger than all of it, with what to do", async () => {
     const host = resources.use(testRunners({ memory: memory(50) }));
     expect(await rejectionOf(chatOn(host))).toMatchObject({

@@ -64,7 +64,7 @@ async function found(
     : { ...config, models_folder: { ...folder, serve: "all" } };
   const isFile = /\.gguf$/i.test(wanted);
   if (!isRemote(wanted) && !isFile) return { name: wanted, local: serving };
-  const pulled = await pull(shell, command, wanted);
+  const pulled = await pull(shell, command, wanted, { renew: false });
   if (pulled.facts.kind !== "chat") {
     throw new CommandError(
       `${wanted} is a model of type '${pulled.facts.kind}', which does not chat.`,

@@ -68,7 +68,7 @@ export async function memoryLimitOf(options: ModelOptions) {
   if (limit !== undefined) return { limit, sparesLasting: false };
   if (acceleratorsOf(options).devices.length > 0) return undefined;
   const { memory } = await readMachineMemory();
-  return { limit: memory * shareOfMemory, sparesLasting: true };
+  return { limit: Math.floor(memory * shareOfMemory), sparesLasting: true };
 }
 
 const hostOptions = (options: ModelOptions, threads: number): InProcessHostOptions => ({

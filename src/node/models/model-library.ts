@@ -75,7 +75,7 @@ interface Served extends FolderModel {
 export class FolderLibrary implements ModelLibrary {
   readonly #parts: LibraryParts;
   readonly #served = new Map<string, Served>();
-  readonly #nodeModels = Promise.withResolvers<NodeModels>();
+  readonly #nodeModels = Promise.withResolvers<Pick<NodeModels, "load">>();
   #changedAt: number;
   #refreshing: Promise<void> | undefined;
   #pull: { state: Pulling; stop: AbortController } | undefined;
@@ -87,7 +87,7 @@ export class FolderLibrary implements ModelLibrary {
   }
 
   /** Models are loaded from now on; earlier calls wait. */
-  open(nodeModels: NodeModels): void {
+  open(nodeModels: Pick<NodeModels, "load">): void {
     this.#nodeModels.resolve(nodeModels);
   }
 
@@ -204,7 +204,8 @@ export class FolderLibrary implements ModelLibrary {
     const { options, models, activities, telemetry, stopping } = this.#parts;
     const { name, type, parallel, max_queue: maxQueue } = one.model;
     activities.add(toModelBounds(one.model));
-    telemetry.addModel({ name, type, place: "local" });
+    const watching = new DisposableStack();
+    watching.use(telemetry.addModel({ name, type, place: "local" }));
     const onDemand = modelOnDemand({
       known: toKnownModel(one, options),
       mostWaiting: type === "chat" ? maxQueue + parallel : mostWaiting,
@@ -217,7 +218,7 @@ export class FolderLibrary implements ModelLibrary {
         if (this.#served.get(name)?.onDemand === model) models.add(activities.measured(model));
       },
     });
-    const watching = telemetry.watchMemory(name, () => onDemand.residence?.().bytes);
+    watching.use(telemetry.watchMemory(name, () => onDemand.residence?.().bytes));
     this.#served.set(name, { ...one, onDemand, watching });
     models.add(activities.measured(onDemand));
   }

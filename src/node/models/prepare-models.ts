@@ -61,7 +61,13 @@ export async function prepareModels(
     await NodeModels.open({ ...options, telemetry, ...given({ upstreams }) }, models),
   );
   await parts.library.chooseDefault();
-  parts.library.open(nodeModels);
+  parts.library.open({
+    async load(model, options) {
+      const loaded = await nodeModels.load(model, options);
+      identity.engineVersion = nodeModels.engineVersion;
+      return loaded;
+    },
+  });
   /** Unmeasured engines: the node's own work does not count as requests. */
   const engines = new Map<string, EmbeddingEngine>();
   let isOpen = false;
