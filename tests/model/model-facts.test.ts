@@ -1,14 +1,23 @@
 import { describe, expect, test } from "bun:test";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { GgmlType, GgufInsights, readGgufFileInfo } from "node-llama-cpp";
+import { GgmlType, GgufFileType, GgufInsights, readGgufFileInfo } from "node-llama-cpp";
 import { type ContextSettings, contextDefaults } from "../../src/core/models/model.ts";
 import { ggmlNames, readModelFacts } from "../../src/engine/gguf/model-facts.ts";
+import { fileTypes, tensorTypes } from "../../src/engine/gguf/types.ts";
 import { estimateMemory } from "../../src/engine/machine/model-memory.ts";
 import { randomLlama } from "../support/random-llama.ts";
 import { tempDir } from "../support/temp-dir.ts";
 import { testBackend } from "../support/tiny-engines.ts";
 import { save, tinyModels } from "../support/tiny-models.ts";
+
+test("types of tensors and files have the numbers that the library has for them", () => {
+  for (const [name, { number }] of Object.entries(tensorTypes)) {
+    expect([name, number]).toEqual([GgmlType[number] ?? "", number]);
+  }
+  const known = Object.values(GgufFileType).filter((one) => typeof one === "string");
+  expect(fileTypes).toEqual(known.map((name) => name.replace(/^(MOSTLY|ALL)_/, "")));
+});
 
 describe("a model's file", () => {
   test("says what the model is", async () => {

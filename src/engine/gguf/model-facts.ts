@@ -1,6 +1,5 @@
 /** Reads a model's metadata from its files without loading it; checks that they are complete. */
 import { stat } from "node:fs/promises";
-import { GgmlType, GgufFileType } from "node-llama-cpp";
 import { NodeError, reasonOf } from "../../core/errors.ts";
 import { given } from "../../core/given.ts";
 import {
@@ -12,6 +11,7 @@ import {
 import { missingParts, partsOf } from "../../core/models/model-files.ts";
 import type { ModelFacts } from "../machine/model-memory.ts";
 import { type GgufHeader, type GgufTensor, type GgufValue, readGgufHeader } from "./header.ts";
+import { fileTypes, tensorTypes } from "./types.ts";
 
 const rankPooling = 4;
 /** A sanity limit; llama.cpp itself allows 512. */
@@ -137,8 +137,8 @@ function kindOf(said: Metadata): ModelFacts["kind"] {
 
 /** The file's own label, else derived from its tensor types. */
 function quantizationOf({ fileType }: Metadata, parts: readonly ModelPart[]): string {
-  const name = fileType === undefined ? undefined : GgufFileType[fileType];
-  if (name !== undefined) return name.replace(/^(MOSTLY|ALL)_/, "");
+  const name = fileType === undefined ? undefined : fileTypes[fileType];
+  if (name !== undefined) return name;
   const types = new Set(parts.flatMap(({ tensors }) => tensors.map(({ type }) => type)));
   const isPlain = [...types].every((type) => type <= 1);
   if (!isPlain) return "unknown";
@@ -158,8 +158,8 @@ function cacheBytesPerToken(
   const keyLength = said.own("attention.key_length", width / most);
   const valueLength = said.own("attention.value_length", width / most);
   const cached = said.perLayer("attention.head_count_kv", layers) ?? heads;
-  const keyBytes = bytesOf(GgmlType[ggmlNames[cacheTypeK]], keyLength);
-  const valueBytes = bytesOf(GgmlType[ggmlNames[cacheTypeV]], valueLength);
+  const keyBytes = bytesOf(tensorTypes[ggmlNames[cacheTypeK]].number, keyLength);
+  const valueBytes = bytesOf(tensorTypes[ggmlNames[cacheTypeV]].number, valueLength);
   return cached.total * (keyBytes + valueBytes);
 }
 
@@ -168,7 +168,7 @@ export const ggmlNames = {
   f16: "F16",
   q8_0: "Q8_0",
   q4_0: "Q4_0",
-} as const satisfies Record<CacheType, keyof typeof GgmlType>;
+} as const satisfies Record<CacheType, keyof typeof tensorTypes>;
 
 /** Without flash attention, the scores of every head and the mask are in memory. */
 function attentionScores(
@@ -213,39 +213,6 @@ export async function readModelParts(path: string): Promise<ModelPart[]> {
   return parts;
 }
 
-const blocks: Readonly<Record<number, readonly [values: number, bytes: number]>> = {
-  [GgmlType.F64]: [1, 8],
-  [GgmlType.F32]: [1, 4],
-  [GgmlType.F16]: [1, 2],
-  [GgmlType.BF16]: [1, 2],
-  [GgmlType.I8]: [1, 1],
-  [GgmlType.I16]: [1, 2],
-  [GgmlType.I32]: [1, 4],
-  [GgmlType.I64]: [1, 8],
-  [GgmlType.Q4_0]: [32, 18],
-  [GgmlType.Q4_1]: [32, 20],
-  [GgmlType.Q5_0]: [32, 22],
-  [GgmlType.Q5_1]: [32, 24],
-  [GgmlType.Q8_0]: [32, 34],
-  [GgmlType.IQ4_NL]: [32, 18],
-  [GgmlType.MXFP4]: [32, 17],
-  [GgmlType.Q2_K]: [256, 84],
-  [GgmlType.Q3_K]: [256, 110],
-  [GgmlType.Q4_K]: [256, 144],
-  [GgmlType.Q5_K]: [256, 176],
-  [GgmlType.Q6_K]: [256, 210],
-  [GgmlType.IQ1_S]: [256, 50],
-  [GgmlType.IQ1_M]: [256, 56],
-  [GgmlType.IQ2_XXS]: [256, 66],
-  [GgmlType.IQ2_XS]: [256, 74],
-  [GgmlType.IQ2_S]: [256, 82],
-  [GgmlType.IQ3_XXS]: [256, 98],
-  [GgmlType.IQ3_S]: [256, 110],
-  [GgmlType.IQ4_XS]: [256, 136],
-  [GgmlType.TQ1_0]: [256, 54],
-  [GgmlType.TQ2_0]: [256, 66],
-};
-
 /** Bytes missing from all files together; 0 if they are complete. */
 export async function missingBytes(path: string): Promise<number> {
   const missing = (await readModelParts(path)).map(({ tensors, dataStart, bytes }) => {
@@ -257,8 +224,12 @@ export async function missingBytes(path: string): Promise<number> {
 
 const endOf = ({ offset, values, type }: GgufTensor): number => offset + bytesOf(type, values);
 
+const byNumber = new Map<number, { block: number; bytes: number }>(
+  Object.values(tensorTypes).map((type) => [type.number, type]),
+);
+
 /** A tensor of an unknown type counts as one byte: the file must reach its start. */
 function bytesOf(type: number, values: number): number {
-  const [perBlock, bytes] = blocks[type] ?? [values, 1];
-  return (values / perBlock) * bytes;
+  const { block, bytes } = byNumber.get(type) ?? { block: values, bytes: 1 };
+  return (values / block) * bytes;
 }

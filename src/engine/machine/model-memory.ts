@@ -6,6 +6,7 @@ import type {
   WantedSettings,
   WeightFacts,
 } from "../../core/models/model.ts";
+import { readModelFacts } from "../gguf/model-facts.ts";
 import type { Machine } from "./machine.ts";
 
 export interface ModelFacts extends WeightFacts {
@@ -28,9 +29,9 @@ export interface ModelFacts extends WeightFacts {
   vocabularySize: number;
 }
 
-/** Reads them from a model's file. Imports the library lazily: a node with upstream models only does not need it. */
+/** Reads them from a model's file. */
 export const readFacts = async (path: string, context?: ContextSettings): Promise<ModelFacts> =>
-  await (await import("../gguf/model-facts.ts")).readModelFacts(path, context);
+  await readModelFacts(path, context);
 
 export const weightsOf = (facts: ModelFacts): WeightFacts => {
   const { architecture, parameters, quantization, bytes, layers, embeddingLength } = facts;
