@@ -6,6 +6,7 @@
  * with the stream, long after the handler has returned, and Elysia has no hook for that.
  */
 import { NodeError } from "../core/errors.ts";
+import type { Scope } from "../core/limits/api-key.ts";
 import type { Log } from "../core/log.ts";
 import type { ModelLibrary } from "../core/models/model-library.ts";
 import type { ModelRegistry } from "../core/models/model-registry.ts";
@@ -103,6 +104,7 @@ export class Pipeline {
     using ending = new DisposableStack();
 
     authenticate(context, operation.facts, this.#isOpen(operation.facts.name));
+    this.#rejectManaging(operation.facts.scope);
     if (operation.facts.scope !== undefined) {
       context.lease = ending.use(await acquireLease(request, context, rateLimit, operation.facts));
       ending.defer(() => void meter(context));
@@ -121,6 +123,7 @@ export class Pipeline {
     // Another program may have pulled it a moment ago.
     if (asked.model !== undefined && models.typeOf(asked.model) === undefined)
       await library.refresh();
+    this.#rejectManaging(...asked.scopes);
     const { scope } = operation.facts;
     if (scope && asked.scopes.length > 0) context.authenticate(scope, ...asked.scopes);
     if (asked.answers > 1) await context.lease.reserve(asked.answers);
@@ -209,6 +212,15 @@ export class Pipeline {
     if (!this.#settings.isDraining() || operation?.whileDraining === true) return;
     headers.connection = "close";
     throw new NodeError("unavailable", "The node is stopping. Try again later.");
+  }
+
+  /** Who is served without a key should not fill the disk, or delete files. */
+  #rejectManaging(...scopes: readonly (Scope | undefined)[]): void {
+    const { access, isOpen } = this.#settings;
+    if (!isOpen || access.wantsKeys() || !scopes.includes("models")) return;
+    const why =
+      "This node serves everyone without a key ([auth] open), so its models are managed on its machine only: 'paddock pull', 'paddock models rm'.";
+    throw new NodeError("forbidden", why);
   }
 
   #isOpen(name: string): boolean {

@@ -225,6 +225,23 @@ const ringOf = (scope: Scope): KeyRing => {
   return { hasKeys: () => true, find: () => key, byId: () => key };
 };
 
+describe("a node that serves everyone", () => {
+  test("has its models managed on its machine only", async () => {
+    const app = testApp({ open: true });
+    const asked = { model: "chatty", source: "hf:a/b", keep_alive: 0 };
+    for (const path of ["/v1/models/load", "/v1/models/pull", "/api/pull", "/api/generate"]) {
+      const response = await app.post(path, asked);
+      expect([path, response.status]).toEqual([path, 403]);
+      expect(await response.text()).toContain("on its machine");
+    }
+    expect((await app.get("/v1/models")).status).toBe(200);
+    // With keys, only their holders are served.
+    const keyed = testApp({ open: true, keys: ["a-good-key"] });
+    const headers = { authorization: "Bearer a-good-key" };
+    expect((await keyed.post("/v1/models/load", asked, headers)).status).toBe(200);
+  });
+});
+
 describe("a key", () => {
   test("manages models only with that scope", async () => {
     const app = testApp({ ring: ringOf("chat") });

@@ -188,7 +188,7 @@ interface ModelPart extends GgufHeader {
 }
 
 /** The first one first; of a model in several files, any of them may be named. */
-export async function readModelParts(path: string): Promise<ModelPart[]> {
+async function readModelParts(path: string): Promise<ModelPart[]> {
   const files = partsOf(path);
   const sizes = await Promise.all(
     files.map((file) =>
