@@ -12,6 +12,7 @@ import type {
   WordMatch,
 } from "../../core/ports/passage-repository.ts";
 import { change, insert, rowOf, rowsOf, update } from "../database.ts";
+import type { DocumentNames } from "../document-names.ts";
 import {
   countPassages,
   descriptionOf,
@@ -26,7 +27,7 @@ import {
   termsOf,
   writing,
 } from "./collection-file.ts";
-import { CollectionSearch, type DocumentNames } from "./collection-search.ts";
+import { CollectionSearch } from "./collection-search.ts";
 import { type IndexFile, isWhole } from "./index-file.ts";
 import { Indexing, type IndexingStep, type SegmentSizes } from "./indexing.ts";
 import type { Pace } from "./sqlite-repository.ts";
