@@ -29,8 +29,13 @@ export const documentErrors: Readonly<Record<number, string>> = {
   403: "The key lacks the scope, or is bound to other vector stores.",
   404: "There is no such object, or it belongs to another key.",
   429: "The caller's limit is reached: code `rate_limit_exceeded`; or its quota or the node's: code `insufficient_quota`.",
-  502: "The server of the collections refuses a request: code `upstream_refused`.",
   503: "The store is away, the disk full, or another node has the data dir.",
+};
+
+/** `documentErrors` of operations that reach the collections. */
+export const storeErrors: Readonly<Record<number, string>> = {
+  ...documentErrors,
+  502: "The server of the collections refuses a request: code `upstream_refused`.",
 };
 
 /** Errors of every operation with a JSON body, in addition to its own. */
