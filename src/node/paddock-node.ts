@@ -101,6 +101,7 @@ export class PaddockNode implements AsyncDisposable {
     const isDraining = (): boolean => this.#isDraining;
     const readiness = {
       ...{ models, activities, retrieval, coming, isDraining },
+      documents: nodeDocuments.documents,
       ...(shared === undefined ? {} : { shared: shared.report.bind(shared) }),
     };
     const metrics = createMetrics({

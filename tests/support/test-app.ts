@@ -162,12 +162,14 @@ export function testApp(options: TestAppOptions = {}): TestApp {
     }
     retrieval.attach({ repository, queryPrefix: "" });
   }
+  const { documents, registry } = testDocuments({ models, retrieval }, options.documents);
   const { log, lines } = recordingLog();
   const isDraining = (): boolean => options.draining ?? false;
   const parts = {
     models,
     activities,
     retrieval,
+    documents,
     coming: new Map(options.coming?.map((notice, at) => [`${at}`, notice])),
     isDraining,
     ...(options.shared === undefined ? {} : { shared: options.shared.report }),
@@ -184,7 +186,6 @@ export function testApp(options: TestAppOptions = {}): TestApp {
   const connections = new Connections();
   // By a clock that stands: nothing is refilled while a busy machine takes its time.
   const limits = new RateLimiter(options.now ?? (() => 0));
-  const { documents, registry } = testDocuments({ models, retrieval }, options.documents);
   const responses = testResponses({ log, ...options.responses });
   const app = createApp({
     chat: new ChatService(

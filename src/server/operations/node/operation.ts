@@ -162,7 +162,7 @@ export const nodeOperations = [
     whileDraining: true,
     answer: described(
       { Readiness },
-      "Models and collection are ready, and no queue is full. `reasons` says if the handbook is still being stored, or Redis is away.",
+      "Models, collection and documents are ready, and no queue is full. `reasons` says if the handbook is still being stored, or Redis is away.",
       { status: "ready", reasons: [] },
     ),
     errors: {
