@@ -148,7 +148,7 @@ export class QdrantApi {
       const response = await fetch(`${this.#address}${path}`, {
         method,
         headers: this.#headers,
-        ...(body !== undefined && { body: JSON.stringify(body) }),
+        ...(body !== undefined && { body: toJson(body) }),
         redirect: "manual",
         decompress: false,
         signal: controller.signal,
@@ -199,6 +199,15 @@ export class TooLarge extends Error {
   constructor(readonly mostBytes: number) {
     super(`more than ${mostBytes} bytes`);
   }
+}
+
+/** Qdrant refuses JSON with half of a character of two, which a text that was cut may have. */
+function toJson(body: object): string {
+  const json = JSON.stringify(body);
+  if (!/\\ud[89a-f]/.test(json)) return json;
+  const whole = (_: string, value: unknown): unknown =>
+    typeof value === "string" ? value.toWellFormed() : value;
+  return JSON.stringify(body, whole);
 }
 
 async function readText({ headers, body }: Response, mostBytes: number): Promise<string> {
