@@ -193,6 +193,7 @@ describe("paddock collections", () => {
     );
     const copyTo = (...args: string[]) => folder.paddock("collections", "copy", "default", ...args);
     expect((await copyTo("--model", "other")).stderr).toContain("onto itself: name another");
+    expect((await copyTo("--to", "sqlite")).stderr).toContain("--to is 'sqlite'; give 'embedded'");
     expect((await copyTo("--model", "none", "--as", "b")).stderr).toContain(
       "There is no embedding model 'none' in the configuration (tiny-embedding, other).",
     );

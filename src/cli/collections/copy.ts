@@ -38,6 +38,11 @@ export function copy(shell: Shell): Command {
       const from = name ?? config.vectorstore.collection_name;
       const to = options.as ?? from;
       const place = options.to ?? config.vectorstore.url;
+      if (place !== "embedded" && URL.parse(place) === null) {
+        throw new CommandError(
+          `--to is '${place}'; give 'embedded', or the address of a Qdrant server, such as http://127.0.0.1:6333.`,
+        );
+      }
       await using source = await existing(store, from);
       const { url } = await source.describe();
       if (url === place && from === to) throw ontoItself();
