@@ -7,17 +7,46 @@ import { ragField } from "../../wire/grounding.ts";
 const cached = { cache_control: f.accepted("The node caches prompts by itself.") };
 const ofEarlierThoughts = "Models are not shown their earlier thoughts.";
 
-/** A block of any type; types other than text and tools are rejected when it is read. */
+const source = f.optional(
+  T.Union(
+    [
+      f.openObject({
+        type: T.Literal("base64"),
+        media_type: T.String({
+          description: "`image/png`, `image/jpeg`, `image/webp` or `image/gif`, as its content is.",
+        }),
+        data: T.String({ description: "The image, of at most `limits.max_image_bytes`." }),
+      }),
+      f.openObject({ type: T.Literal("url"), url: T.String({ description: f.imageAddress }) }),
+      f.openObject({
+        type: T.Literal("file"),
+        file_id: T.String({
+          minLength: 1,
+          description: "An uploaded file. The key needs the scope `documents`.",
+        }),
+      }),
+    ],
+    {
+      "x-expected":
+        "{type: 'base64', media_type, data}, {type: 'url', url} or {type: 'file', file_id}",
+    },
+  ),
+  "Of `image`: the image.",
+);
+
+/** A block of any type; types other than text, images and tools are rejected when it is read. */
 const InnerBlock = f.openObject({
-  type: T.String({ description: "`text`." }),
+  type: T.String({ description: "`text`; of a tool's result also `image`." }),
   text: f.optional(T.String(), "The text."),
+  source,
   citations: f.accepted("They are not part of the text."),
   ...cached,
 });
 
 const TextBlocks = T.Union([T.String(), T.Array(InnerBlock)], {
   "x-expected": "a string or a list of content blocks",
-  description: "Text, or a list of blocks `{type: 'text', text}`, joined with a blank line.",
+  description:
+    "Text, or a list of blocks `{type: 'text', text}`, joined with a blank line; of a tool's result also images.",
 });
 
 export type TextBlocks = Static<typeof TextBlocks>;
@@ -25,9 +54,10 @@ export type TextBlocks = Static<typeof TextBlocks>;
 export const Block = f.openObject({
   type: T.String({
     description:
-      "`text`; of the assistant also `tool_use`, `thinking` and `redacted_thinking`; of the user also `tool_result`. Images, documents, search results and blocks of Anthropic's own tools are rejected: the models read text only.",
+      "`text`; of the assistant also `tool_use`, `thinking` and `redacted_thinking`; of the user also `tool_result`, and `image` for a model that reads images. Documents, search results and blocks of Anthropic's own tools are rejected.",
   }),
   text: f.optional(T.String(), "Of `text`."),
+  source,
   id: f.optional(f.nonEmpty, "Of `tool_use`: the call's id."),
   name: f.optional(f.nonEmpty, "Of `tool_use`: the tool."),
   input: f.optional(

@@ -1,0 +1,75 @@
+/** Finds out whether an upstream model reads images, by what its servers say of themselves. */
+import { flagAt, listAt, objectAt, parseJson, textAt } from "../../client/json-fields.ts";
+import { rootOf, type Upstream } from "./ask.ts";
+import { ConnectionFailure, exchange, readText } from "./http-exchange.ts";
+import type { ServerKind } from "./server-facts.ts";
+
+/** Undefined: the server does not say. */
+type Answer = boolean | undefined;
+type Ask = (address: string, body?: object) => Promise<{ status: number; body: unknown }>;
+
+/** Short, since these answers need no computing. */
+const silenceMs = 5000;
+const mostBytes = 4 * 1024 * 1024;
+
+/** Whether all replicas that answer say so: one of the same model that differs would refuse images. */
+export async function readsImages(
+  upstream: Upstream,
+  kind: ServerKind,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const { key, named, upstreamModel: model, replicas, log } = upstream;
+  const ask: Ask = async (url, sent) => {
+    const body = sent && [JSON.stringify(sent)];
+    using response = await exchange({ url, signal, silenceMs, key, body });
+    const text = await readText(response, mostBytes, silenceMs);
+    return { status: response.status, body: parseJson(text ?? "") };
+  };
+  const answers = await Promise.all(
+    replicas.urls().map(async (url): Promise<Answer> => {
+      try {
+        return await questions[kind]?.(ask, url, model);
+      } catch (error) {
+        if (error instanceof ConnectionFailure) return undefined;
+        throw error;
+      }
+    }),
+  );
+  const told = answers.filter((answer) => answer !== undefined);
+  if (told.includes(true) && told.includes(false)) {
+    const fields = { of: named, reading: told.filter(Boolean).length, asked: told.length };
+    log.warn("only some replicas of a model read images, so it is given none", fields);
+  }
+  return told.length > 0 && !told.includes(false);
+}
+
+/** Other kinds do not say it. */
+const questions: Partial<
+  Record<ServerKind, (ask: Ask, url: string, model: string) => Promise<Answer>>
+> = {
+  "llama-server": async (ask, url) => {
+    const { body } = await ask(`${rootOf(url)}/props`);
+    return flagAt(objectAt(body, "modalities"), "vision");
+  },
+  sglang: async (ask, url) => {
+    const { body } = await ask(`${rootOf(url)}/get_model_info`);
+    return flagAt(body, "has_image_understanding");
+  },
+  paddock: async (ask, url, model) => {
+    const { body } = await ask(`${url}/info`);
+    const listed = listAt(body, "models").find((one) => textAt(one, "name") === model);
+    return flagAt(listed, "vision");
+  },
+  // It lists no such thing, and refuses to tokenize an image for a model that reads none.
+  vllm: async (ask, url, model) => {
+    const content = [{ type: "image_url", image_url: { url: pixel } }];
+    const messages = [{ role: "user", content }];
+    const { status } = await ask(`${rootOf(url)}/tokenize`, { model, messages });
+    if (status === 200) return true;
+    return status === 400 ? false : undefined;
+  },
+};
+
+/** A PNG of 28 × 28 black pixels: some models refuse images with sides of less than that. */
+const pixel =
+  "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAABwAAAAcCAIAAAD9b0jDAAAAGUlEQVR42u3BMQEAAADCoPVPbQdvoAAAeA0JTAABY3ZqfQAAAABJRU5ErkJggg==";
