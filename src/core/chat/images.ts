@@ -19,7 +19,7 @@ export type CheckedImage = { url: string } | { problem: string };
 const beginnings: readonly (readonly [type: string, pattern: RegExp])[] = [
   ["image/png", /^\x89PNG\r\n/],
   ["image/jpeg", /^\xff\xd8\xff/],
-  ["image/webp", /^RIFF[^]{4}WEBP/],
+  ["image/webp", /^RIFF.{4}WEBP/s],
   ["image/gif", /^GIF8[79]a/],
 ];
 const longestBeginning = 12;
