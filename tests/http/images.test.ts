@@ -292,7 +292,9 @@ describe("an uploaded image", () => {
     const seen = { at: 0, url: imageUrl("image/webp") };
     expect(await givenTo(app, "/v1/messages", inMessage(id))).toMatchObject([{ images: [seen] }]);
     app.chat.script(text("A llama."), finish);
-    const first = await (await app.post("/v1/responses", { ...ask, ...inResponse(id) })).json();
+    const first = Object(
+      await (await app.post("/v1/responses", { ...ask, ...inResponse(id) })).json(),
+    );
     const stored = await app.responses.responses.find(first.id, {});
     expect(JSON.stringify(stored)).not.toContain("base64");
     expect(stored?.conversation[0]).toMatchObject({ images: [{ file: id, detail: "high" }] });
@@ -358,7 +360,7 @@ describe("a stored conversation with images", () => {
 
   test("is continued by a model that reads them", async () => {
     const app = testApp({ vision: true });
-    const made = await (await app.post("/v1/conversations", { items: [item] })).json();
+    const made = Object(await (await app.post("/v1/conversations", { items: [item] })).json());
     const body = { conversation: made.id, input: "Its colour?" };
     expect(await givenTo(app, "/v1/responses", body)).toEqual([
       { role: "user", content: "What is it?", images: [{ at: 0, url }] },
@@ -369,8 +371,8 @@ describe("a stored conversation with images", () => {
   test("is not continued by one that reads text", async () => {
     const app = testApp({ vision: true });
     app.chat.script(text("A llama."), finish);
-    const first = await (await app.post("/v1/responses", { ...ask, input: [item] })).json();
-    const made = await (await app.post("/v1/conversations", { items: [item] })).json();
+    const first = Object(await (await app.post("/v1/responses", { ...ask, input: [item] })).json());
+    const made = Object(await (await app.post("/v1/conversations", { items: [item] })).json());
     app.models.add(chatModel("chatty", app.chat));
     for (const [param, id] of [
       ["previous_response_id", first.id],
@@ -393,7 +395,9 @@ describe("a stored conversation with images", () => {
       role: "user",
       content: [{ type: "input_image", image_url: imageUrl("image/png", 5000) }],
     };
-    const answer = await (await app.post("/v1/responses", { ...ask, input: [large] })).json();
+    const answer = Object(
+      await (await app.post("/v1/responses", { ...ask, input: [large] })).json(),
+    );
     expect([answer.status, answer.store]).toEqual(["completed", false]);
   });
 });
@@ -402,6 +406,6 @@ test("tells clients which models read images", async () => {
   const app = testApp({ vision: true });
   const { models } = Object(await (await app.get("/v1/info")).json());
   expect(models[0]).toMatchObject({ name: "chatty", vision: true });
-  const shown = await (await app.post("/api/show", { model: "chatty" })).json();
+  const shown = Object(await (await app.post("/api/show", { model: "chatty" })).json());
   expect(shown.capabilities).toContain("vision");
 });

@@ -217,6 +217,8 @@ const imagesIn = (body: unknown): number =>
     .flatMap(partsIn)
     .filter((part) => Object(part).type === "image_url").length;
 
+const mostTold = 8;
+
 /** An answer that says what is in each message: `user: (image/png, 82 bytes, low)What is this?` */
 function seen(body: unknown): string {
   const told = messagesIn(body).map((message) => {
@@ -225,7 +227,9 @@ function seen(body: unknown): string {
       const { text, image_url: image } = Object(part);
       return image === undefined ? text : `(${shown(image)})`;
     });
-    return `${role}: ${typeof content === "string" ? content : parts.join("")}`;
+    const rest = parts.length > mostTold ? `… and ${parts.length - mostTold} parts more` : "";
+    const text = typeof content === "string" ? content : parts.slice(0, mostTold).join("") + rest;
+    return `${role}: ${text}`;
   });
   return chunk([choice({ content: told.join("\n") }, { finish_reason: "stop" })]);
 }

@@ -44,13 +44,20 @@ export function imagesFor(
   };
 }
 
+/** Of a request. No model has room for more. */
+const mostImages = 1000;
+
 /** Reads images that a model will see later. */
 export function anyImages(
   context: Pick<RequestContext, "authenticate">,
   { maxImageBytes: most }: ImageNeeds["limits"],
 ): ImageReader {
   let mayReadFiles = false;
+  let count = 0;
   return ({ field, url, file, encoded, detail }, param) => {
+    if (++count > mostImages) {
+      throw refuse(param, `is one of more than ${mostImages} images, and no more may be sent`);
+    }
     const rest = given({ detail: detail ?? undefined });
     if (file) {
       // As for GET /v1/files/{id}/content; whether it is the caller's is checked when it is read.
