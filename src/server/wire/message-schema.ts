@@ -34,7 +34,7 @@ export const Message = f.openObject({
     T.Union([T.String(), T.Array(Part, { minItems: 1 }), T.Null()], {
       "x-expected": "a string or a list of content parts",
     }),
-    "Text, or a list of parts: texts are joined, and images keep their places. Images are for messages of the user and results of tools, and for models that read them. Required, unless an assistant calls tools.",
+    "Text, or a list of parts: texts are joined, and images keep their places. Images are for messages of the user and results of tools, in a chat with a model that reads them. Required, unless an assistant calls tools.",
   ),
   tool_calls: f.nullable(T.Array(SentCall), "An assistant's calls."),
   function_call: f.nullable(

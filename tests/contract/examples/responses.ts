@@ -96,6 +96,11 @@ export const examples: readonly FieldExample[] = [
   ["input[message].content", "honoured", "Goodbye"],
   [
     "input[message].content",
+    "honoured",
+    [{ type: "input_image", image_url: "data:image/png;base64,iVBORw0KGgo=", detail: "low" }],
+  ],
+  [
+    "input[message].content",
     "rejected",
     [{ type: "input_image", image_url: "data:image/png;base64,AA==" }],
   ],

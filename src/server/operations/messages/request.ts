@@ -22,7 +22,7 @@ import {
   noImagesOf,
   type SentImage,
 } from "../../wire/images.ts";
-import type { Block, CountTokensRequest, Message, MessageRequest, TextBlocks } from "./schema.ts";
+import type { Block, CountTokensRequest, Message, MessageRequest, ResultBlocks } from "./schema.ts";
 
 export const messageNames: FieldNames = {
   ...chatNames,
@@ -237,7 +237,7 @@ function readContent({ role, content }: Message, turn: Turn, readImage: ImageRea
 const behindText =
   "comes behind a text or an image: results of tools come first in the turn after the calls";
 
-function readBlocks(content: TextBlocks, at: string, readImage: ImageReader): Content {
+function readBlocks(content: ResultBlocks, at: string, readImage: ImageReader): Content {
   if (typeof content === "string") return { content };
   const read = new MixedContent(paragraph);
   for (const [index, block] of content.entries()) {

@@ -34,22 +34,36 @@ const source = f.optional(
   "Of `image`: the image.",
 );
 
-/** A block of any type; types other than text, images and tools are rejected when it is read. */
-const InnerBlock = f.openObject({
-  type: T.String({ description: "`text`; of a tool's result also `image`." }),
+const innerFields = {
   text: f.optional(T.String(), "The text."),
-  source,
   citations: f.accepted("They are not part of the text."),
   ...cached,
+};
+
+/** Blocks of any type; types other than text, images and tools are rejected when they are read. */
+const SystemBlock = f.openObject({
+  type: T.String({ description: "`text`." }),
+  ...innerFields,
+});
+const ResultBlock = f.openObject({
+  type: T.String({ description: "`text` or `image`." }),
+  source,
+  ...innerFields,
 });
 
-const TextBlocks = T.Union([T.String(), T.Array(InnerBlock)], {
-  "x-expected": "a string or a list of content blocks",
-  description:
-    "Text, or a list of blocks `{type: 'text', text}`, joined with a blank line; of a tool's result also images.",
+const expectedBlocks = { "x-expected": "a string or a list of content blocks" };
+
+const SystemBlocks = T.Union([T.String(), T.Array(SystemBlock)], {
+  ...expectedBlocks,
+  description: "Text, or a list of blocks `{type: 'text', text}`, joined with a blank line.",
 });
 
-export type TextBlocks = Static<typeof TextBlocks>;
+const ResultBlocks = T.Union([T.String(), T.Array(ResultBlock)], {
+  ...expectedBlocks,
+  description: "Text, or a list of blocks: texts are joined with a blank line.",
+});
+
+export type ResultBlocks = Static<typeof ResultBlocks>;
 
 export const Block = f.openObject({
   type: T.String({
@@ -68,7 +82,7 @@ export const Block = f.openObject({
     f.nonEmpty,
     "Of `tool_result`: the call that it answers. Results come before texts in their turn.",
   ),
-  content: f.nullable(TextBlocks, "Of `tool_result`: the tool's answer."),
+  content: f.nullable(ResultBlocks, "Of `tool_result`: the tool's answer."),
   is_error: f.flag(
     "Of `tool_result`: whether the tool failed. The model then reads `Error:` before the result.",
     false,
@@ -196,7 +210,10 @@ const tooLong = "Conversations are not shortened; one that is too long is reject
 const prompt = {
   model: f.modelName("a chat model"),
   messages: Messages,
-  system: f.nullable(TextBlocks, "The system prompt: a text, or blocks joined with a blank line."),
+  system: f.nullable(
+    SystemBlocks,
+    "The system prompt: a text, or blocks joined with a blank line.",
+  ),
   tools: f.nullable(T.Array(Tool, { maxItems: 128 }), "Tools that the model may call."),
   tool_choice: f.nullable(ToolChoice, "Whether tools are called.", { type: "auto" }),
   thinking: f.nullable(
