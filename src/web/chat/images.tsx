@@ -26,7 +26,7 @@ export function giveImagesTo(turnId: string): number {
   return images.length;
 }
 
-export const readsImages = computed(() => {
+const readsImages = computed(() => {
   const { model } = lastSettings();
   return chatModels.value.find(({ name }) => name === model)?.vision === true;
 });
