@@ -245,6 +245,7 @@ describe("/api/generate", () => {
     [{ context: [1, 2] }, "'context' cannot be honoured"],
     [{ images: ["AA=="] }, "'images[0]' is an image"],
     [{ raw: true, system: "a" }, "'system' cannot be combined with 'raw'"],
+    [{ raw: true, images: ["AA=="] }, "'images' cannot be combined with 'raw'"],
     [{ width: 512 }, "'width' cannot be honoured"],
     [{ keep_alive: "0s", prompt: "" }, "'keep_alive' is 0"],
   ])("rejects what it cannot do, by its name: %j", async (more, message) => {
