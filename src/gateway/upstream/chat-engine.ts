@@ -116,7 +116,10 @@ export function upstreamChatEngine(upstream: Upstream, options: UpstreamChatOpti
         topLogprobs,
       };
       let hasStarted = false;
-      const choice = { prefix, request: () => digestOf(question.body), signal };
+      // Servers fail at images that they cannot fetch or decode: all such requests count as one.
+      const hasImages = "messages" in request && imageTokens(request.messages) > 0;
+      const identify = (): string => (hasImages ? "images" : digestOf(question.body));
+      const choice = { prefix, request: identify, signal };
       using answer = await attempt(upstream, choice, async (lease, signal) => {
         using resources = new DisposableStack();
         const response = await openResponse(upstream, question, lease.url, signal);

@@ -216,6 +216,28 @@ describe("whether a model reads images", () => {
   });
 });
 
+test("images that a server cannot fetch or decode are not held against it", async () => {
+  await using server = recordedVllm({
+    key,
+    vision: true,
+    instead: ({ path, body }) =>
+      path === "/v1/chat/completions" && JSON.stringify(body).includes("image_url")
+        ? Response.json({ error: { message: "Failed to load image" } }, { status: 500 })
+        : undefined,
+  });
+  await using node = await front(frontModel("chat", server.url));
+  await node.prepare();
+  for (let at = 0; at < 4; at++) {
+    const address = at < 2 ? `https://gone.example/${at}.png` : imageUrl("image/png", 80 + at);
+    const messages = [{ role: "user", content: [image(address)] }];
+    const response = await node.ask("/v1/chat/completions", { model: "far-chat", messages });
+    expect(response.status).toBe(502);
+  }
+  expect(node.lines.map(({ message }) => message)).not.toContain(
+    "a replica failed, and is left alone for a while",
+  );
+});
+
 test("a conversation goes to a replica by its images too, and by their ends and lengths alone", () => {
   const prefix = (...images: string[]): string => {
     const message: ChatMessage = {
