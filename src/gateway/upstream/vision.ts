@@ -52,8 +52,10 @@ const questions: Partial<
     return flagAt(objectAt(body, "modalities"), "vision");
   },
   sglang: async (ask, url) => {
-    const { body } = await ask(`${rootOf(url)}/get_model_info`);
-    return flagAt(body, "has_image_understanding");
+    const saysAt = async (path: string): Promise<Answer> =>
+      flagAt((await ask(`${rootOf(url)}${path}`)).body, "has_image_understanding");
+    // The second is the older name.
+    return (await saysAt("/model_info")) ?? (await saysAt("/get_model_info"));
   },
   paddock: async (ask, url, model) => {
     const { body } = await ask(`${url}/info`);

@@ -153,6 +153,11 @@ describe("whether a model reads images", () => {
     ["llama-server with a projector", true, chatServer(listed, { "/props": props(true) })],
     ["llama-server without", false, chatServer(listed, { "/props": props(false) })],
     ["SGLang", true, chatServer(sglang, { "/get_model_info": { has_image_understanding: true } })],
+    [
+      "an SGLang of today",
+      true,
+      chatServer(sglang, { "/model_info": { has_image_understanding: true } }),
+    ],
     ["an SGLang that does not say", false, chatServer(sglang, {})],
     ["another node", true, chatServer(listed, { "/v1/info": nodeInfo(true) })],
     ["another node of before", false, chatServer(listed, { "/v1/info": nodeInfo() })],
