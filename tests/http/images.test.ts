@@ -243,7 +243,7 @@ test("a model that reads text names those that read images", async () => {
   );
 });
 
-test("tokens of text are counted without a model that reads images seeing them", async () => {
+test("operations that read the text of messages reject images", async () => {
   const app = testApp({ vision: true });
   for (const [path, body] of [
     ["/v1/tokenize", chatWith(imagePart(url))],

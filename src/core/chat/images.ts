@@ -141,6 +141,9 @@ export class ImageFiles {
 
 export const imagesOf = ({ images = [] }: Content): readonly MessageImage[] => images;
 
+export const hasImages = (messages: readonly Content[]): boolean =>
+  messages.some((message) => imagesOf(message).length > 0);
+
 const withImages = <Of extends Content>(message: Of, images: readonly MessageImage[]): Of =>
   images.length === 0 ? message : { ...message, images };
 

@@ -1,7 +1,7 @@
 /** Chat with an upstream model, over the OpenAI API. */
 
 import { longerThanContext } from "../../core/chat/context-room.ts";
-import { imageMarks } from "../../core/chat/images.ts";
+import { hasImages, imageMarks } from "../../core/chat/images.ts";
 import { NodeError } from "../../core/errors.ts";
 import type {
   ChatEngine,
@@ -117,8 +117,8 @@ export function upstreamChatEngine(upstream: Upstream, options: UpstreamChatOpti
       };
       let hasStarted = false;
       // Servers fail at images that they cannot fetch or decode: all such requests count as one.
-      const hasImages = "messages" in request && imageTokens(request.messages) > 0;
-      const identify = (): string => (hasImages ? "images" : digestOf(question.body));
+      const isSeen = "messages" in request && hasImages(request.messages);
+      const identify = (): string => (isSeen ? "images" : digestOf(question.body));
       const choice = { prefix, request: identify, signal };
       using answer = await attempt(upstream, choice, async (lease, signal) => {
         using resources = new DisposableStack();

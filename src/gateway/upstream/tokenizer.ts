@@ -1,6 +1,6 @@
 /** Counts tokens with each kind of server's own endpoints, or estimates them. */
 import { countAt, isObject, listAt, textAt } from "../../client/json-fields.ts";
-import { imagesOf } from "../../core/chat/images.ts";
+import { hasImages, imagesOf } from "../../core/chat/images.ts";
 import { NodeError } from "../../core/errors.ts";
 import { given } from "../../core/given.ts";
 import type { ChatMessage, Tool } from "../../core/ports/chat-engine.ts";
@@ -229,7 +229,7 @@ export class TokenEstimate {
   /** Learns from the server's count: shorter tokens raise later estimates. */
   learn(messages: readonly ChatMessage[], tools: readonly Tool[], tokens: number): void {
     const bytes = bytesOf(messages, tools);
-    if (bytes < leastBytes || imageTokens(messages) > 0) return;
+    if (bytes < leastBytes || hasImages(messages)) return;
     const counted = Math.min(mostDensity, (tokens - aroundConversation) / bytes);
     this.#density = Math.max(this.#density, counted);
   }
@@ -243,7 +243,7 @@ export const imageTokens = (messages: readonly ChatMessage[]): number =>
 
 /** Servers count a placeholder for each image, and would fetch those with an http(s) address. */
 export const withoutImages = (messages: readonly ChatMessage[]): readonly ChatMessage[] =>
-  messages.map((message) => ({ ...message, images: [] }));
+  hasImages(messages) ? messages.map((message) => ({ ...message, images: [] })) : messages;
 
 const around = (messages: readonly ChatMessage[]): number =>
   aroundConversation + messages.length * aroundMessage;

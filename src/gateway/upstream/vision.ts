@@ -1,16 +1,12 @@
 /** Finds out whether an upstream model reads images, by what its servers say of themselves. */
-import { flagAt, listAt, objectAt, parseJson, textAt } from "../../client/json-fields.ts";
+import { flagAt, listAt, objectAt, textAt } from "../../client/json-fields.ts";
 import { rootOf, type Upstream } from "./ask.ts";
-import { ConnectionFailure, exchange, readText } from "./http-exchange.ts";
-import type { ServerKind } from "./server-facts.ts";
+import { ConnectionFailure } from "./http-exchange.ts";
+import { askAbout, type ServerKind } from "./server-facts.ts";
 
 /** Undefined: the server does not say. */
 type Answer = boolean | undefined;
-type Ask = (address: string, body?: object) => Promise<{ status: number; body: unknown }>;
-
-/** Short, since these answers need no computing. */
-const silenceMs = 5000;
-const mostBytes = 4 * 1024 * 1024;
+type Ask = (address: string, body?: object) => ReturnType<typeof askAbout>;
 
 /** Whether all replicas that answer say so: one of the same model that differs would refuse images. */
 export async function readsImages(
@@ -19,12 +15,7 @@ export async function readsImages(
   signal: AbortSignal,
 ): Promise<boolean> {
   const { key, named, upstreamModel: model, replicas, log } = upstream;
-  const ask: Ask = async (url, sent) => {
-    const body = sent && [JSON.stringify(sent)];
-    using response = await exchange({ url, signal, silenceMs, key, body });
-    const text = await readText(response, mostBytes, silenceMs);
-    return { status: response.status, body: parseJson(text ?? "") };
-  };
+  const ask: Ask = (url, sent) => askAbout({ key, signal }, url, sent);
   const answers = await Promise.all(
     replicas.urls().map(async (url): Promise<Answer> => {
       try {

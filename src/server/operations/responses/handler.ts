@@ -1,7 +1,7 @@
 /** Handles POST /v1/responses: complete, streamed or in the background. */
 import type { ChatRequest } from "../../../core/chat/chat-service.ts";
 import { truncateConversation } from "../../../core/chat/context-room.ts";
-import { imagesOf } from "../../../core/chat/images.ts";
+import { hasImages } from "../../../core/chat/images.ts";
 import type { StoreSearchService } from "../../../core/documents/store-search.ts";
 import { NodeError } from "../../../core/errors.ts";
 import { given } from "../../../core/given.ts";
@@ -128,7 +128,7 @@ export async function readConversation(
     itemsOf: async (conversation) =>
       (await conversations.get(conversation, authenticated, "conversation")).items,
   });
-  if (card.vision !== true && asked.messages.some((message) => imagesOf(message).length > 0)) {
+  if (card.vision !== true && hasImages(asked.messages)) {
     const param = conversationOf(body) === undefined ? "previous_response_id" : "conversation";
     throw models.cannotSee(card.name, `'${param}' has images`, param);
   }
