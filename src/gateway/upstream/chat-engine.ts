@@ -1,5 +1,4 @@
 /** Chat with an upstream model, over the OpenAI API. */
-
 import { longerThanContext } from "../../core/chat/context-room.ts";
 import { hasImages, imageMarks } from "../../core/chat/images.ts";
 import { NodeError } from "../../core/errors.ts";
