@@ -250,7 +250,7 @@ function toNodeInfo({ models, retrieval, identity }: InfoNeeds): NodeInfo {
   };
 }
 
-function toModelInfo({ name, type, settings, advice, upstream }: ModelCard): ModelInfo {
+function toModelInfo({ name, type, settings, advice, vision, upstream }: ModelCard): ModelInfo {
   return {
     name,
     type,
@@ -270,7 +270,7 @@ function toModelInfo({ name, type, settings, advice, upstream }: ModelCard): Mod
     dry_base: settings.dryBase,
     dry_allowed_length: settings.dryAllowedLength,
     ...(settings.context && toContextInfo(settings.context)),
-    ...given({ advice, upstream: upstream && { ...upstream, urls: [...upstream.urls()] } }),
+    ...given({ advice, vision, upstream: upstream && { ...upstream, urls: [...upstream.urls()] } }),
   };
 }
 

@@ -73,7 +73,7 @@ export const OllamaModel = T.Object({
     description:
       "`general.architecture`, `general.parameter_count`, and under the architecture's name `context_length`, the context that it is served with, and `embedding_length`.",
   }),
-  capabilities: T.Array(f.oneOf(["completion", "tools", "thinking", "embedding"])),
+  capabilities: T.Array(f.oneOf(["completion", "tools", "vision", "thinking", "embedding"])),
   modified_at: Time,
 });
 
@@ -226,7 +226,7 @@ function acceleratedBytes({ weights, settings }: ModelCard): number {
 }
 
 function toShown(models: ModelRegistry, card: ModelCard): OllamaModel {
-  const { name, type, settings, weights, thinks } = card;
+  const { name, type, settings, weights, thinks, vision } = card;
   const parameters = Object.entries({
     num_ctx: settings.ctxSize,
     num_predict: settings.nPredict,
@@ -263,7 +263,11 @@ function toShown(models: ModelRegistry, card: ModelCard): OllamaModel {
     },
     capabilities:
       type === "chat"
-        ? ["completion", "tools", ...(thinks === true ? (["thinking"] as const) : [])]
+        ? [
+            ...(["completion", "tools"] as const),
+            ...(vision === true ? (["vision"] as const) : []),
+            ...(thinks === true ? (["thinking"] as const) : []),
+          ]
         : type === "embedding"
           ? ["embedding"]
           : [],

@@ -2,7 +2,6 @@
 import type { ChatAnswer } from "../../../core/chat/chat-service.ts";
 import { complete } from "../../../core/chat/completion-service.ts";
 import { given } from "../../../core/given.ts";
-import type { ModelRegistry } from "../../../core/models/model-registry.ts";
 import { errorBody } from "../../middleware/errors.ts";
 import { modelErrors } from "../../openapi.ts";
 import { type Answer, defineOperation, described, namedSchema } from "../../operation.ts";
@@ -11,6 +10,7 @@ import { type EventFormat, jsonLines, jsonLinesType } from "../../sse.ts";
 import { beginAnswer, beginWith, type ChatNeeds } from "../../wire/answer.ts";
 import { wireName } from "../../wire/generation-fields.ts";
 import { scopesOfRag } from "../../wire/grounding.ts";
+import { type ImageNeeds, imagesFor } from "../../wire/images.ts";
 import { type Form, inMessage, inResponse, loaded, toLines, toWhole } from "./answer.ts";
 import { OllamaChatAnswer, OllamaGenerateAnswer } from "./answer-schema.ts";
 import { ollamaErrors } from "./error-format.ts";
@@ -26,7 +26,7 @@ import {
 } from "./request.ts";
 import { OllamaChatRequest, OllamaGenerateRequest } from "./schema.ts";
 
-type Needs = ChatNeeds & { models: ModelRegistry };
+type Needs = ChatNeeds & ImageNeeds;
 
 const model = "TinyLlama-1.1B-Chat-v1.0";
 const head = { model, created_at: "2026-11-17T12:00:00.000Z" };
@@ -130,7 +130,8 @@ export const ollamaChatOperations = [
         needs.models.chat(name);
         return { json: loaded({ model: body.model, form: inMessage }) };
       }
-      const answer = await beginAnswer(toChatRequest(body, name), context, needs, { nameOf });
+      const request = toChatRequest(body, name, imagesFor(name, context, needs));
+      const answer = await beginAnswer(request, context, needs, { nameOf });
       return await answered(body, { form: inMessage }, answer, context);
     },
   }),
@@ -167,12 +168,13 @@ export const ollamaChatOperations = [
       context.fieldNames = generateNames;
       const name = modelNamed(needs.models, body.model, "chat");
       const { settings } = needs.models.chat(name).card;
-      if (!body.prompt) {
+      if (!body.prompt && !body.images?.length) {
         checkLoads(body);
         return { json: loaded({ model: body.model, form: inResponse }) };
       }
       if (!isContinued(body)) {
-        const answer = await beginAnswer(toGenerateChat(body, name), context, needs, { nameOf });
+        const request = toGenerateChat(body, name, imagesFor(name, context, needs));
+        const answer = await beginAnswer(request, context, needs, { nameOf });
         return await answered(body, { form: inResponse, last: { context: [] } }, answer, context);
       }
       const request = toCompletion(body, name, settings.nPredict);
