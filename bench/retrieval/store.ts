@@ -1,10 +1,8 @@
 /**
- * The embedded store at size: `bun bench:store [--count 100000] [--texts FILE]`. Vectors and words
- * are made up; or, with a file in SQuAD's format, both are of its text. Prints each figure beside
- * its goal for a million passages on two cores.
+ * A store at size: `bun bench:store [--count 100000] [--texts FILE] [--qdrant]`. The embedded one, or
+ * a Qdrant server. Vectors and words are made up; or, with a file in SQuAD's format, both are of its
+ * text. Prints each figure beside its goal for a million passages on two cores.
  */
-import { Database } from "bun:sqlite";
-import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import type {
@@ -12,9 +10,7 @@ import type {
   EmbeddedPassage,
   PassageRepository,
 } from "../../src/core/ports/passage-repository.ts";
-import { SqliteCollectionStore } from "../../src/store/sqlite/sqlite-collections.ts";
 import { watchLoop } from "../../tests/support/loop-watch.ts";
-import { silentLog } from "../../tests/support/silence.ts";
 import { tempDir } from "../../tests/support/temp-dir.ts";
 import {
   dimension,
@@ -26,6 +22,7 @@ import {
   madeUp,
   toPassage,
 } from "./made-passages.ts";
+import { collection, embeddedPlace, qdrantPlace, type StorePlace } from "./store-place.ts";
 
 const { values: options } = parseArgs({
   options: {
@@ -33,6 +30,7 @@ const { values: options } = parseArgs({
     texts: { type: "string" },
     /** In which made up vectors vary: the more, the harder neighbours are to find. */
     directions: { type: "string", default: "24" },
+    qdrant: { type: "boolean", default: false },
     /** Set for the process that opens and searches, so that its memory is that alone. */
     search: { type: "string" },
   },
@@ -51,14 +49,13 @@ const say = (what: string, figure: string, goal = ""): void =>
 const ms = (value: number): string => `${value.toFixed(value < 10 ? 1 : 0)} ms`;
 const mb = (bytes: number): string => `${(bytes / 1e6).toFixed(0)} MB`;
 
-async function fill(): Promise<void> {
-  await using folder = await tempDir();
-  const store = new SqliteCollectionStore(folder.path, silentLog);
+/** Returns the questions to ask. */
+async function fill(place: StorePlace): Promise<Made[]> {
   const embedding = { model: "bench", fingerprint: "", queryPrefix: "", documentPrefix: "" };
   const questions: Made[] = [];
   console.log(`| ${count} passages | Measured | Goal |\n|---|---|---|`);
   {
-    await using repository = await store.create("bench", { dimension, embedding });
+    await using repository = await place.store.create(collection, { dimension, embedding });
     let storing = 0;
     let stored = 0;
     let batch: EmbeddedPassage[] = [];
@@ -80,15 +77,21 @@ async function fill(): Promise<void> {
       if (stored >= count) break;
     }
     say("stored, passages a second", (stored / (storing / 1000)).toFixed(0), "6,500");
-    const lacking = unindexed(folder.path);
+    const lacking = await place.lacking();
     const from = performance.now();
     const beside = await timesOf(repository, questions.slice(0, 20));
     say("a question beside a growing index, longest", ms(beside.at(-1) ?? 0), "≤ 200 ms");
-    while (unindexed(folder.path) > 0) await Bun.sleep(200);
+    while ((await place.lacking()) > 0) await Bun.sleep(200);
     const rate = lacking / ((performance.now() - from) / 1000);
     if (lacking > 0) say("index, vectors a second", rate.toFixed(0), "≥ 3,000");
   }
-  for (const [kind, size] of await sizesOf(folder.path)) say(`disk, ${kind}`, mb(size));
+  for (const [kind, size] of await place.sizes()) say(`disk, ${kind}`, mb(size));
+  return questions;
+}
+
+async function embeddedStore(): Promise<void> {
+  await using folder = await tempDir();
+  const questions = await fill(embeddedPlace(folder.path));
   await Bun.write(join(folder.path, "questions"), JSON.stringify(questions.map(toJson)));
   // What was just written is on its way to the disk, which would be measured too.
   Bun.spawnSync(["sync"]);
@@ -100,28 +103,14 @@ async function fill(): Promise<void> {
   await child.exited;
 }
 
+async function qdrantStore(): Promise<void> {
+  await using place = await qdrantPlace();
+  const questions = await fill(place);
+  await place.restart();
+  await search(place, questions, 0);
+}
+
 const toJson = ({ source, vector }: Made) => ({ source, vector: [...vector] });
-
-/** Vectors that get a graph and have none yet; a last, smaller segment gets none. */
-function unindexed(folder: string): number {
-  using database = new Database(join(folder, "bench.sqlite"), { readonly: true });
-  const sql = `select
-    (select coalesce(sum(count), 0) from segments where graph is null and count >= 32768) +
-    (select count(*) from (
-      select 1 from passages where key > (select coalesce(max(last_key), 0) from segments)
-    )) / 16384 * 16384 as vectors`;
-  return database.query<{ vectors: number }, []>(sql).get()?.vectors ?? 0;
-}
-
-async function sizesOf(folder: string): Promise<Map<string, number>> {
-  const sizes = new Map<string, number>();
-  for (const name of await readdir(folder)) {
-    const kind = name.split(".").at(-1) ?? "";
-    const { size } = await stat(join(folder, name));
-    if (name.startsWith("bench.")) sizes.set(kind, (sizes.get(kind) ?? 0) + size);
-  }
-  return sizes;
-}
 
 /** As a hybrid search asks: by vector and by words at once. */
 async function ask(
@@ -154,20 +143,23 @@ async function timesOf(
 const spread = (times: readonly number[]): string =>
   [0.5, 0.95].map((share) => ms(times[Math.floor(times.length * share)] ?? 0)).join(" / ");
 
-async function search(folder: string): Promise<void> {
-  const memory = (): number => process.memoryUsage.rss();
+async function questionsIn(folder: string): Promise<Made[]> {
   const written: { source: string; vector: number[] }[] = await Bun.file(
     join(folder, "questions"),
   ).json();
-  const questions = written.map(({ source, vector }) => ({
-    source,
-    vector: Float32Array.from(vector),
-  }));
+  return written.map(({ source, vector }) => ({ source, vector: Float32Array.from(vector) }));
+}
+
+/** `before`: memory that is not the collection's. */
+async function search(
+  place: StorePlace,
+  questions: readonly Made[],
+  before = place.memory(),
+): Promise<void> {
   const [first] = questions;
   if (first === undefined) throw new Error("There are no questions");
-  const before = memory();
   const from = performance.now();
-  await using repository = await new SqliteCollectionStore(folder, silentLog).open("bench");
+  await using repository = await place.store.open(collection);
   if (repository === undefined) throw new Error("There is nothing to search");
   await ask(repository, first);
   say("opening, to the first answer", ms(performance.now() - from), "≤ 2,000 ms");
@@ -193,9 +185,9 @@ async function search(folder: string): Promise<void> {
     say("longest block of the loop, 8 callers", ms(loop.longest()), "≤ 5 ms");
   }
   await filters(repository, questions.slice(0, 50));
-  say("memory", mb(memory() - before), "≤ 1,000 MB");
+  say("memory", mb(place.memory() - before), "≤ 1,000 MB");
   await compare(repository, questions);
-  await removal(repository, folder, questions);
+  await removal(repository, place, questions);
 }
 
 async function filters(repository: PassageRepository, questions: readonly Made[]): Promise<void> {
@@ -248,7 +240,7 @@ async function compare(repository: PassageRepository, questions: readonly Made[]
 
 async function removal(
   repository: PassageRepository,
-  folder: string,
+  place: StorePlace,
   questions: readonly Made[],
 ): Promise<void> {
   const documents = Math.min(1000, Math.floor(count / documentSize / 2));
@@ -275,16 +267,14 @@ async function removal(
   say(`removal of ${documents * documentSize}, passages a second`, rate.toFixed(0));
   const longest = times.at(-1) ?? 0;
   say("a question beside it, p50 / p95, longest", `${spread(times)}, ${ms(longest)}`, "≤ 50 ms");
-  const free = (): number => {
-    using database = new Database(join(folder, "bench.sqlite"), { readonly: true });
-    return (
-      database.query<{ freelist_count: number }, []>("pragma freelist_count").get()
-        ?.freelist_count ?? 0
-    );
-  };
-  for (let tries = 0; tries < 120 && free() > 4096; tries++) await Bun.sleep(500);
-  say("free space left in the file afterwards", mb(free() * 4096));
+  for (let tries = 0; tries < 120 && (place.free() ?? 0) > 4096 * 4096; tries++) {
+    await Bun.sleep(500);
+  }
+  const free = place.free();
+  if (free !== undefined) say("free space left in the file afterwards", mb(free));
 }
 
-if (options.search === undefined) await fill();
-else await search(options.search);
+if (options.search !== undefined) {
+  await search(embeddedPlace(options.search), await questionsIn(options.search));
+} else if (options.qdrant) await qdrantStore();
+else await embeddedStore();

@@ -23,6 +23,11 @@ export const textAt = (value: unknown, key: string): string | undefined => {
   return typeof field === "string" ? field : undefined;
 };
 
+export const flagAt = (value: unknown, key: string): boolean | undefined => {
+  const field = fieldAt(value, key);
+  return typeof field === "boolean" ? field : undefined;
+};
+
 export const numberAt = (value: unknown, key: string): number | undefined => {
   const field = fieldAt(value, key);
   return typeof field === "number" && Number.isFinite(field) ? field : undefined;

@@ -191,6 +191,9 @@ function checkUpstream(model: ModelConfig, written: ReadonlySet<string>): ModelP
   if (!model.replicas.every((url) => URL.canParse(url))) {
     return ["replicas", "must be addresses such as 'http://gpu-2:8000/v1'."];
   }
+  if (model.vision !== undefined && model.type !== "chat") {
+    return ["vision", `is for a model of type 'chat'; found '${model.type}'. Leave it out.`];
+  }
   const key = localKeys.find((name) => written.has(name));
   const why = "the upstream server decides that";
   if (key !== undefined) return [key, `cannot be set: ${why}; leave it out.`];

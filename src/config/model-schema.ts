@@ -16,6 +16,7 @@ import {
   integer,
   longestSeconds,
   number,
+  optionalFlag,
   optionalNumber,
   optionalText,
   text,
@@ -50,6 +51,10 @@ export const upstreamKeys = {
     "Seconds that the upstream server may be silent, before or during an answer",
     { maximum: 3600 },
   ),
+  vision: optionalFlag(
+    { "x-default": "what the upstream server says" },
+    "Whether an upstream chat model reads images. vLLM, SGLang, llama-server and other nodes are asked; for other servers set it.",
+  ),
 };
 
 export const upstreamKeyNames = [
@@ -57,6 +62,7 @@ export const upstreamKeyNames = [
   "upstream_model",
   "api_key_env",
   "upstream_timeout",
+  "vision",
 ] as const satisfies readonly (keyof typeof upstreamKeys)[];
 
 /** Of chat models that run on this machine. */

@@ -37,6 +37,10 @@ const Limits = section({
     { minimum: 1024, default: 16 * 1024 * 1024, "x-setting": "max-body-bytes" },
     "Largest request body, in bytes.",
   ),
+  max_image_bytes: integer(
+    { minimum: 1024, default: 8 * 1024 * 1024, "x-setting": "max-image-bytes" },
+    "Largest image of a message, in bytes; in base64 it takes a third more of `max_body_bytes`.",
+  ),
   request_timeout: atMost(600, "Seconds that a request may take, waiting included", {
     maximum: longestSeconds,
     "x-setting": "request-timeout",

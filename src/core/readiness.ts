@@ -7,6 +7,7 @@ export interface ReadinessParts {
   models: ModelRegistry;
   activities: ModelActivities;
   retrieval: RetrievalService;
+  documents: { problem(): Promise<string | undefined> };
   /** What is still in progress in the background, a sentence each. */
   coming: ReadonlyMap<string, string>;
   isDraining: () => boolean;
@@ -37,16 +38,17 @@ export interface ReadinessReport {
 
 /** `isStranger`: a caller without a key, which gets no details of the store. */
 export async function checkReadiness(
-  { models, activities, retrieval, coming, isDraining, shared }: ReadinessParts,
+  { models, activities, retrieval, documents, coming, isDraining, shared }: ReadinessParts,
   { isStranger = false } = {},
 ): Promise<ReadinessReport> {
-  const problem = await retrieval.problem();
+  const [problem, hanging] = await Promise.all([retrieval.problem(), documents.problem()]);
   const common = shared?.({ isStranger }) ?? {};
   const isHidden = isStranger && !retrieval.isPreparing;
   return {
     problems: [
       ...models.problems(),
       ...(problem === undefined ? [] : [isHidden ? collectionNotReady : problem]),
+      ...(hanging === undefined ? [] : [hanging]),
       ...activities.problems(),
       ...(common.problem === undefined ? [] : [common.problem]),
       ...(isDraining() ? ["The node is stopping."] : []),

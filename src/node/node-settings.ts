@@ -70,6 +70,7 @@ export function toRequestLimits({ limits, http, documents }: Config): Services["
   return {
     maxBodyBytes: limits.max_body_bytes,
     bodyTimeoutMs: limits.body_timeout * 1000,
+    maxImageBytes: limits.max_image_bytes,
     maxMessages: limits.max_messages,
     maxInputs: limits.max_inputs,
     requestTimeoutMs: limits.request_timeout * 1000,
@@ -137,10 +138,11 @@ export const toMemoryLimit = ({ engine }: Config): number | undefined =>
 
 /** Settings that the upstream server decides are 0. */
 export function toUpstreamSpec(model: ModelConfig): UpstreamSpec {
-  const { name, type, ctx_size: ctxSize } = model;
+  const { name, type, ctx_size: ctxSize, vision } = model;
   return {
     name,
     type,
+    ...given({ vision }),
     prefixes: given({ query: model.query_prefix, document: model.document_prefix }),
     settings: {
       promptTemplate: "auto",

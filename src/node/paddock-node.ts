@@ -6,6 +6,7 @@ import type { Config } from "../config/schema.ts";
 import { isLoopback } from "../core/address-range.ts";
 import { ChatService } from "../core/chat/chat-service.ts";
 import { GroundingService } from "../core/chat/grounding.ts";
+import { ImageFiles } from "../core/chat/images.ts";
 import { NodeError } from "../core/errors.ts";
 import { given } from "../core/given.ts";
 import type { KeyRing } from "../core/limits/api-key.ts";
@@ -110,6 +111,7 @@ export class PaddockNode implements AsyncDisposable {
     const isDraining = (): boolean => this.#isDraining;
     const readiness = {
       ...{ models, activities, retrieval, coming, isDraining },
+      documents: nodeDocuments.documents,
       ...(shared === undefined ? {} : { shared: shared.report.bind(shared) }),
     };
     const metrics = createMetrics({
@@ -139,8 +141,13 @@ export class PaddockNode implements AsyncDisposable {
       stopping,
     };
     resources.use(metrics.watchMemory("node", options.residentMemory));
+    const requestLimits = toRequestLimits(config);
     this.services = {
-      chat: new ChatService(models, new GroundingService(retrieval, toRagSettings(config), log)),
+      chat: new ChatService(
+        models,
+        new GroundingService(retrieval, toRagSettings(config), log),
+        new ImageFiles(documents.files, requestLimits),
+      ),
       retrieval,
       ...documents,
       responses: this.#responses.responses,
@@ -172,7 +179,7 @@ export class PaddockNode implements AsyncDisposable {
       corsOrigins: config.http.cors_origins,
       looksLikeOllama: config.http.ollama ?? isLoopback(config.host),
       ...(isLoopback(config.host) ? { allowedHosts: config.http.allowed_hosts } : {}),
-      limits: toRequestLimits(config),
+      limits: requestLimits,
       log,
       logsPrompts: config.log_prompts,
     };

@@ -12,7 +12,7 @@ export const modelErrors: Readonly<Record<number, string>> = {
   403: "The key lacks the scope, the host is not the node's, or a proxy forwarded the request to a node without keys.",
   404: "There is no such model, or it has another type: code `model_not_found`.",
   429: "The caller's limit is reached: code `rate_limit_exceeded`, type `requests` or `tokens`; `Retry-After` says when to try again.",
-  502: "A model's upstream server failed (`upstream_failed`), or rejects the node's key or the model's name (`upstream_refused`).",
+  502: "A model's upstream server failed (`upstream_failed`), or rejects the node's key or the model's name (`upstream_refused`); or the server of the collections refuses a request (`upstream_refused`).",
   503: "The model or the collection is not ready yet.",
   504: "The answer took longer than the node allows.",
 };
@@ -30,6 +30,12 @@ export const documentErrors: Readonly<Record<number, string>> = {
   404: "There is no such object, or it belongs to another key.",
   429: "The caller's limit is reached: code `rate_limit_exceeded`; or its quota or the node's: code `insufficient_quota`.",
   503: "The store is away, the disk full, or another node has the data dir.",
+};
+
+/** `documentErrors` of operations that reach the collections. */
+export const storeErrors: Readonly<Record<number, string>> = {
+  ...documentErrors,
+  502: "The server of the collections refuses a request: code `upstream_refused`.",
 };
 
 /** Errors of every operation with a JSON body, in addition to its own. */

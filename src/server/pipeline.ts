@@ -30,8 +30,10 @@ import {
 } from "./middleware/origin.ts";
 import { acquireLease, meter, type RateLimitSettings } from "./middleware/rate-limit.ts";
 import {
+  BodyBuffers,
   type BodyLimits,
   type ListLimits,
+  mostBodyBytes,
   readBody,
   readRequest,
 } from "./middleware/read-request.ts";
@@ -81,9 +83,11 @@ interface RoutedRequest {
 export class Pipeline {
   readonly #settings: PipelineSettings;
   readonly #buffers = new StreamBuffers();
+  readonly #bodies: BodyBuffers;
 
   constructor(settings: PipelineSettings) {
     this.#settings = settings;
+    this.#bodies = new BodyBuffers(mostBodyBytes(settings.limits));
   }
 
   /** Opens the request's context, and runs the checks that apply to every address. */
@@ -111,7 +115,8 @@ export class Pipeline {
     }
 
     const { body } = operation.facts;
-    const bytes = body === undefined ? undefined : await readBody(request, limits, body);
+    const bytes =
+      body === undefined ? undefined : await readBody(request, limits, this.#bodies, body);
     const form = ending.use(new UploadForm(request, context, limits));
     const { searchParams: query } = new URL(request.url);
     const parameters = Object.fromEntries(

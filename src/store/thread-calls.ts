@@ -1,8 +1,9 @@
-/** Calls methods of an object in a worker thread, in order, so that they do not block the event loop. */
+/** Calls methods of an object in a worker thread, begun in order, so that they do not block the event loop. */
 import { Worker } from "node:worker_threads";
 import { asNodeError, type ErrorKind, NodeError } from "../core/errors.ts";
 import { type Log, noLog } from "../core/log.ts";
 import { isThere } from "./database.ts";
+import type { QdrantOptions } from "./qdrant/connection.ts";
 import type { FormerOwners } from "./responses/response-rows.ts";
 import type { CollectionPlace } from "./sqlite/collection-rows.ts";
 
@@ -16,6 +17,8 @@ const targets = {
     new (await import("./sqlite/collection-rows.ts")).CollectionRows(place),
   collections: async (folder: string) =>
     new (await import("./sqlite/collection-folder.ts")).CollectionFolder(folder),
+  qdrant: async (options: QdrantOptions) =>
+    new (await import("./qdrant/qdrant-server.ts")).QdrantServer(options),
 };
 
 type TargetName = keyof typeof targets;
@@ -24,7 +27,7 @@ type Target<Name extends TargetName> = Awaited<ReturnType<(typeof targets)[Name]
 /** The target's methods, each answered with a promise. */
 export type Remote<Methods> = AsyncDisposable & {
   [Name in keyof Methods]: Methods[Name] extends (...args: infer Args) => infer Result
-    ? (...args: Args) => Promise<Result>
+    ? (...args: Args) => Promise<Awaited<Result>>
     : never;
 };
 
@@ -39,6 +42,8 @@ export interface ThreadOptions<Name extends TargetName> {
   called: string;
   /** Until this file exists, only `writing` methods need the thread; default: all do. */
   file?: { path: string; writing?: ReadonlySet<string> };
+  /** Whether the object knows nothing that a new one would not, and so is created again if its thread has died; default: where it has a file. */
+  isStateless?: boolean;
   /** Logs faults that nobody foresaw; default: the caller does. */
   log?: Log;
 }
@@ -93,7 +98,7 @@ export function inThisThread<Methods extends Disposable>(target: Methods): Remot
   });
 }
 
-/** The thread starts with the first call, and again if it has died and its object has a file. */
+/** The thread starts with the first call, and again if it has died and its object can be created again. */
 class ObjectThread<Name extends TargetName> {
   readonly #options: ThreadOptions<Name>;
   #running: Running | undefined;
@@ -163,8 +168,9 @@ class ObjectThread<Name extends TargetName> {
     worker.on("error", fail);
     worker.on("exit", () => {
       this.#running = undefined;
-      // What an object without a file knew is lost: a new one would answer as if it were all.
-      this.#isClosed ||= this.#options.file === undefined;
+      // What another object knew is lost: a new one would answer as if it were all.
+      const { file, isStateless = file !== undefined } = this.#options;
+      this.#isClosed ||= !isStateless;
       fail(new Error("its thread has ended"));
       end();
     });

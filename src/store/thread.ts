@@ -8,7 +8,7 @@ const target = await create(workerData.target, workerData.args);
 
 parentPort?.on("message", (call: "close" | (MethodCall & { id: number })) => {
   if (call !== "close") {
-    parentPort?.postMessage(answer(call));
+    void answer(call).then((reply) => parentPort?.postMessage(reply));
     return;
   }
   target[Symbol.dispose]();
@@ -16,9 +16,9 @@ parentPort?.on("message", (call: "close" | (MethodCall & { id: number })) => {
   parentPort?.close();
 });
 
-function answer({ id, ...call }: MethodCall & { id: number }): ThreadReply {
+async function answer({ id, ...call }: MethodCall & { id: number }): Promise<ThreadReply> {
   try {
-    return { id, result: callMethod(target, call) };
+    return { id, result: await callMethod(target, call) };
   } catch (error) {
     const reason = reasonOf(error);
     if (!(error instanceof NodeError)) return { id, error: reason };

@@ -83,7 +83,7 @@ function requestsWith(field: string, value: unknown): FieldRequests {
 const omit = (value: object, key: string): object =>
   Object.fromEntries(Object.entries(value).filter(([name]) => name !== key));
 
-const app = testApp();
+const app = testApp({ vision: true });
 
 /** What comes of a request: the status, what the engine was asked, and the answer but for its id and time. */
 async function outcome(body: object): Promise<FieldOutcome> {

@@ -22,12 +22,14 @@ const tool = { name: "look_up", input_schema: { type: "object" } };
 
 const format = { type: "json_schema", schema: { type: "null" } };
 
+const image = { type: "image", source: { type: "url", url: "https://example.org/a.png" } };
+
 /** A request in which everything that a field can be in has its place. */
 const whole = (): Json => ({
   model: "chatty",
   max_tokens: 64,
   messages: [
-    { role: "user", content: [{ type: "text", text: "Hello" }] },
+    { role: "user", content: [{ type: "text", text: "Hello" }, image] },
     {
       role: "assistant",
       content: [
@@ -51,6 +53,7 @@ const whole = (): Json => ({
 
 const blockPlaces: Readonly<Record<string, readonly [message: number, block: number]>> = {
   text: [0, 0],
+  image: [0, 1],
   thinking: [1, 0],
   redacted_thinking: [1, 1],
   tool_use: [1, 2],
@@ -128,7 +131,7 @@ function requestsWith(field: string, value: unknown): FieldRequests {
   };
 }
 
-const app = testApp();
+const app = testApp({ vision: true });
 
 /** What comes of a request: the status, what the engine was asked, and the answer but for its id. */
 async function outcome(body: object): Promise<FieldOutcome> {
@@ -236,7 +239,7 @@ describe("what Anthropic's package knows and the node does not", () => {
   const tools = membersOf("ToolUnion").map(typeOf);
 
   test("is most of the blocks and all but one of the tools", () => {
-    expect(blocks).toContain("image");
+    expect(blocks).toContain("document");
     expect(Object.keys(blockPlaces).filter((type) => !blocks.includes(type))).toEqual([]);
     expect(tools.filter((type) => type === "custom")).toHaveLength(1);
     expect(tools).toContain("web_search_20250305");

@@ -153,7 +153,7 @@ describe("Ollama's package against a listening node", () => {
       "chat with an image",
       (client: Ollama) =>
         client.chat({ model, messages: [{ role: "user", content: "a", images: ["AA=="] }] }),
-      ...([400, "this node's models read text only"] as const),
+      ...([400, "reads text only, no images"] as const),
     ],
   ])("says what the node says: %s", async (_, ask, status_code, error) => {
     const refused = await rejectionOf(ask(client()));

@@ -102,7 +102,7 @@ function changed(body: Json, steps: readonly string[], value: unknown): Json {
   return copy;
 }
 
-const app = testApp();
+const app = testApp({ vision: true });
 const logprobs = [{ token: "Hi", logprob: -1, bytes: [72, 105], top: [] }];
 const asked = () => [
   ...app.chat.completions.splice(0),

@@ -332,6 +332,49 @@ export function passageRepositoryContract(
         expect((await worded(crowd)).sort()).toEqual([1509, 2019, 2999]);
       }));
 
+    test("takes texts and names of any characters, and finds, lists and removes them by these", () =>
+      withRepository(async (repository) => {
+        const names = ["a'b\"c\\d.md", "ü/ 🦙\n\t%.md", "x".repeat(4000), "a\u0000b.md", " a.md "];
+        const odd = names.map((document, at) =>
+          passage(at, [1, at, 0], {
+            document,
+            source: `llama ${at} 🦙 \u0001 \u2028`,
+            heading: document,
+          }),
+        );
+        await repository.upsert(odd);
+        expect((await repository.documents()).map(({ name }) => name).sort()).toEqual(
+          names.toSorted(),
+        );
+        for (const [at, document] of names.entries()) {
+          const only = { only: new Set([document]) };
+          const found = await repository.search(east.vector, everything, only);
+          const { vector: _, ...whole } = odd[at] ?? east;
+          expect(found).toEqual([{ ...whole, score: expect.any(Number) }]);
+          expect(await repository.matchWords("llama", east.vector, 5, only)).toMatchObject([
+            { document },
+          ]);
+          expect(await repository.delete(document)).toBe(1);
+        }
+        // Half of a character cannot be stored; what it was in is, all the same.
+        const broken = { ...east, source: "half \ud83e", document: "half \ud83e.md" };
+        await repository.upsert([broken, north]);
+        expect(await repository.read([east.id])).toMatchObject([{ source: "half \ufffd" }]);
+        expect(await repository.delete(broken.document)).toBe(1);
+        expect(await repository.count()).toBe(1);
+      }));
+
+    test("filters by as many documents as a company has", () =>
+      withRepository(async (repository) => {
+        await repository.upsert([east, north]);
+        const many = Array.from({ length: 50_000 }, (_, at) => `folder/of/documents/${at}.md`);
+        const documents = new Set([...many, north.document]);
+        const idsOf = async (selection: DocumentSelection) =>
+          (await repository.search(east.vector, everything, selection)).map(({ id }) => id);
+        expect(await idsOf({ only: documents })).toEqual([north.id]);
+        expect(await idsOf({ except: documents })).toEqual([east.id]);
+      }));
+
     test("has another revision after each change", () =>
       withRepository(async (repository) => {
         const seen = [await repository.revision()];

@@ -161,7 +161,7 @@ const kept = keptResponse(`resp_${"0".repeat(32)}`, {
 });
 
 async function appForField(): Promise<TestApp> {
-  const app = testApp();
+  const app = testApp({ vision: true });
   await app.responses.responses.keep(kept);
   await app.responses.store.save(keptResponse(`conv_${"0".repeat(32)}`));
   return app;

@@ -1,11 +1,18 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { cp, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import type { PassageRepository } from "../../src/core/ports/passage-repository.ts";
 import { QdrantCollectionStore } from "../../src/store/qdrant/qdrant-collections.ts";
-import { type PaddockOptions, runPaddock } from "../support/paddock-process.ts";
+import { SqliteCollectionStore } from "../../src/store/sqlite/sqlite-collections.ts";
+import { collect } from "../support/collect.ts";
+import { type PaddockOptions, runPaddock, startPaddock } from "../support/paddock-process.ts";
+import { passage } from "../support/passages.ts";
 import { type QdrantUnderTest, qdrantForTests } from "../support/qdrant-server.ts";
+import { silentLog } from "../support/silence.ts";
 import { type TempDir, tempDir } from "../support/temp-dir.ts";
+import { specOf } from "../support/test-models.ts";
 import { tinyEmbeddingConfig } from "../support/tiny-node.ts";
+import { waitFor } from "../support/wait-for.ts";
 
 const documents = {
   "a.md": "# one\n\nllamas hum.\n\n# two\n\nroses bloom.",
@@ -186,6 +193,7 @@ describe("paddock collections", () => {
     );
     const copyTo = (...args: string[]) => folder.paddock("collections", "copy", "default", ...args);
     expect((await copyTo("--model", "other")).stderr).toContain("onto itself: name another");
+    expect((await copyTo("--to", "sqlite")).stderr).toContain("--to is 'sqlite'; give 'embedded'");
     expect((await copyTo("--model", "none", "--as", "b")).stderr).toContain(
       "There is no embedding model 'none' in the configuration (tiny-embedding, other).",
     );
@@ -240,14 +248,97 @@ afterAll(async () => started?.[Symbol.asyncDispose]());
 
 // Without a Qdrant server there is one store only.
 describe.skipIf(qdrant === undefined)("a collection between two stores", () => {
-  test("is copied there and back, and is the same", async () => {
-    started = await qdrant?.start();
+  /** A name at the server that is free again afterwards. */
+  async function atServer(name: string) {
+    started ??= await qdrant?.start();
     const { url = "", apiKey } = started ?? {};
     const store = new QdrantCollectionStore({ url, ...(apiKey === undefined ? {} : { apiKey }) });
-    const name = `paddock-test-copy-${process.pid}`;
-    const env = apiKey === undefined ? {} : { PADDOCK_VECTORSTORE_API_KEY: apiKey };
+    const env: Record<string, string> =
+      apiKey === undefined ? {} : { PADDOCK_VECTORSTORE_API_KEY: apiKey };
+    return { url, store, env, [Symbol.asyncDispose]: () => store.drop(name) };
+  }
+
+  test("is copied on where a copy was killed, there and back: nothing is lost or doubled", async () => {
+    const name = `paddock-test-killed-${process.pid}`;
+    await using server = await atServer(name);
+    const { url, env } = server;
+    await using folder = await tempDir();
+    await writeFile(join(folder.path, "paddock.toml"), await tinyEmbeddingConfig());
+    const embedded = new SqliteCollectionStore(
+      join(folder.path, ".paddock/collections"),
+      silentLog,
+    );
+    const many = Array.from({ length: 4000 }, (_, at) =>
+      passage(at, [Math.sin(at), Math.cos(at), 1], { document: `${at % 50}.md`, parts: 80 }),
+    );
+    {
+      await using source = await embedded.create(name, specOf(3));
+      await source.upsert(many);
+    }
+    const ways = [
+      { args: ["--to", url], target: server.store },
+      { args: ["--vectorstore-url", url, "--to", "embedded", "--as", "back"], target: embedded },
+    ];
+    for (const { args, target } of ways) {
+      const command = ["collections", "copy", name, ...args];
+      const called = args.at(-2) === "--as" ? "back" : name;
+      const copied = async (): Promise<number> => {
+        await using there = await target.open(called);
+        return (await there?.count()) ?? 0;
+      };
+      await using first = startPaddock(command, { cwd: folder.path, env });
+      await waitFor("some of them", async () => (await copied()) > 0, 20);
+      first.process.kill("SIGKILL");
+      await first.exit();
+      const there = await copied();
+      const again = await runPaddock(command, { cwd: folder.path, env });
+      const [, added, before] = /Copied (\d+) passages \((\d+) were/.exec(again.stdout) ?? [];
+      // Of what was on its way, the last batch may have arrived.
+      expect(Number(before)).toBeGreaterThanOrEqual(there);
+      expect(Number(added) + Number(before)).toBe(many.length);
+      expect(await copied()).toBe(many.length);
+      const third = await runPaddock(command, { cwd: folder.path, env });
+      expect(third.stdout).toContain("Copied 0 passages (4000 were there already)");
+    }
+    await using source = await embedded.open(name);
+    await using back = await embedded.open("back");
+    if (source === undefined || back === undefined) throw new Error("both are there");
+    const sorted = async (collection: PassageRepository) =>
+      (await collect(collection.passages()))
+        .map(({ vector, ...rest }) => rest)
+        .sort((a, b) => a.id.localeCompare(b.id));
+    expect(await sorted(back)).toEqual(await sorted(source));
+  });
+
+  test("says what it does not copy, and removes nothing", async () => {
+    const name = `paddock-test-beside-${process.pid}`;
+    await using server = await atServer(name);
+    const { url, store, env } = server;
     await using folder = await place();
-    await using _ = { [Symbol.asyncDispose]: () => store.drop(name) };
+    const copy = () =>
+      folder.run(["collections", "copy", "default", "--to", `${url}/`, "--as", name], { env });
+    expect((await copy()).code).toBe(0);
+    await using there = await store.open(name);
+    const [some] = await collect(there?.passages() ?? none());
+    if (there === undefined || some === undefined) throw new Error("it was just copied");
+    const id = "00000000-0000-4000-8000-000000000001";
+    await there.upsert([
+      { ...some, id, document: "other.md" },
+      { ...some, heading: "Old" },
+    ]);
+    const again = await copy();
+    expect(again.stdout).toContain("Copied 1 passages (2 were there already)");
+    expect(again.stderr).toContain("1 passages there are not in 'default'; nothing is removed.");
+    expect((await there.read([some.id]))[0]?.heading).toBe(some.heading);
+    const onto = ["collections", "copy", name, "--vectorstore-url", url, "--to", `${url}/`];
+    expect((await folder.run(onto, { env })).stderr).toContain("cannot be copied onto itself");
+  });
+
+  test("is copied there and back, and is the same", async () => {
+    const name = `paddock-test-copy-${process.pid}`;
+    await using server = await atServer(name);
+    const { url, env } = server;
+    await using folder = await place();
     const there = await folder.run(["collections", "copy", "default", "--to", url, "--as", name], {
       env,
     });
@@ -266,3 +357,5 @@ describe.skipIf(qdrant === undefined)("a collection between two stores", () => {
     expect(listed.stdout).toMatch(new RegExp(`${name} +3 +2 +32 +cosine +tiny-embedding`));
   });
 });
+
+async function* none(): AsyncGenerator<never> {}

@@ -1,10 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import OpenAI from "openai";
+import OpenAI, { toFile } from "openai";
 import { frontConfig } from "../support/front-node.ts";
+import { imageBytes, imageUrl } from "../support/images.ts";
 import { runPaddock, servePaddock } from "../support/paddock-process.ts";
 import { childrenOf } from "../support/process-tree.ts";
+import { recordedVllm, vllmModel } from "../support/recorded-vllm.ts";
 import { type TempDir, tempDir } from "../support/temp-dir.ts";
 import { type TinyNode, tinyNode } from "../support/tiny-node.ts";
 
@@ -56,6 +58,32 @@ describe("a node whose models all run elsewhere", () => {
     expect(mapped).not.toContain("libllama");
     expect(node.stderr()).not.toContain(key);
     expect(node.stderr()).not.toContain("processes of their own");
+  });
+
+  test("shows images to a model there that reads them, sent or uploaded", async () => {
+    await using server = recordedVllm({ vision: true });
+    await using own = await tempDir();
+    const model = `name = "far"\ntype = "chat"\nsource = "openai:${server.url}/v1"`;
+    const config = `[[models]]\n${model}\nupstream_model = "${vllmModel}"\n`;
+    await writeFile(join(own.path, "paddock.toml"), config);
+    await using node = await servePaddock({ cwd: own.path });
+    const client = new OpenAI({ baseURL: `${node.origin}/v1`, apiKey: "any" });
+    const { choices } = await client.chat.completions.create({
+      model: "far",
+      messages: [
+        { role: "user", content: [{ type: "image_url", image_url: { url: imageUrl() } }] },
+      ],
+    });
+    expect(choices[0]?.message.content).toBe("user: (image/png, 40 bytes)");
+    const bytes = imageBytes("image/jpeg", 70_000);
+    const file = await toFile(bytes, "llama.jpg", { type: "image/jpeg" });
+    const { id } = await client.files.create({ file, purpose: "vision" });
+    const image = { type: "input_image", file_id: id, detail: "high" } as const;
+    const response = await client.responses.create({
+      model: "far",
+      input: [{ role: "user", content: [image, { type: "input_text", text: "What is it?" }] }],
+    });
+    expect(response.output_text).toBe("user: (image/jpeg, 70000 bytes, high)What is it?");
   });
 
   test("can have its collection filled by the model there", async () => {

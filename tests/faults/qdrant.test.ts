@@ -5,12 +5,63 @@ import { join } from "node:path";
 import OpenAI, { toFile } from "openai";
 import { RetrieveResult } from "../../src/server/operations/retrieve/schema.ts";
 import { decode } from "../support/decode.ts";
+import { expectOthersAnswered, watchHealth } from "../support/health-watch.ts";
 import { chatBody, sharedNode } from "../support/node-under-fault.ts";
-import { runPaddock } from "../support/paddock-process.ts";
+import { runPaddock, servePaddock } from "../support/paddock-process.ts";
 import { type QdrantServer, qdrantForTests, startQdrant } from "../support/qdrant-server.ts";
+import { tempDir } from "../support/temp-dir.ts";
+import { tinyEmbeddingDimension } from "../support/tiny-models.ts";
+import { tinyConfig } from "../support/tiny-node.ts";
 import { waitFor } from "../support/wait-for.ts";
 
 const question = { model: "tiny-embedding", messages: [{ role: "user", content: "llamas" }] };
+
+test("something else at Qdrant's address costs the questions to it, and nobody else", async () => {
+  let answer = (): Response => Response.json({});
+  const config = { params: { vectors: { size: tinyEmbeddingDimension, distance: "Cosine" } } };
+  const server = Bun.serve({
+    hostname: "127.0.0.1",
+    port: 0,
+    fetch({ url }) {
+      const { pathname } = new URL(url);
+      if (pathname.endsWith("/count")) return Response.json({ result: { count: 5 } });
+      if (pathname.endsWith("/query")) return answer();
+      return Response.json({ result: { config, payload_schema: {} } });
+    },
+  });
+  await using resources = new AsyncDisposableStack();
+  resources.defer(() => server.stop(true));
+  const folder = resources.use(await tempDir());
+  const toml = (await tinyConfig()).replace(
+    "[vectorstore]",
+    `[vectorstore]\nurl = "${server.url}"`,
+  );
+  await writeFile(join(folder.path, "paddock.toml"), toml);
+  const node = resources.use(await servePaddock({ cwd: folder.path }));
+  using health = await watchHealth(node);
+  const asked = async (path: string, body: object): Promise<[number, string]> => {
+    const headers = { "content-type": "application/json" };
+    const sent = { method: "POST", headers, body: JSON.stringify(body) };
+    const response = await fetch(`${node.origin}/v1${path}`, sent);
+    return [response.status, await response.text()];
+  };
+  answer = () => new Response(`{"result":{"points":[${"1,".repeat(10 << 20)}1]}}`);
+  await expectOthersAnswered(async () => {
+    await health.seen();
+    const [status, text] = await asked("/retrieve", question);
+    expect([status, text]).toEqual([503, expect.stringContaining("larger than what was asked")]);
+    return await health.seen();
+  });
+  answer = () => Response.redirect("http://127.0.0.1:9/", 307);
+  expect(await asked("/retrieve", question)).toEqual([503, expect.stringContaining("(307)")]);
+  answer = () => Response.json({ status: { error: "Wrong input" } }, { status: 400 });
+  expect(await asked("/retrieve", question)).toEqual([
+    502,
+    expect.stringContaining("refused a request (400: Wrong input)"),
+  ]);
+  const [status, text] = await asked("/chat/completions", chatBody("llamas", 2, { rag: true }));
+  expect([status, text]).toEqual([200, expect.stringContaining("refused a request")]);
+});
 
 // The server is killed and paused here, which only one of the tests' own may be.
 describe.skipIf(!qdrantForTests()?.isOwn)("a Qdrant server", () => {

@@ -125,6 +125,29 @@ describe("readiness", () => {
     expect(await reasonsOf({ unprepared })).toBe(reason);
   });
 
+  test("is not said while the registry of documents hangs, whose disk may be away", async () => {
+    const app = testApp({ documents: { patienceMs: 1 } });
+    const hanging = Promise.withResolvers<number>();
+    let asked = 0;
+    app.registry.queued = () => {
+      asked++;
+      return hanging.promise;
+    };
+    for (const _ of [1, 2]) {
+      expect(await answer(await app.get("/ready"))).toEqual([
+        503,
+        {
+          status: "not ready",
+          reasons: [expect.stringContaining("registry of documents does not answer")],
+        },
+      ]);
+    }
+    expect(asked).toBe(1);
+    hanging.resolve(0);
+    await hanging.promise;
+    expect((await app.get("/ready")).status).toBe(200);
+  });
+
   test("and health want no key", async () => {
     const app = testApp({ keys: ["a-good-key"] });
     expect((await app.get("/health")).status).toBe(200);

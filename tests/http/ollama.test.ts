@@ -140,7 +140,11 @@ describe("/api/chat", () => {
   test.each([
     [{ ...body, model: "nobody" }, 404, "model not found: The model 'nobody' is not on this node"],
     [{ ...body, model: "vectors" }, 400, "'vectors' does not support chat"],
-    [{ ...body, messages: [{ ...user, images: ["AA=="] }] }, 400, "'messages[0].images' cannot"],
+    [
+      { ...body, messages: [{ ...user, images: ["AA=="] }] },
+      400,
+      "'messages[0].images[0]' is an image",
+    ],
     [{ ...body, options: { temperature: 9 } }, 400, "'options.temperature' must be"],
     [{ ...body, format: "yaml" }, 400, "'format' must be 'json' or a JSON Schema"],
     [{ model: "chatty", keep_alive: 0 }, 400, "'chatty' runs in the node's own process"],
@@ -240,8 +244,9 @@ describe("/api/generate", () => {
   test.each([
     [{ template: "{{ .Prompt }}" }, "'template' cannot be honoured"],
     [{ context: [1, 2] }, "'context' cannot be honoured"],
-    [{ images: ["AA=="] }, "'images' cannot be honoured"],
+    [{ images: ["AA=="] }, "'images[0]' is an image"],
     [{ raw: true, system: "a" }, "'system' cannot be combined with 'raw'"],
+    [{ raw: true, images: ["AA=="] }, "'images' cannot be combined with 'raw'"],
     [{ width: 512 }, "'width' cannot be honoured"],
     [{ keep_alive: "0s", prompt: "" }, "'chatty' runs in the node's own process"],
   ])("rejects what it cannot do, by its name: %j", async (more, message) => {

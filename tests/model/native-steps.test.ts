@@ -130,6 +130,38 @@ describe("steps through llama.cpp's C interface", () => {
     },
   );
 
+  for (const type of ["chat", "embedding"] as const) {
+    test.skipIf(process.platform !== "linux").each(["has no memory", "computes nothing"])(
+      `leave no threads of a model for ${type} where the interface %s`,
+      async (fault) => {
+        await using resources = new AsyncDisposableStack();
+        const options = { threads: 2, backend: "cpu", servesModelsAlone: true } as const;
+        const opened = await openBackend({ ...options, nativeSteps: true, log: silentLog });
+        const { c } = resources.use(opened);
+        if (c === undefined) throw new Error("it works here");
+        const open = new Set<object>();
+        const make = c.threads.bind(c);
+        c.threads = (count) => {
+          const threads = make(count);
+          const free = threads[Symbol.dispose].bind(threads);
+          threads[Symbol.dispose] = () => {
+            open.delete(threads);
+            free();
+          };
+          open.add(threads);
+          return threads;
+        };
+        faults[fault]?.(c);
+        const path = (await tinyModels())[type];
+        const settings = { ...neutralSettings, ctxSize: 0 };
+        const spec = tinySpec({ name: "tiny", type, path, settings });
+        resources.use(await loadModel(opened, spec, silentProgress));
+        expect(opened.c).toBeUndefined();
+        expect(open.size).toBe(0);
+      },
+    );
+  }
+
   test("run on threads that stay", async () => {
     await using two = await way(true, 2);
     const request = { maxTokens: 3 };

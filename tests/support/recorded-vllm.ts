@@ -137,12 +137,14 @@ export interface VllmOptions {
   stream?: keyof typeof vllmStreams;
   key?: string;
   port?: number;
+  /** Whether its model reads images, as `Qwen/Qwen2.5-VL-7B-Instruct` does; it then says what it saw. */
+  vision?: boolean;
   /** Answers in its place where it gives a response. */
   instead?: Script;
 }
 
 export function recordedVllm(options: VllmOptions = {}): ConventionServer {
-  const { stream = "text", key, port, instead } = options;
+  const { stream = "text", key, port, vision = false, instead } = options;
   return openAiServer(async (request, signal) => {
     const { path, body } = request;
     // The key guards what is under /v1 only.
@@ -157,6 +159,7 @@ export function recordedVllm(options: VllmOptions = {}): ConventionServer {
       case "/v1/models":
         return Response.json({ object: "list", data: [card] });
       case "/tokenize":
+        if (!vision && imagesIn(body) > 0) return tooManyImages();
         return Response.json({
           count: 23,
           max_model_len: 40_960,
@@ -164,7 +167,7 @@ export function recordedVllm(options: VllmOptions = {}): ConventionServer {
           token_strs: null,
         });
       case "/v1/chat/completions":
-        return chat(body, stream);
+        return chat(body, stream, vision);
       case "/v1/embeddings":
         return embeddings(body);
       case "/v1/rerank":
@@ -190,13 +193,51 @@ const card = {
 export const vllmError = (status: number, message: string, param: string | null = null): Response =>
   Response.json({ error: { message, type: "BadRequestError", param, code: status } }, { status });
 
-function chat(body: unknown, stream: keyof typeof vllmStreams): Response {
-  if (isRecord(body) && Array.isArray(body.messages) && body.messages.length === 0) {
-    return vllmError(400, "list index out of range");
-  }
-  return new Response(vllmStreams[stream].join(""), {
+/** As it refuses an image to a model that reads text only. */
+const tooManyImages = (): Response =>
+  vllmError(400, "At most 0 image(s) may be provided in one prompt.", "image");
+
+function chat(body: unknown, stream: keyof typeof vllmStreams, vision: boolean): Response {
+  if (messagesIn(body).length === 0) return vllmError(400, "list index out of range");
+  if (!vision && imagesIn(body) > 0) return tooManyImages();
+  const frames = vision ? [role, seen(body), usage(23, 3, 16), done] : vllmStreams[stream];
+  return new Response(frames.join(""), {
     headers: { "content-type": "text/event-stream; charset=utf-8" },
   });
+}
+
+const messagesIn = (body: unknown): readonly unknown[] =>
+  isRecord(body) && Array.isArray(body.messages) ? body.messages : [];
+
+const partsIn = (message: unknown): readonly unknown[] =>
+  isRecord(message) && Array.isArray(message.content) ? message.content : [];
+
+const imagesIn = (body: unknown): number =>
+  messagesIn(body)
+    .flatMap(partsIn)
+    .filter((part) => Object(part).type === "image_url").length;
+
+const mostTold = 8;
+
+/** An answer that says what is in each message: `user: (image/png, 82 bytes, low)What is this?` */
+function seen(body: unknown): string {
+  const told = messagesIn(body).map((message) => {
+    const { role, content } = Object(message);
+    const parts = partsIn(message).map((part) => {
+      const { text, image_url: image } = Object(part);
+      return image === undefined ? text : `(${shown(image)})`;
+    });
+    const rest = parts.length > mostTold ? `… and ${parts.length - mostTold} parts more` : "";
+    const text = typeof content === "string" ? content : parts.slice(0, mostTold).join("") + rest;
+    return `${role}: ${text}`;
+  });
+  return chunk([choice({ content: told.join("\n") }, { finish_reason: "stop" })]);
+}
+
+function shown({ url, detail }: { url: string; detail?: string }): string {
+  const [, type, data = ""] = /^data:([^;]+);base64,(.*)$/s.exec(url) ?? [];
+  const what = type === undefined ? url : `${type}, ${Buffer.from(data, "base64").length} bytes`;
+  return detail === undefined ? what : `${what}, ${detail}`;
 }
 
 /** A vector for each text: its length and 3, which are not of unit length. */

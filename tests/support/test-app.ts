@@ -2,6 +2,7 @@
 
 import { ChatService } from "../../src/core/chat/chat-service.ts";
 import { GroundingService } from "../../src/core/chat/grounding.ts";
+import { ImageFiles } from "../../src/core/chat/images.ts";
 import type { RagSettings } from "../../src/core/chat/rag.ts";
 import type { Documents } from "../../src/core/documents/documents.ts";
 import type { KeyRing } from "../../src/core/limits/api-key.ts";
@@ -84,6 +85,7 @@ export interface TestAppOptions {
   maxBodyBytes?: number;
   bodyTimeoutMs?: number;
   maxFileBytes?: number;
+  maxImageBytes?: number;
   maxMessages?: number;
   maxInputs?: number;
   requestTimeoutMs?: number;
@@ -98,6 +100,8 @@ export interface TestAppOptions {
   allowedHosts?: readonly string[];
   /** Whether it was asked to stop. */
   draining?: boolean;
+  /** Whether the chat model reads images. */
+  vision?: boolean;
   /** What would be better than the chat model. */
   advice?: string;
   /** What is still being made in the background. */
@@ -167,6 +171,7 @@ export function testApp(options: TestAppOptions = {}): TestApp {
     const chatCard = card("chatty", "chat");
     chatCard.settings.nPredict = options.nPredict ?? -1;
     if (options.advice !== undefined) chatCard.advice = options.advice;
+    if (options.vision !== undefined) chatCard.vision = options.vision;
     models.add(activities.measured(chatModel("chatty", chat, chatCard)));
     for (const name of ["vectors", "others", ...(options.moreModels ?? [])]) {
       models.add(activities.measured(embeddingModel(name, embedding)));
@@ -176,12 +181,14 @@ export function testApp(options: TestAppOptions = {}): TestApp {
     }
     retrieval.attach({ repository, queryPrefix: "" });
   }
+  const { documents, registry } = testDocuments({ models, retrieval }, options.documents);
   const { log, lines } = recordingLog();
   const isDraining = (): boolean => options.draining ?? false;
   const parts = {
     models,
     activities,
     retrieval,
+    documents,
     coming: new Map(options.coming?.map((notice, at) => [`${at}`, notice])),
     isDraining,
     ...(options.shared === undefined ? {} : { shared: options.shared.report }),
@@ -198,8 +205,17 @@ export function testApp(options: TestAppOptions = {}): TestApp {
   const connections = new Connections();
   // By a clock that stands: nothing is refilled while a busy machine takes its time.
   const limits = new RateLimiter(options.now ?? (() => 0));
-  const { documents, registry } = testDocuments({ models, retrieval }, options.documents);
   const responses = testResponses({ log, ...options.responses });
+  const requestLimits = {
+    maxBodyBytes: options.maxBodyBytes ?? 1 << 20,
+    bodyTimeoutMs: options.bodyTimeoutMs ?? 30_000,
+    maxFileBytes: options.maxFileBytes ?? 1 << 20,
+    maxImageBytes: options.maxImageBytes ?? 1 << 16,
+    maxMessages: options.maxMessages ?? 2048,
+    maxInputs: options.maxInputs ?? 2048,
+    requestTimeoutMs: options.requestTimeoutMs ?? 0,
+    stallTimeoutMs: options.stallTimeoutMs ?? 60_000,
+  };
   const app = createApp({
     chat: new ChatService(
       models,
@@ -216,6 +232,7 @@ export function testApp(options: TestAppOptions = {}): TestApp {
         },
         log,
       ),
+      new ImageFiles(documents.files, requestLimits),
     ),
     retrieval,
     files: documents.files,
@@ -250,15 +267,7 @@ export function testApp(options: TestAppOptions = {}): TestApp {
     corsOrigins: options.corsOrigins ?? [],
     looksLikeOllama: options.looksLikeOllama ?? false,
     ...(options.allowedHosts === undefined ? {} : { allowedHosts: options.allowedHosts }),
-    limits: {
-      maxBodyBytes: options.maxBodyBytes ?? 1 << 20,
-      bodyTimeoutMs: options.bodyTimeoutMs ?? 30_000,
-      maxFileBytes: options.maxFileBytes ?? 1 << 20,
-      maxMessages: options.maxMessages ?? 2048,
-      maxInputs: options.maxInputs ?? 2048,
-      requestTimeoutMs: options.requestTimeoutMs ?? 0,
-      stallTimeoutMs: options.stallTimeoutMs ?? 60_000,
-    },
+    limits: requestLimits,
     log,
     logsPrompts: options.logPrompts === true,
   });

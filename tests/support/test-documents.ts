@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createDocuments, type Documents } from "../../src/core/documents/documents.ts";
 import type { QuotaSettings } from "../../src/core/documents/quota.ts";
+import { given } from "../../src/core/given.ts";
 import type { Log } from "../../src/core/log.ts";
 import type { ModelRegistry } from "../../src/core/models/model-registry.ts";
 import type { DocumentRegistry } from "../../src/core/ports/document-registry.ts";
@@ -24,6 +25,8 @@ export interface TestDocumentOptions {
   maxQueue?: number;
   now?: () => Date;
   log?: Log;
+  /** How long the registry may take to answer; default: as for a node. */
+  patienceMs?: number;
   /** Whether this process may change them; throws where the lock cannot be had. Default: it may. */
   owns?: () => boolean;
   /** What a file waits for before it is ingested. */
@@ -75,6 +78,7 @@ export function testDocuments(
     now: options.now ?? (() => new Date()),
     expiryTime: options.now ?? (() => new Date()),
     log: options.log ?? silentLog,
+    ...given({ patienceMs: options.patienceMs }),
   });
   return { documents, registry };
 }

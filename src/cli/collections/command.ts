@@ -5,7 +5,8 @@ import type { CollectionStore } from "../../core/ports/passage-repository.ts";
 import { addConfigOptions, addExamples } from "../command-options.ts";
 import { isConfirmed, printableJson, printedJson, toTable } from "../printing.ts";
 import type { Shell } from "../shell.ts";
-import { copy, existing, exportTo, importFrom, withCollectionStore } from "./transfer.ts";
+import { copy } from "./copy.ts";
+import { existing, exportTo, importFrom, withCollectionStore } from "./transfer.ts";
 
 export function collectionsCommand(shell: Shell): Command {
   const command = new Command("collections").description(

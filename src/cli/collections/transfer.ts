@@ -1,34 +1,21 @@
-/** `paddock collections export`, `import` and `copy`: passages between collections, stores and files. */
+/** `paddock collections export` and `import`: passages between collections and files. */
 import { createReadStream, existsSync } from "node:fs";
 import { open, rename, rm } from "node:fs/promises";
 import { resolve } from "node:path";
 import { Command } from "commander";
 import type { Config } from "../../config/schema.ts";
 import { reasonOf } from "../../core/errors.ts";
-import { given } from "../../core/given.ts";
 import type { EmbeddingEngine } from "../../core/ports/embedding-engine.ts";
-import type {
-  CollectionSpec,
-  CollectionStore,
-  EmbeddedPassage,
-  PassageRepository,
-} from "../../core/ports/passage-repository.ts";
-import { findMismatch } from "../../core/retrieval/collection.ts";
+import type { CollectionStore, PassageRepository } from "../../core/ports/passage-repository.ts";
 import {
   embedWith,
-  inBatches,
   linesOf,
   readArchive,
   toHeaderLine,
   toLine,
   transfer,
 } from "../../ingest/archive.ts";
-import {
-  collectionStore,
-  openCollectionToFill,
-  openEmbeddingModel,
-  specFor,
-} from "../../node/documents/node-collection.ts";
+import { collectionStore, openCollectionToFill } from "../../node/documents/node-collection.ts";
 import type { ModelOptions } from "../../node/node-settings.ts";
 import { addExamples, nodeOptions, readConfig } from "../command-options.ts";
 import { escapedJson } from "../printing.ts";
@@ -140,108 +127,6 @@ export function importFrom(shell: Shell): Command {
   );
 }
 
-export function copy(shell: Shell): Command {
-  const command = new Command("copy")
-    .description("copy a collection into another store, or embed it again with another model")
-    .argument("[name]", "default: the configured one")
-    .option("--to <url>", "'embedded', or the address of a Qdrant server; default: where it is")
-    .option("--as <name>", "what it is called there; default: the same")
-    .option("--model <name>", "an embedding model of the configuration that makes new vectors");
-  addExamples(
-    command,
-    "paddock collections copy notes --to http://127.0.0.1:6333 --as notes-2",
-    "paddock collections copy notes --model gte-small --as notes-gte",
-  );
-  return command.action((name: string | undefined) =>
-    withCollectionStore(shell, command, async ({ config, options: parts, store }) => {
-      const options = command.opts<{ to?: string; as?: string; model?: string }>();
-      const from = name ?? config.vectorstore.collection_name;
-      const to = options.as ?? from;
-      const place = options.to ?? config.vectorstore.url;
-      await using source = await existing(store, from);
-      if ((await source.describe()).url === place && from === to) {
-        throw new CommandError(
-          "A collection cannot be copied onto itself: name another with --as, or another store with --to.",
-        );
-      }
-      const { model } = options;
-      await using opened =
-        model === undefined ? undefined : await openEmbeddingModel(parts, shell.stopped, model);
-      const spec = opened === undefined ? await specOf(source, from) : specFor(opened.embedding);
-      await using target = await openTarget(parts, place, to, spec);
-      const { documentPrefix } = spec.embedding;
-      const embedding =
-        opened && embedder(shell, opened.embedding.engine, { documentPrefix, keepVectors: false });
-      const total = await source.count();
-      const label = model === undefined ? "Copying" : `Embedding with ${model}`;
-      const step = createProgress(shell).step(label, total, "passages");
-      let there = 0;
-      const onThere = (): void => {
-        there++;
-      };
-      const passages = model === undefined ? source.passages() : missingIn(target, source, onThere);
-      const stored = await transfer(passages, {
-        repository: target,
-        signal: shell.stopped,
-        onStored: (done) => step.update(there + done),
-        ...given({ embed: embedding?.embed }),
-      });
-      step.finish(`${stored} passages`);
-      embedding?.tell();
-      const before = there > 0 ? ` (${there} were there already)` : "";
-      const done = model === undefined ? "Copied" : "Embedded";
-      shell.print(
-        `${done} ${stored} passages${before}; '${to}' at ${place} now has ${await target.count()}.\n`,
-      );
-    }),
-  );
-}
-
-async function specOf(source: PassageRepository, name: string): Promise<CollectionSpec> {
-  const { dimension, embedding } = await source.describe();
-  if (embedding !== undefined) return { dimension, embedding };
-  throw new CommandError(
-    `The collection '${name}' does not say which model filled it; embed it again with --model, or export it and import it.`,
-  );
-}
-
-async function openTarget(
-  parts: ModelOptions,
-  place: string,
-  name: string,
-  spec: CollectionSpec,
-): Promise<PassageRepository> {
-  const target = await collectionStore(parts, place).create(name, spec);
-  try {
-    const there = await target.describe();
-    const mismatch = findMismatch(there, spec);
-    if (mismatch !== undefined) throw new CommandError(mismatch);
-    if (there.embedding?.documentPrefix === spec.embedding.documentPrefix) return target;
-    throw new CommandError(
-      `The collection '${name}' at ${there.url} is filled with other prefixes; export and import instead.`,
-    );
-  } catch (error) {
-    await target[Symbol.asyncDispose]();
-    throw error;
-  }
-}
-
-/** Passages that the target does not have, so that an interrupted copy can continue. */
-async function* missingIn(
-  target: PassageRepository,
-  source: PassageRepository,
-  onThere: () => void,
-): AsyncGenerator<EmbeddedPassage> {
-  for await (const batch of inBatches(source.passages())) {
-    const stored = await target.read(batch.map(({ id }) => id));
-    const known = new Map(stored.map(({ id, source }) => [id, source]));
-    for (const passage of batch) {
-      if (known.get(passage.id) === passage.source) onThere();
-      else yield passage;
-    }
-  }
-}
-
 interface Context {
   config: Config;
   store: CollectionStore;
@@ -259,7 +144,7 @@ export async function withCollectionStore(
 }
 
 /** Embeds passages; `tell` then reports those that were cut or left out. */
-function embedder(
+export function embedder(
   { stopped: signal, say }: Shell,
   engine: EmbeddingEngine,
   options: { documentPrefix: string; keepVectors: boolean },

@@ -11,6 +11,7 @@ import type {
   Sampling,
 } from "../ports/chat-engine.ts";
 import type { GroundingService } from "./grounding.ts";
+import type { ImageFiles } from "./images.ts";
 import { merge, type Numbered } from "./merge.ts";
 import type { Grounding, RagRequest } from "./rag.ts";
 
@@ -40,10 +41,12 @@ export interface ChatAnswer {
 export class ChatService {
   readonly #models: ModelRegistry;
   readonly #grounding: GroundingService;
+  readonly #images: ImageFiles;
 
-  constructor(models: ModelRegistry, grounding: GroundingService) {
+  constructor(models: ModelRegistry, grounding: GroundingService, images: ImageFiles) {
     this.#models = models;
     this.#grounding = grounding;
+    this.#images = images;
   }
 
   /** Starts an answer; throws for a model that is missing or not ready, before any event. */
@@ -52,8 +55,9 @@ export class ChatService {
     const { card, engine, fingerprint, ignores = [] } = this.#models.chat(model);
     const { nPredict } = card.settings;
     const maxTokens = request.maxTokens ?? (nPredict < 0 ? undefined : nPredict);
+    const seen = await this.#images.read(request.messages, searcher, options.signal);
     const { messages, grounding, stop } = await this.#grounding.ground(
-      { messages: request.messages, tools: request.toolUse?.tools ?? [], maxTokens },
+      { messages: seen, tools: request.toolUse?.tools ?? [], maxTokens },
       rag,
       engine,
       { ...options, searcher },

@@ -2,6 +2,7 @@
 import type { ChatMessage } from "../ports/chat-engine.ts";
 import type { ScoredPassage } from "../ports/passage-repository.ts";
 import type { Turn } from "./context-room.ts";
+import { withTextBefore } from "./images.ts";
 
 /** Puts the passages of each turn before its user message, numbered across the conversation. */
 export function groundedUserMessages(
@@ -16,7 +17,7 @@ export function groundedUserMessages(
     if (message.role !== "user" || points.length === 0) return message;
     const text = passageText(prompt, points, next);
     next += points.length;
-    return { ...message, content: `${text}\n\n${message.content}` };
+    return withTextBefore(message, `${text}\n\n`);
   });
 }
 

@@ -14,6 +14,7 @@ import {
   promptEcho,
   withoutContained,
 } from "./grounded-prompt.ts";
+import { imageMarks } from "./images.ts";
 import type { FoundPassages, Grounding, RagPolicy, RagRequest, RagSettings } from "./rag.ts";
 
 export interface GroundedConversation {
@@ -232,7 +233,8 @@ function turnKeys(caller: string, messages: readonly ChatMessage[]): Map<number,
   const keys = new Map<number, string>();
   const hash = new Bun.CryptoHasher("sha256").update(`${JSON.stringify(caller)}\n`);
   for (const [index, message] of messages.entries()) {
-    hash.update(`${JSON.stringify(message)}\n`);
+    const text = { ...message, images: imageMarks(message) };
+    hash.update(`${JSON.stringify(text)}\n`);
     if (message.role === "user") keys.set(index, hash.copy().digest("base64"));
   }
   return keys;

@@ -36,6 +36,8 @@ export interface DocumentParts {
   /** Prefix of the handbook's documents, which are removed once a user's documents are there. */
   handbook: string;
   limits: { maxStores: number; maxQueue: number };
+  /** How long the registry may take to answer before it counts as hanging. Default: 5000. */
+  patienceMs?: number;
   now: () => Date;
   expiryTime: () => Date;
   log: Log;
@@ -57,6 +59,8 @@ export interface Documents extends AsyncDisposable {
   storeAccess: StoreAccess;
   collections: OpenCollections;
   queued(): Promise<number>;
+  /** Why they cannot be used now: the registry's disk hangs. What it answers is told to those who ask for documents. */
+  problem(): Promise<string | undefined>;
   run(signal: AbortSignal): Promise<void>;
 }
 
@@ -89,6 +93,7 @@ export function createDocuments(parts: DocumentParts): Documents {
   return {
     ...{ files, stores, storeFiles, storeSearch, storeAccess: access, collections },
     queued: () => registry.queued(),
+    problem: problemOf(parts),
     async run(signal) {
       try {
         if (ownership.take()) await setOrphansAside({ registry, files: parts.files, log });
@@ -100,5 +105,29 @@ export function createDocuments(parts: DocumentParts): Documents {
       await queue.run(signal);
     },
     [Symbol.asyncDispose]: () => collections[Symbol.asyncDispose](),
+  };
+}
+
+const hanging =
+  "The registry of documents does not answer. Check the disk of the data dir, and that no other program keeps documents.sqlite locked.";
+
+/** One question is on its way at a time, however often it is asked. */
+function problemOf({
+  registry,
+  patienceMs = 5000,
+}: DocumentParts): () => Promise<string | undefined> {
+  let asked: Promise<undefined> | undefined;
+  const ask = (): Promise<undefined> =>
+    registry.queued().then(
+      () => undefined,
+      () => undefined,
+    );
+  return async () => {
+    asked ??= ask().finally(() => {
+      asked = undefined;
+    });
+    const { promise: late, resolve } = Promise.withResolvers<string>();
+    const timer = setTimeout(() => resolve(hanging), patienceMs);
+    return await Promise.race([asked, late]).finally(() => clearTimeout(timer));
   };
 }

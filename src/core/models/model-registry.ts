@@ -72,6 +72,17 @@ export class ModelRegistry {
     return this.find(name).card;
   }
 
+  /** For images to a model that cannot see; names those that can. `what`: begins the sentence. */
+  cannotSee(name: string, what: string, param: string): NodeError {
+    const seeing = this.cards().flatMap((card) => (card.vision ? card.name : []));
+    const others =
+      seeing.length === 0
+        ? "No model of this node reads images."
+        : `Models of this node that read images: ${seeing.join(", ")}.`;
+    const why = `${what}, and the model ${quoted(name)} reads text only, no images. ${others}`;
+    return new NodeError("invalid_request", why, { param });
+  }
+
   problems(): string[] {
     return [...this.#types.keys()].flatMap((name) => {
       const model = this.#loaded.get(name);

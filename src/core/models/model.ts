@@ -74,6 +74,8 @@ export interface ModelCard {
   weights?: WeightFacts;
   /** Whether its template has a place for thoughts; absent: not known. */
   thinks?: boolean;
+  /** Whether it reads images; absent: no. */
+  vision?: boolean;
   advice?: string;
   /** Absent: it runs on this machine. */
   upstream?: UpstreamCard;

@@ -9,12 +9,27 @@ export interface ToolCall {
   arguments: string;
 }
 
+/** A `data:` address, an http(s) address that the model's server fetches, or an uploaded file's id. */
+export type Image = ({ url: string } | { file: string }) & {
+  /** How closely the model should look, as the caller wrote it. */
+  detail?: string;
+};
+
+/** `at`: how many characters of the message's text come before it. */
+export type MessageImage = Image & { at: number };
+
+export interface Content {
+  content: string;
+  /** Only for a model with vision; uploaded files are `data:` addresses when an engine sees them. */
+  images?: readonly MessageImage[];
+}
+
 export type ChatMessage =
   | { role: "system"; content: string }
-  | { role: "user"; content: string }
+  | ({ role: "user" } & Content)
   | { role: "assistant"; content: string; toolCalls?: readonly ToolCall[] }
   /** The result of a tool call of the assistant message before it. */
-  | { role: "tool"; toolCallId: string; content: string };
+  | ({ role: "tool"; toolCallId: string } & Content);
 
 export interface Tool {
   name: string;

@@ -1,7 +1,7 @@
 /** A chat context driven through llama.cpp's C interface: batch, decode and samplers in one call a step. */
 import type { LlamaContext, LlamaModel } from "node-llama-cpp";
 import { internal, isObject, isRawContext, type SamplerConfig } from "./bindings.ts";
-import type { CInterface, NativePointer, NativeStep, ResidentThreads } from "./c-interface.ts";
+import type { CInterface, NativePointer, NativeStep } from "./c-interface.ts";
 import type { BatchPart, PartOutput, PreparedStep } from "./contexts.ts";
 import { toToken } from "./sampler.ts";
 
@@ -15,7 +15,8 @@ export class DirectContext implements Disposable {
   readonly #c: CInterface;
   readonly #context: NativePointer;
   readonly #step: NativeStep;
-  readonly #threads: ResidentThreads;
+  /** The threads and the step. */
+  readonly #native: DisposableStack;
   readonly #mayWait: boolean;
 
   constructor(c: CInterface, context: LlamaContext, model: LlamaModel, options: DirectOptions) {
@@ -24,8 +25,10 @@ export class DirectContext implements Disposable {
     this.#c = c;
     this.#mayWait = options.mayWait;
     this.#context = c.contextOf(raw, internal(model, "_model", isObject), { sequences, batchSize });
-    this.#threads = c.threads(options.threads);
-    this.#step = c.step(this.#context, this.#threads, { tokens: batchSize });
+    using native = new DisposableStack();
+    const threads = native.use(c.threads(options.threads));
+    this.#step = native.use(c.step(this.#context, threads, { tokens: batchSize }));
+    this.#native = native.move();
   }
 
   prepare(parts: readonly BatchPart[], total: number, mostTimes: number): PreparedStep {
@@ -78,7 +81,6 @@ export class DirectContext implements Disposable {
 
   /** Once nothing computes any more. */
   [Symbol.dispose](): void {
-    this.#step[Symbol.dispose]();
-    this.#threads[Symbol.dispose]();
+    this.#native.dispose();
   }
 }

@@ -82,7 +82,9 @@ export async function openDirectEmbedding(
   const pack = isCpu ? packs.cpu : packs.accelerator;
   const made: LlamaContext[] = [];
   try {
-    const resident = c.threads(threads);
+    // Freed where the contexts do not work, before these are.
+    using native = new DisposableStack();
+    const resident = native.use(c.threads(threads));
     const open = async (): Promise<DirectEmbeddingContext> => {
       const options = {
         sequences: pack.sequences,
@@ -93,20 +95,22 @@ export async function openDirectEmbedding(
       const batchSize = Math.max(size, pack.tokens);
       const context = await model.createContext({ ...options, batchSize });
       made.push(context);
-      return new DirectEmbeddingContext(c, context, resident, pack.tokens);
+      return native.use(new DirectEmbeddingContext(c, context, resident, pack.tokens));
     };
     const first = await open();
     const { vectors } = await first.embed([tokens, tokens.slice(0, -1), tokens], threads);
     const isAlike = [vectors[0], vectors[2]].every((one) => similarity(one, vector) > leastAlike);
     if (!isAlike) throw new Error("its vectors are not node-llama-cpp's");
     const count = isCpu ? threads : acceleratorContexts;
-    const others = await Promise.all(Array.from({ length: count - 1 }, open));
-    const contexts: DirectEmbedding["contexts"] = [first, ...others];
-    const onClose = (): void => {
-      for (const context of contexts) context[Symbol.dispose]();
-      resident[Symbol.dispose]();
-    };
-    return { contexts, onClose };
+    // All have settled before any is freed.
+    const others = await Promise.allSettled(Array.from({ length: count - 1 }, open));
+    const contexts: [DirectEmbeddingContext, ...DirectEmbeddingContext[]] = [first];
+    for (const other of others) {
+      if (other.status === "rejected") throw other.reason;
+      contexts.push(other.value);
+    }
+    const owned = native.move();
+    return { contexts, onClose: () => owned.dispose() };
   } catch (error) {
     backend.declineC(reasonOf(error));
     await Promise.all(made.map((context) => context.dispose()));

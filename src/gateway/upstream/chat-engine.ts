@@ -1,5 +1,6 @@
 /** Chat with an upstream model, over the OpenAI API. */
 import { longerThanContext } from "../../core/chat/context-room.ts";
+import { hasImages, imageMarks } from "../../core/chat/images.ts";
 import { NodeError } from "../../core/errors.ts";
 import type {
   ChatEngine,
@@ -12,7 +13,13 @@ import { attempt, digestOf, openResponse, type Question, type Upstream } from ".
 import { echoOf, toChatBody, toCompletionBody } from "./chat-request.ts";
 import { type AskedAnswer, beginAnswer } from "./chat-stream.ts";
 import type { ServerKind } from "./server-facts.ts";
-import { type ChatCounter, mostBytesPerToken, TokenEstimate } from "./tokenizer.ts";
+import {
+  type ChatCounter,
+  imageTokens,
+  mostBytesPerToken,
+  TokenEstimate,
+  withoutImages,
+} from "./tokenizer.ts";
 
 export interface UpstreamChatOptions extends Pick<ChatEngine, "contextSize" | "tokenizer"> {
   kind: ServerKind;
@@ -85,7 +92,8 @@ export function upstreamChatEngine(upstream: Upstream, options: UpstreamChatOpti
     tokenizer,
     async countTokens(messages, tools = [], { signal } = { signal: new AbortController().signal }) {
       if (isTooLong(messages)) return Number.POSITIVE_INFINITY;
-      return (await count?.(messages, tools, signal)) ?? estimate.ofChat(messages, tools);
+      if (count === undefined) return estimate.ofChat(messages, tools);
+      return (await count(withoutImages(messages), tools, signal)) + imageTokens(messages);
     },
     async *generate(request, { signal, prefixScope, onStart }) {
       signal.throwIfAborted();
@@ -107,7 +115,10 @@ export function upstreamChatEngine(upstream: Upstream, options: UpstreamChatOpti
         topLogprobs,
       };
       let hasStarted = false;
-      const choice = { prefix, request: () => digestOf(question.body), signal };
+      // Servers fail at images that they cannot fetch or decode: all such requests count as one.
+      const isSeen = "messages" in request && hasImages(request.messages);
+      const identify = (): string => (isSeen ? "images" : digestOf(question.body));
+      const choice = { prefix, request: identify, signal };
       using answer = await attempt(upstream, choice, async (lease, signal) => {
         using resources = new DisposableStack();
         const response = await openResponse(upstream, question, lease.url, signal);
@@ -139,9 +150,10 @@ export function promptPrefix(
   { model, scope = "" }: { model: string; scope?: string | undefined },
 ): string {
   const first = messages.findIndex(({ role }) => role === "user");
-  const beginning = messages
-    .slice(0, first + 1)
-    .map(({ role, content }) => JSON.stringify([role, content.slice(0, mostCharacters)]));
+  const beginning = messages.slice(0, first + 1).map((message) => {
+    const { role, content } = message;
+    return JSON.stringify([role, content.slice(0, mostCharacters), ...imageMarks(message)]);
+  });
   return digestOf([JSON.stringify([scope, model]), ...beginning]);
 }
 

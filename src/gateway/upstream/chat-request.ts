@@ -1,10 +1,12 @@
 /** OpenAI API request bodies for a generation, adapted to the kind of server. */
+import { imagesOf } from "../../core/chat/images.ts";
 import { NodeError } from "../../core/errors.ts";
 import type {
   AnswerFormat,
   ChatMessage,
   CompletionRequest,
   GenerationRequest,
+  MessageImage,
   Tool,
   ToolChoice,
 } from "../../core/ports/chat-engine.ts";
@@ -78,7 +80,8 @@ function written(messages: readonly ChatMessage[]): Uint8Array {
 }
 
 function toWireMessage(message: ChatMessage): object {
-  const { role, content } = message;
+  const { role } = message;
+  const content = toWireContent(message);
   if (message.role === "tool") return { role, tool_call_id: message.toolCallId, content };
   if (message.role !== "assistant" || !message.toolCalls?.length) return { role, content };
   return {
@@ -90,6 +93,28 @@ function toWireMessage(message: ChatMessage): object {
       function: { name: call.name, arguments: call.arguments },
     })),
   };
+}
+
+/** Text, or where there are images a list of parts with each image in its place. */
+function toWireContent(message: ChatMessage): string | object[] {
+  const { content } = message;
+  const images = imagesOf(message);
+  if (images.length === 0) return content;
+  const ends = [...images.map(({ at }) => at), content.length];
+  const texts = ends.map((end, index) => content.slice(ends[index - 1] ?? 0, end));
+  return texts.flatMap((text, index) => {
+    const image = images[index];
+    return [
+      ...(text === "" ? [] : [{ type: "text", text }]),
+      ...(image === undefined ? [] : [toWireImage(image)]),
+    ];
+  });
+}
+
+function toWireImage(image: MessageImage): object {
+  if ("file" in image) throw new NodeError("internal", "An uploaded image was not read.");
+  const { url, detail } = image;
+  return { type: "image_url", image_url: { url, detail } };
 }
 
 export const toWireTools = (tools: readonly Tool[]): object[] =>

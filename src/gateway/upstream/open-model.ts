@@ -15,12 +15,15 @@ import {
   type ServerFacts,
 } from "./server-facts.ts";
 import { chatCounter, textCounter, upstreamTokenizer } from "./tokenizer.ts";
+import { readsImages } from "./vision.ts";
 
 export interface UpstreamSpec {
   name: string;
   type: ModelType;
   /** `ctxSize` 0: what the server reports. */
   settings: ModelSettings;
+  /** Whether a chat model reads images. Default: what its server says. */
+  vision?: boolean;
   /** Prefixes for an embedding model's texts. Default: those known for its family. */
   prefixes?: Partial<EmbeddingPrefixes>;
 }
@@ -107,7 +110,7 @@ interface Opening {
 const openers = { chat: openChat, embedding: openEmbedding, reranker: openReranker } as const;
 
 async function openChat(opening: Opening): Promise<LoadedModel> {
-  const { upstream, facts, contextSize, signal, common } = opening;
+  const { spec, upstream, facts, contextSize, signal, common } = opening;
   const { kind } = facts;
   await checkChat(upstream, signal);
   const count = await orEstimated(upstream, chatCounter(upstream, kind), (counter) =>
@@ -116,7 +119,12 @@ async function openChat(opening: Opening): Promise<LoadedModel> {
   const isCounted = count !== undefined;
   const tokenizer = tokenizerOf(opening, isCounted);
   const engine = upstreamChatEngine(upstream, { kind, contextSize, count, tokenizer });
-  return { type: "chat", engine, ignores: ignoredSampling(kind), ...common(isCounted) };
+  const { card, ...rest } = common(isCounted);
+  const vision = spec.vision ?? (await readsImages(upstream, kind, signal));
+  return {
+    ...{ type: "chat", engine, ignores: ignoredSampling(kind), ...rest },
+    card: { ...card, vision },
+  };
 }
 
 async function openEmbedding(opening: Opening): Promise<LoadedModel> {

@@ -45,7 +45,7 @@ const mostBytes = 4 * 1024 * 1024;
 /** Throws a ConnectionFailure if unreachable, and a NodeError if it refuses or is not ready. */
 export async function askServer(question: ServerQuestion): Promise<ServerFacts> {
   const { url, named } = question;
-  const { status, body } = await get(question, `${url}/models`);
+  const { status, body } = await askAbout(question, `${url}/models`);
   const isRefused = status === 401 || status === 403 || status === 429 || status >= 500;
   if (isRefused) throw toRefusal({ status, body }, { named, field: "input" });
   if (status === 200 && body === undefined) throw new ConnectionFailure("it answers no JSON");
@@ -59,7 +59,7 @@ async function identify(question: ServerQuestion, list: readonly unknown[]): Pro
   const root = rootOf(question.url);
   const look = async (url: string): Promise<unknown> => {
     try {
-      return (await get(question, url)).body;
+      return (await askAbout(question, url)).body;
     } catch (error) {
       // It listed its models, so a failure here is ignored.
       if (error instanceof ConnectionFailure) return undefined;
@@ -87,8 +87,14 @@ async function identify(question: ServerQuestion, list: readonly unknown[]): Pro
   return { kind: "plain" };
 }
 
-async function get({ key, signal }: Pick<ServerQuestion, "key" | "signal">, url: string) {
-  using response = await exchange({ url, signal, silenceMs, key });
+/** A question about the server itself; with `sent` by POST. Throws a ConnectionFailure. */
+export async function askAbout(
+  { key, signal }: Pick<ServerQuestion, "key" | "signal">,
+  url: string,
+  sent?: object,
+) {
+  const body = sent && [JSON.stringify(sent)];
+  using response = await exchange({ url, signal, silenceMs, key, body });
   const text = await readText(response, mostBytes, silenceMs);
   return { status: response.status, body: parseJson(text ?? "") };
 }
@@ -231,7 +237,7 @@ const apiDefaults: Readonly<Record<string, number>> = {
 export const probeServer =
   (key: string | undefined): Probe =>
   async (url, signal) => {
-    const { status, body } = await get({ key, signal }, `${url}/models`);
+    const { status, body } = await askAbout({ key, signal }, `${url}/models`);
     if (status >= 500) throw new ConnectionFailure(`it answers with status ${status}`);
     if (status === 200 && body === undefined) throw new ConnectionFailure("it answers no JSON");
   };

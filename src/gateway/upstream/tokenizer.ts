@@ -1,5 +1,6 @@
 /** Counts tokens with each kind of server's own endpoints, or estimates them. */
 import { countAt, isObject, listAt, textAt } from "../../client/json-fields.ts";
+import { hasImages, imagesOf } from "../../core/chat/images.ts";
 import { NodeError } from "../../core/errors.ts";
 import { given } from "../../core/given.ts";
 import type { ChatMessage, Tool } from "../../core/ports/chat-engine.ts";
@@ -221,17 +222,28 @@ export class TokenEstimate {
   }
 
   ofChat(messages: readonly ChatMessage[], tools: readonly Tool[] = []): number {
-    return Math.ceil(bytesOf(messages, tools) * this.#density) + around(messages);
+    const text = Math.ceil(bytesOf(messages, tools) * this.#density);
+    return text + around(messages) + imageTokens(messages);
   }
 
   /** Learns from the server's count: shorter tokens raise later estimates. */
   learn(messages: readonly ChatMessage[], tools: readonly Tool[], tokens: number): void {
     const bytes = bytesOf(messages, tools);
-    if (bytes < leastBytes) return;
+    if (bytes < leastBytes || hasImages(messages)) return;
     const counted = Math.min(mostDensity, (tokens - aroundConversation) / bytes);
     this.#density = Math.max(this.#density, counted);
   }
 }
+
+/** What an image counts as until the server has counted it: about as much as one of a megapixel. */
+const tokensOfImage = 1536;
+
+export const imageTokens = (messages: readonly ChatMessage[]): number =>
+  messages.reduce((sum, message) => sum + imagesOf(message).length, 0) * tokensOfImage;
+
+/** Servers count a placeholder for each image, and would fetch those with an http(s) address. */
+export const withoutImages = (messages: readonly ChatMessage[]): readonly ChatMessage[] =>
+  hasImages(messages) ? messages.map((message) => ({ ...message, images: [] })) : messages;
 
 const around = (messages: readonly ChatMessage[]): number =>
   aroundConversation + messages.length * aroundMessage;

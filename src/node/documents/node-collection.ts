@@ -65,7 +65,7 @@ export function collectionStore(
   const { url: configured, api_key: key, timeout } = config.vectorstore;
   // Never send one server's key to another.
   const apiKey = configured === url || configured === "embedded" ? key : undefined;
-  return new QdrantCollectionStore({ url, timeoutMs: timeout * 1000, ...given({ apiKey }) });
+  return new QdrantCollectionStore({ url, timeoutMs: timeout * 1000, ...given({ apiKey }) }, log);
 }
 
 /** Loads only the model that fills the collection, or the named one, into this process, until it is disposed of. */

@@ -71,10 +71,53 @@ export interface BodyLimits {
   bodyTimeoutMs: number;
 }
 
+/** Bytes of bodies that are still on their way, of all requests. */
+export class BodyBuffers {
+  readonly #most: number;
+  #held = 0;
+
+  constructor(most: number) {
+    this.#most = most;
+  }
+
+  get held(): number {
+    return this.#held;
+  }
+
+  /** Counts what came of a body until it is disposed of; the beginning is free, so that short requests always get in. */
+  begin(): Disposable & { add(bytes: number): void } {
+    let received = 0;
+    let counted = 0;
+    return {
+      add: (bytes) => {
+        received += bytes;
+        const more = Math.max(0, received - freeBytes) - counted;
+        if (more > 0 && this.#held + more > this.#most) {
+          const why =
+            "The bodies of other requests that are still on their way take all the memory for them. Try again later.";
+          throw new NodeError("overloaded", why);
+        }
+        counted += more;
+        this.#held += more;
+      },
+      [Symbol.dispose]: () => {
+        this.#held -= counted;
+      },
+    };
+  }
+}
+
+const freeBytes = 64 * 1024;
+
+/** Of all bodies together: sixteen of the usual largest, or some of a larger. */
+export const mostBodyBytes = ({ maxBodyBytes }: BodyLimits): number =>
+  Math.max(256 * 1024 * 1024, 4 * maxBodyBytes);
+
 /** The complete body; rejects one that is not `application/json`, too large or too late. */
 export async function readBody(
   request: Request,
   limits: BodyLimits,
+  bodies: BodyBuffers,
   { takesAnyType = false }: { takesAnyType?: boolean } = {},
 ): Promise<Uint8Array> {
   const { maxBodyBytes: maxBytes } = limits;
@@ -91,10 +134,12 @@ export async function readBody(
   );
   if (Number(request.headers.get("content-length") ?? 0) > maxBytes) throw tooLarge;
   const chunks: Uint8Array[] = [];
+  using buffer = bodies.begin();
   let size = 0;
   for await (const chunk of inTime(request.body, limits.bodyTimeoutMs)) {
     size += chunk.length;
     if (size > maxBytes) throw tooLarge;
+    buffer.add(chunk.length);
     chunks.push(chunk);
   }
   return Buffer.concat(chunks);

@@ -55,6 +55,10 @@ const longestKey = 128;
 /** Most characters and values of a line: writing it blocks everything else. */
 const most = { characters: 65_536, values: 1024 };
 
+/** An image in base64: it would fill the line, and tell nobody anything. */
+const encoded = /^(data:[^,]{0,128},)?[A-Za-z0-9+/=]{512}/;
+const shownOfEncoded = 64;
+
 /** A line of the prompt log, which the operator enabled. */
 export function logPrompt(log: Log, message: "a prompt" | "an answer", id: string, fields: object) {
   const left = { ...most };
@@ -66,7 +70,8 @@ export function logPrompt(log: Log, message: "a prompt" | "an answer", id: strin
 function shorten(value: unknown, left: { characters: number; values: number }): unknown {
   left.values--;
   if (typeof value === "string") {
-    const shown = value.slice(0, left.characters);
+    const most = encoded.test(value) ? shownOfEncoded : Number.POSITIVE_INFINITY;
+    const shown = value.slice(0, Math.min(most, left.characters));
     left.characters -= shown.length;
     return shown === value ? value : `${shown}… (${value.length - shown.length} characters more)`;
   }

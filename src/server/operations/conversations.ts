@@ -11,6 +11,7 @@ import { documentErrors } from "../openapi.ts";
 import { defineOperation, described, namedSchema } from "../operation.ts";
 import { checkedPairs, Metadata } from "../wire/attributes.ts";
 import { nullable, openObject, refuse, UnixTime, unexamined } from "../wire/fields.ts";
+import { anyImages, type ImageReader } from "../wire/images.ts";
 import {
   deletedAnswer,
   pageAnswer,
@@ -49,7 +50,7 @@ export type ConversationObject = Static<typeof ConversationObject>;
 
 interface Needs {
   conversations: ConversationService;
-  limits: { maxMessages: number };
+  limits: { maxMessages: number; maxImageBytes: number };
 }
 
 const conversationExample: ConversationObject = {
@@ -96,10 +97,10 @@ export const conversationOperations = [
       logged: ({ items }) => ({ items }),
     },
     answer: conversationAnswer,
-    handler: async ({ body }, { authenticated }, { conversations }: Needs) => {
+    handler: async ({ body }, context, { conversations, limits }: Needs) => {
       const metadata = checkedPairs(body.metadata ?? {}, "metadata");
-      const items = checkedItems(body.items ?? []);
-      const created = await conversations.create(authenticated, { metadata, items });
+      const items = checkedItems(body.items ?? [], anyImages(context, limits));
+      const created = await conversations.create(context.authenticated, { metadata, items });
       return { json: toConversation(created) };
     },
   }),
@@ -154,8 +155,9 @@ export const conversationOperations = [
       logged: ({ items }) => ({ items }),
     },
     answer: { ...listAnswer, description: "The items that were added." },
-    handler: async ({ body, parameters }, { authenticated }, { conversations, limits }: Needs) => {
-      const added = checkedItems(body.items);
+    handler: async ({ body, parameters }, context, { conversations, limits }: Needs) => {
+      const { authenticated } = context;
+      const added = checkedItems(body.items, anyImages(context, limits));
       await conversations.change(parameters.conversation_id, authenticated, ({ items: before }) => {
         const items = [...before, ...added];
         if (items.length <= limits.maxMessages) return { items };
@@ -219,8 +221,8 @@ const toConversation = ({ id, createdAt, metadata }: Conversation): Conversation
 });
 
 /** Completes the items with ids, and checks that a response can continue from them. */
-function checkedItems(items: readonly InputItem[]): ConversationItem[] {
-  toMessagesSoFar(items, "items");
+function checkedItems(items: readonly InputItem[], readImage: ImageReader): ConversationItem[] {
+  toMessagesSoFar(items, "items", readImage);
   return toListedItems([...items], newResponseId());
 }
 

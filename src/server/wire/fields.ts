@@ -60,6 +60,10 @@ export const nonEmpty = T.String({ minLength: 1 });
 export const modelName = (what: string) =>
   T.String({ minLength: 1, description: `Name of ${what} of this node.` });
 
+/** The description of a field that has an image's address. */
+export const imageAddress =
+  "A `data:` address with a PNG, JPEG, WebP or GIF image in base64, of at most `limits.max_image_bytes`; or an `http(s)` address, which the model's server fetches and this node never does.";
+
 export const UnixTime = T.Integer({ description: "Unix time in seconds." });
 
 export const JsonSchema = T.Record(T.String(), T.Unknown());

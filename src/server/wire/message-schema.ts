@@ -2,9 +2,22 @@
 import { type Static, Type as T } from "@sinclair/typebox";
 import * as f from "./fields.ts";
 
-/** A content part of any type; only text is accepted when it is read. */
+/** A content part of any type; only texts and images are accepted when it is read. */
 const Part = f.unexamined(
-  f.openObject({ type: T.String(), text: T.Optional(T.String()), refusal: T.Optional(T.String()) }),
+  f.openObject({
+    type: T.String({ description: "`text`, `image_url` or `refusal`." }),
+    text: T.Optional(T.String()),
+    refusal: T.Optional(T.String()),
+    image_url: T.Optional(
+      f.openObject(
+        {
+          url: T.String({ description: f.imageAddress }),
+          detail: f.nullable(T.String(), "Passed on to the model's server."),
+        },
+        { description: "Of `image_url`: the image." },
+      ),
+    ),
+  }),
 );
 
 /** Calls of an earlier answer that clients send back, with fields of its stream. */
@@ -21,7 +34,7 @@ export const Message = f.openObject({
     T.Union([T.String(), T.Array(Part, { minItems: 1 }), T.Null()], {
       "x-expected": "a string or a list of content parts",
     }),
-    "Text, or a list of text parts that are joined. Required, unless an assistant calls tools.",
+    "Text, or a list of parts: texts are joined, and images keep their places. Images are for messages of the user and results of tools, in a chat with a model that reads them. Required, unless an assistant calls tools.",
   ),
   tool_calls: f.nullable(T.Array(SentCall), "An assistant's calls."),
   function_call: f.nullable(

@@ -6,19 +6,29 @@ import { quoted } from "../../core/quoted.ts";
 import { excessText, JsonSize } from "../middleware/read-request.ts";
 import { chatNames, withNames } from "./field-names.ts";
 import { refuse, required, withoutNulls } from "./fields.ts";
+import { type ImageReader, MixedContent, noImages, noImagesOf, type SentImage } from "./images.ts";
 import type { FunctionTool, Message, Part } from "./message-schema.ts";
 
-export function toChatMessages(sent: readonly Message[]): ChatMessage[] {
+/** `readImage`: how images are read; default: they are rejected. */
+export function toChatMessages(
+  sent: readonly Message[],
+  readImage: ImageReader = noImages,
+): ChatMessage[] {
   // One count for all calls: many small arguments add up to a large one.
   const size = new JsonSize();
   const messages = withToolCalls(sent).map((message, index) =>
-    toChatMessage(message, `messages[${index}]`, size),
+    toChatMessage(message, `messages[${index}]`, size, readImage),
   );
   withNames(chatNames, () => checkConversation(messages));
   return messages;
 }
 
-function toChatMessage(message: Message, at: string, size: JsonSize): ChatMessage {
+function toChatMessage(
+  message: Message,
+  at: string,
+  size: JsonSize,
+  readImage: ImageReader,
+): ChatMessage {
   const { role, content, tool_calls: calls, tool_call_id: id } = message;
   if (calls?.length && role !== "assistant") {
     throw refuse(`${at}.tool_calls`, "is for messages with the role 'assistant'");
@@ -26,12 +36,12 @@ function toChatMessage(message: Message, at: string, size: JsonSize): ChatMessag
   switch (role) {
     case "system":
     case "developer":
-      return { role: "system", content: textOf(content, at) };
+      return { role: "system", content: textOf(content, at, "system") };
     case "user":
-      return { role, content: textOf(content, at) };
+      return { role, ...readParts(content, `${at}.content`, partTypes, readImage) };
     case "assistant": {
-      if (!calls?.length) return { role, content: textOf(content, at) };
-      const text = content === null || content === undefined ? "" : textOf(content, at);
+      if (!calls?.length) return { role, content: textOf(content, at, role) };
+      const text = content === null || content === undefined ? "" : textOf(content, at, role);
       const toolCalls = calls.map(({ id, function: { name, arguments: sent } }, n) => {
         const place = `${at}.tool_calls[${n}].function.arguments`;
         return { id, name, arguments: checkedArguments(sent, place, size) };
@@ -43,7 +53,10 @@ function toChatMessage(message: Message, at: string, size: JsonSize): ChatMessag
       if (id === null || id === undefined) {
         throw refuse(`${at}.tool_call_id`, "is required for a message with the role 'tool'");
       }
-      return { role: "tool", content: textOf(content, at), toolCallId: id };
+      return {
+        ...{ role: "tool", toolCallId: id },
+        ...readParts(content, `${at}.content`, partTypes, readImage),
+      };
   }
 }
 
@@ -85,47 +98,57 @@ export function checkedArguments(text: string, param: string, size: JsonSize): s
   return complete;
 }
 
-const partTypes: PartTypes = {
+const partTypes: PartTypes<Part> = {
   readable: new Set(["text"]),
   names: new Map([
-    ["image_url", "images"],
     ["input_audio", "audio"],
     ["file", "files"],
   ]),
+  imageIn: ({ type, image_url: image }) =>
+    type === "image_url" ? { field: ".image_url.url", ...image } : undefined,
 };
 
-const textOf = (content: Message["content"], at: string): string =>
-  textOfParts(content, `${at}.content`, partTypes);
+const textOf = (content: Message["content"], at: string, role: ChatMessage["role"]): string =>
+  readParts(content, `${at}.content`, partTypes, noImagesOf(role)).content;
 
-/** An API's names for the types of content parts. */
-export interface PartTypes {
-  readable: ReadonlySet<string>;
-  /** What the other types hold, for the error message. */
-  names: ReadonlyMap<string, string>;
+interface TextPart {
+  type: string;
+  text?: string;
+  refusal?: string;
 }
 
-/** The joined text of the parts; rejects parts that are not text. `at`: the content's path. */
-export function textOfParts(
+/** An API's types of content parts. */
+export interface PartTypes<Part extends TextPart> {
+  readable: ReadonlySet<string>;
+  /** What the types hold that are rejected, for the error message. */
+  names: ReadonlyMap<string, string>;
+  /** The image of a part; undefined if it is of another type. */
+  imageIn: (part: Part) => SentImage | undefined;
+}
+
+/** The joined text of the parts, and their images; rejects other parts. `at`: the content's path. */
+export function readParts<Part extends TextPart>(
   content: string | readonly Part[] | null | undefined,
   at: string,
-  { readable, names }: PartTypes,
-): string {
-  const sent = required(content, at, "a string or a list of text parts");
-  if (typeof sent === "string") return sent;
-  return sent
-    .map(({ type, text, refusal }, index) => {
-      const param = `${at}[${index}]`;
-      if (type === "refusal" && refusal !== undefined) return refusal;
-      if (!readable.has(type)) {
-        const what = names.get(type) ?? `parts of type ${quoted(type)}`;
-        throw refuse(
-          param,
-          `has the type ${quoted(type)}: this node's models read text only, no ${what}`,
-        );
-      }
-      return required(text, `${param}.text`, "a string");
-    })
-    .join("");
+  { readable, names, imageIn }: PartTypes<Part>,
+  readImage: ImageReader,
+) {
+  const sent = required(content, at, "a string or a list of content parts");
+  const mixed = new MixedContent();
+  if (typeof sent === "string") return { content: sent };
+  for (const [index, part] of sent.entries()) {
+    const { type, text, refusal } = part;
+    const param = `${at}[${index}]`;
+    const image = imageIn(part);
+    if (image !== undefined) mixed.addImage(readImage(image, param));
+    else if (type === "refusal" && refusal !== undefined) mixed.addText(refusal);
+    else if (readable.has(type)) mixed.addText(required(text, `${param}.text`, "a string"));
+    else {
+      const what = names.get(type) ?? `parts of type ${quoted(type)}`;
+      throw refuse(param, `has the type ${quoted(type)}: this node's models read no ${what}`);
+    }
+  }
+  return mixed.read;
 }
 
 type SentFunction = Static<typeof FunctionTool>["function"];

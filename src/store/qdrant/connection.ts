@@ -1,11 +1,9 @@
-/** Calls to a Qdrant server: with a timeout, retries, a circuit breaker, and the node's errors. */
-import {
-  QdrantClient,
-  QdrantClientResourceExhaustedError,
-  QdrantClientTimeoutError,
-  type Schemas,
-} from "@qdrant/js-client-rest";
+/** Calls to a Qdrant server: with retries, a circuit breaker, checked answers, and the node's errors. */
+import type { Schemas } from "@qdrant/js-client-rest";
 import { copyOf, NodeError, reasonOf } from "../../core/errors.ts";
+import { qdrantAddress } from "./address.ts";
+import { field, QdrantApi, Refusal, TimedOut, TooLarge } from "./api.ts";
+import { isAfter, pointId } from "./points.ts";
 
 export interface QdrantOptions {
   /** `http://host:6333`, `https://host/path`. */
@@ -16,7 +14,13 @@ export interface QdrantOptions {
 }
 
 /** Calls are retried, so each must be idempotent. */
-type Call<Result> = (client: QdrantClient) => Promise<Result>;
+type Call<Result> = (api: QdrantApi) => Promise<Result>;
+
+/** One page of the points of a collection; `next` is null after the last. */
+export interface PointPage {
+  points: Schemas["Record"][];
+  next: string | null;
+}
 
 const defaultTimeoutMs = 5000;
 const changeFactor = 6;
@@ -26,26 +30,17 @@ export class QdrantConnection {
   readonly url: string;
   readonly #hasKey: boolean;
   readonly #timeoutMs: number;
-  readonly #reading: QdrantClient;
-  readonly #changing: QdrantClient;
+  readonly #reading: QdrantApi;
+  readonly #changing: QdrantApi;
   /** Circuit breaker: after a timeout, calls fail at once for a while. */
   #openCircuit: { error: NodeError; until: number } | undefined;
 
   constructor({ url, apiKey = "", timeoutMs = defaultTimeoutMs }: QdrantOptions) {
-    const address = qdrantAddress(url);
-    const headers = {
-      // Qdrant sends compressed answers in pieces, and its last piece waits for the delayed
-      // acknowledgement of those before: 44 ms a search instead of one.
-      "accept-encoding": "identity",
-      ...(apiKey !== "" && { "api-key": checkedKey(apiKey) }),
-    };
-    const clientFor = (timeout: number): QdrantClient =>
-      new QdrantClient({ ...address.client, headers, timeout, checkCompatibility: false });
-    this.url = address.shown;
+    this.url = qdrantAddress(url);
     this.#hasKey = apiKey !== "";
     this.#timeoutMs = timeoutMs;
-    this.#reading = clientFor(timeoutMs);
-    this.#changing = clientFor(timeoutMs * changeFactor);
+    this.#reading = new QdrantApi({ url, apiKey, timeoutMs });
+    this.#changing = new QdrantApi({ url, apiKey, timeoutMs: timeoutMs * changeFactor });
   }
 
   read<Result>(call: Call<Result>): Promise<Result> {
@@ -56,26 +51,21 @@ export class QdrantConnection {
     return this.#withRetries(this.#timeoutMs * changeFactor, () => call(this.#changing));
   }
 
-  async *scroll(
+  /** Points in the order of their ids, from one on. */
+  async page(
     collection: string,
-    request: Schemas["ScrollRequest"],
-  ): AsyncGenerator<Schemas["Record"][]> {
-    let offset: Schemas["ScrollRequest"]["offset"] = null;
-    const seen = new Set<string>();
-    do {
-      const from: Schemas["ScrollRequest"]["offset"] = offset;
-      const page: Schemas["ScrollResult"] = await this.read(async (client) =>
-        withPoints(await client.scroll(collection, { ...request, offset: from })),
-      );
-      yield page.points;
-      offset = page.next_page_offset ?? null;
-      const next = JSON.stringify(offset);
-      if (offset !== null && (seen.has(next) || page.points.length === 0)) {
-        const why = `Qdrant's list of the points of '${collection}' comes to no end: a page is empty or comes again. Check the server.`;
-        throw new NodeError("unavailable", why);
-      }
-      seen.add(next);
-    } while (offset !== null);
+    request: Schemas["ScrollRequest"] & { limit: number },
+    { from, mostBytes }: { from: string | null; mostBytes: number },
+  ): Promise<PointPage> {
+    const offset = from === null ? null : pointId(from);
+    const { points, next } = await this.read(async (api) => {
+      const page = withPoints(await api.scroll(collection, { ...request, offset }, mostBytes));
+      return { points: page.points.slice(0, request.limit), next: nextIn(page) };
+    });
+    const isLater = from === null || next === null || isAfter(next, from);
+    if (isLater && (next === null || points.length > 0)) return { points, next };
+    const why = `Qdrant's list of the points of '${collection}' comes to no end: a page is empty or comes again. Check the server.`;
+    throw new NodeError("unavailable", why);
   }
 
   async #withRetries<Result>(timeoutMs: number, call: () => Promise<Result>): Promise<Result> {
@@ -90,7 +80,7 @@ export class QdrantConnection {
       } catch (error) {
         if (tried >= retriesFor(error)) {
           const known = this.#toNodeError(error, timeoutMs);
-          if (isTimeout(error)) {
+          if (error instanceof TimedOut) {
             this.#openCircuit = { error: known, until: performance.now() + this.#timeoutMs };
           }
           throw known;
@@ -102,25 +92,32 @@ export class QdrantConnection {
 
   #toNodeError(error: unknown, timeoutMs: number): NodeError {
     if (error instanceof NodeError) return error;
-    const { status = 0, reason } = refusalOf(error) ?? {};
-    const isOurs = status > 0 && !isPassing(status) && ![401, 403, 404].includes(status);
-    const why = `Qdrant at ${this.url} ${this.#explain(error, { status, reason }, timeoutMs)}`;
-    return new NodeError(isOurs ? "internal" : "unavailable", why, { cause: error });
+    const isRefused = error instanceof Refusal && isFinal(error.status);
+    const why = `Qdrant at ${this.url} ${this.#explain(error, timeoutMs)}`;
+    return new NodeError(isRefused ? "upstream_refused" : "unavailable", why, { cause: error });
   }
 
-  #explain(error: unknown, { status, reason }: Refusal, timeoutMs: number): string {
-    if (isTimeout(error)) {
+  #explain(error: unknown, timeoutMs: number): string {
+    if (error instanceof Refusal) return this.#explainRefusal(error);
+    if (error instanceof TimedOut) {
       return `did not answer within ${timeoutMs / 1000} s. Check that it is well and not overloaded.`;
     }
-    if (connectionCodeOf(error) !== undefined) {
+    if (error instanceof TooLarge) {
+      return `gave an answer that is larger than what was asked for can be (${error.mostBytes >> 10} KiB). Check that the address is a Qdrant server's, and that its points hold passages.`;
+    }
+    if (isConnectionError(error)) {
       return `cannot be reached (${reasonOf(error)}). Check that it is running and that the address is right.`;
     }
-    if (status === 0) {
-      return `gave an answer that cannot be read (${reasonOf(error)}). Check that the address is a Qdrant server's.`;
-    }
+    return `gave an answer that cannot be read (${reasonOf(error)}). Check that the address is a Qdrant server's.`;
+  }
+
+  #explainRefusal({ status, reason }: Refusal): string {
     if (status === 401 || status === 403) {
       const does = this.#hasKey ? "refuses the API key" : "asks for an API key";
       return `${does} (${status}). Give the node the key that the server was started with.`;
+    }
+    if (status < 400) {
+      return `leads to another address (${status}), which is not followed. Give the node the address of the server itself.`;
     }
     if (status === 404 && reason === undefined) {
       return "knows no such path (404). Check that the address is a Qdrant server's.";
@@ -135,8 +132,8 @@ export class QdrantConnection {
 /** Within a call, so that an answer of another shape is the server's failure. */
 export function withPoints<Answer extends { points: readonly object[] }>(answer: Answer): Answer {
   const points: unknown = answer.points;
-  const isObject = (each: unknown): boolean => typeof each === "object" && each !== null;
-  if (Array.isArray(points) && points.every(isObject)) return answer;
+  const isPoint = (each: unknown): boolean => idIn(field(each, "id")) !== undefined;
+  if (Array.isArray(points) && points.every(isPoint)) return answer;
   throw new Error("it has no list of points");
 }
 
@@ -150,76 +147,39 @@ export function withScores<Answer extends { points: readonly { score: number }[]
 
 /** The same for a count: what has none is not nothing. */
 export function countIn({ count }: { count: number }): number {
-  if (Number.isSafeInteger(count)) return count;
+  if (Number.isSafeInteger(count) && count >= 0) return count;
   throw new Error("it has no count");
 }
 
-/** Checked here, because the error for an invalid header would show its value, the key. */
-function checkedKey(apiKey: string): string {
-  if (/^[\x21-\x7e]+$/.test(apiKey)) return apiKey;
-  const why =
-    "The API key for the Qdrant server holds spaces or characters that a key cannot have.";
-  throw new NodeError("invalid_request", why);
+function nextIn({ next_page_offset: next }: Schemas["ScrollResult"]): string | null {
+  if (next === undefined || next === null) return null;
+  const id = idIn(next);
+  if (id === undefined) throw new Error("it has no id of a next page");
+  return id;
 }
 
-const defaultPorts: Readonly<Record<string, number>> = { "http:": 6333, "https:": 443 };
-
-/**
- * `https://host` is a server behind a proxy, on 443; `http://host` is Qdrant itself, on 6333. `client`: for
- * its constructor, which drops a path in `url`; `shown`: for people, without a credential.
- */
-export function qdrantAddress(url: string) {
-  const parsed = URL.parse(url);
-  const defaultPort = defaultPorts[parsed?.protocol ?? ""];
-  if (parsed === null || defaultPort === undefined) {
-    throw refused("is none; write it as http://host:6333 or https://host");
+function idIn(value: unknown): string | undefined {
+  if (typeof value !== "string" && !Number.isSafeInteger(value)) return undefined;
+  try {
+    pointId(String(value));
+    return String(value);
+  } catch {
+    return undefined;
   }
-  const { protocol, hostname, pathname } = parsed;
-  if (parsed.username !== "" || parsed.password !== "") {
-    throw refused(`(${hostname}) holds a credential; give the key as the API key instead`);
-  }
-  if (parsed.search !== "" || parsed.hash !== "") {
-    throw refused(`(${hostname}) may have a path, but no query and no fragment`);
-  }
-  const port = explicitPort(url, parsed) ?? defaultPort;
-  const origin = `${protocol}//${hostname}`;
-  const prefix = pathname.replace(/\/+$/, "");
-  const isUsual = protocol === "https:" && port === 443;
-  return {
-    shown: `${origin}${isUsual ? "" : `:${port}`}${prefix}`,
-    client: { url: origin, port, prefix },
-  };
-}
-
-/** A parsed URL drops its protocol's default port, but `http://host:80` must not become 6333. */
-function explicitPort(url: string, { protocol, port }: URL): number | undefined {
-  if (port !== "") return Number(port);
-  return protocol === "http:" && /^\s*http:\/*[^/?#]*:0*80\s*(?:[/?#]|$)/i.test(url)
-    ? 80
-    : undefined;
-}
-
-const refused = (reason: string): NodeError =>
-  new NodeError("invalid_request", `The address of the Qdrant server ${reason}.`);
-
-interface Refusal {
-  status: number;
-  /** Qdrant's own message; undefined if something else answered, such as a proxy. */
-  reason: string | undefined;
 }
 
 /** A timeout is not retried: that would only add load to a slow server. */
 function retriesFor(error: unknown): number {
-  if (isTimeout(error)) return 0;
-  if (connectionCodeOf(error) !== undefined) return 2;
-  const status = refusalOf(error)?.status ?? 0;
-  return isPassing(status) ? 2 : 0;
+  if (error instanceof Refusal) return isPassing(error.status) ? 2 : 0;
+  return isConnectionError(error) ? 2 : 0;
 }
 
 /** 408: the server itself gave up, for example after the machine was suspended. */
 const isPassing = (status: number): boolean => status === 408 || status === 429 || status >= 500;
 
-const isTimeout = (error: unknown): boolean => error instanceof QdrantClientTimeoutError;
+/** The server understood, and does not do it; the same request will not succeed later. */
+const isFinal = (status: number): boolean =>
+  status >= 400 && !isPassing(status) && ![401, 403, 404].includes(status);
 
 /** The result, or undefined if Qdrant itself answers with this status. */
 export async function unlessRefused<Result>(
@@ -229,35 +189,12 @@ export async function unlessRefused<Result>(
   try {
     return await result;
   } catch (error) {
-    const refusal = refusalOf(error);
-    if (refusal?.status === status && refusal.reason !== undefined) return undefined;
+    const isIt = error instanceof Refusal && error.status === status && error.reason !== undefined;
+    if (isIt) return undefined;
     throw error;
   }
 }
 
-function refusalOf(error: unknown): Refusal | undefined {
-  if (error instanceof QdrantClientResourceExhaustedError) {
-    return { status: 429, reason: error.message };
-  }
-  // The client's class for these errors is not exported, and has no name of its own.
-  if (!(error instanceof Error && "status" in error && typeof error.status === "number")) {
-    return undefined;
-  }
-  return { status: error.status, reason: "data" in error ? reasonIn(error.data) : undefined };
-}
-
-/** `{ status: { error: "…" } }` */
-function reasonIn(body: unknown): string | undefined {
-  const reason = field(field(body, "status"), "error");
-  return typeof reason === "string" ? reason : undefined;
-}
-
-/** The code of a connection error in Bun's `fetch`: ECONNREFUSED, ENOTFOUND, a certificate error … */
-function connectionCodeOf(error: unknown): string | undefined {
-  const code = error instanceof Error ? field(error, "code") : undefined;
-  return typeof code === "string" ? code : undefined;
-}
-
-function field(value: unknown, key: string): unknown {
-  return typeof value === "object" && value !== null ? Reflect.get(value, key) : undefined;
-}
+/** Of Bun's `fetch`, with a code: ECONNREFUSED, ENOTFOUND, a certificate error … */
+const isConnectionError = (error: unknown): boolean =>
+  error instanceof Error && typeof field(error, "code") === "string";

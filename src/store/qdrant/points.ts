@@ -56,6 +56,9 @@ export function shapeOf(
     const why = `The collection '${name}' cannot be searched: it has ${others.length === 0 ? "no dense vector" : "several dense vectors"} for each point, and one is needed. Use another collection.`;
     throw new NodeError("unavailable", why);
   }
+  const isSound =
+    Number.isSafeInteger(found.size) && found.size >= 1 && found.size <= mostDimensions;
+  if (!isSound) throw new Error(`it says that '${name}' has vectors of ${found.size} numbers`);
   const hasWords = config.params.sparse_vectors?.[wordsVector] !== undefined;
   return {
     dimension: found.size,
@@ -67,6 +70,9 @@ export function shapeOf(
     embedding: embeddingIn(config.metadata?.embedding),
   };
 }
+
+/** Qdrant's own bound. */
+const mostDimensions = 65_536;
 
 function denseVectors(vectors: Schemas["VectorsConfig"] = {}) {
   if (isOne(vectors)) return [{ name: "", size: vectors.size, distance: vectors.distance }];
@@ -145,21 +151,35 @@ export function passageOf({ id, payload }: Point): Passage | undefined {
   };
 }
 
-export function vectorOf({ vector }: Point, { dense }: CollectionShape): Float32Array | undefined {
+export function vectorOf(
+  { vector }: Point,
+  { dense, dimension }: CollectionShape,
+): Float32Array | undefined {
   const found =
     typeof vector === "object" && vector !== null && !Array.isArray(vector)
       ? Reflect.get(vector, dense)
       : vector;
-  const isNumbers = Array.isArray(found) && found.every((item) => typeof item === "number");
-  return isNumbers ? Float32Array.from(found) : undefined;
+  if (!Array.isArray(found) || found.length !== dimension) return undefined;
+  return found.every((item) => typeof item === "number") ? Float32Array.from(found) : undefined;
 }
 
-/** Qdrant's ids are UUIDs or integers; foreign collections often use integers. */
+/** Qdrant's ids are UUIDs or integers of up to 64 bits; foreign collections often use integers. */
 export function pointId(id: string): PointId {
   if (/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(id)) return id;
-  const number = /^\d+$/.test(id) ? Number(id) : Number.NaN;
-  if (Number.isSafeInteger(number)) return number;
+  if (isInteger(id)) return Number.isSafeInteger(Number(id)) ? Number(id) : rawNumber(id);
   throw new NodeError("invalid_request", `A passage's id must be a UUID; '${id}' is none.`);
+}
+
+const isInteger = (id: string): boolean => /^\d{1,20}$/.test(id) && BigInt(id) < 1n << 64n;
+
+/** In JSON as it is written: a number would be rounded. */
+const rawNumber = (digits: string): number => Object(JSON).rawJSON(digits);
+
+/** Whether a point comes after another in Qdrant's order: integers first, then UUIDs. */
+export function isAfter(id: string, other: string): boolean {
+  const [isNumber, isOtherNumber] = [isInteger(id), isInteger(other)];
+  if (isNumber !== isOtherNumber) return isOtherNumber;
+  return isNumber ? BigInt(id) > BigInt(other) : id.toLowerCase() > other.toLowerCase();
 }
 
 export const textOr = (value: unknown): string => (typeof value === "string" ? value : "");

@@ -1,112 +1,80 @@
-/** The collections of a Qdrant server: the node's own, and those of others. */
-import { NodeError } from "../../core/errors.ts";
+/** Collections of a Qdrant server. A thread makes the requests, since they and their answers are large. */
+import { given } from "../../core/given.ts";
+import type { Log } from "../../core/log.ts";
 import type {
   CollectionDescription,
   CollectionSpec,
   CollectionStore,
   PassageRepository,
 } from "../../core/ports/passage-repository.ts";
-import { wordForm } from "../split-words.ts";
-import { QdrantConnection, type QdrantOptions, unlessRefused } from "./connection.ts";
-import {
-  type CollectionShape,
-  definitionOf,
-  documentField,
-  shapeOf,
-  textOr,
-  wordsVector,
-  wordWeights,
-} from "./points.ts";
+import { inThread, type Remote } from "../thread-calls.ts";
+import { checkedKey, qdrantAddress } from "./address.ts";
+import type { QdrantOptions } from "./connection.ts";
+import type { CollectionShape } from "./points.ts";
 import { QdrantRepository } from "./qdrant-repository.ts";
+import type { QdrantServer } from "./qdrant-server.ts";
+
+/** One for each server of this process, so that its parts know together when it is away. */
+const servers = new Map<string, Remote<QdrantServer>>();
+
+function serverAt(options: QdrantOptions, log: Log | undefined): Remote<QdrantServer> {
+  const key = JSON.stringify(options);
+  const known = servers.get(key);
+  if (known !== undefined) return known;
+  const called = `Qdrant at ${qdrantAddress(options.url)}`;
+  const started = inThread({
+    target: "qdrant",
+    args: [options],
+    called,
+    isStateless: true,
+    ...given({ log }),
+  });
+  servers.set(key, started);
+  return started;
+}
 
 export class QdrantCollectionStore implements CollectionStore {
-  readonly #connection: QdrantConnection;
+  readonly #url: string;
+  readonly #server: Remote<QdrantServer>;
 
-  constructor(options: QdrantOptions) {
-    this.#connection = new QdrantConnection(options);
+  constructor({ url, apiKey = "", timeoutMs }: QdrantOptions, log?: Log) {
+    this.#url = qdrantAddress(url);
+    checkedKey(apiKey);
+    this.#server = serverAt({ url, apiKey, ...given({ timeoutMs }) }, log);
   }
 
-  async list(): Promise<string[]> {
-    return await this.#connection.read(async (client) => {
-      const { collections } = await client.getCollections();
-      return collections.map(({ name }) => name).sort();
-    });
+  list(): Promise<string[]> {
+    return this.#server.list();
   }
 
   async open(name: string): Promise<PassageRepository | undefined> {
-    const shape = await this.#shapeOf(name);
-    if (shape === undefined) return undefined;
-    return this.#finish(name, shape);
+    const shape = await this.#server.open(name);
+    return shape && this.#opened(name, shape);
   }
 
   /** Inspects a collection without completing or changing it; undefined if there is none. */
   async inspect(
     name: string,
   ): Promise<{ description: CollectionDescription; passages: number } | undefined> {
-    const shape = await this.#shapeOf(name);
+    const shape = await this.#server.inspect(name);
     if (shape === undefined) return undefined;
-    const repository = new QdrantRepository(this.#connection, name, shape);
+    const repository = this.#opened(name, shape);
     return { description: await repository.describe(), passages: await repository.count() };
   }
 
-  async version(): Promise<string> {
-    return (await this.#connection.read((client) => client.versionInfo())).version;
+  version(): Promise<string> {
+    return this.#server.version();
   }
 
   async create(name: string, spec: CollectionSpec): Promise<PassageRepository> {
-    const shape = (await this.#make(name, spec)) ?? (await this.#make(name, spec));
-    if (shape !== undefined) return this.#finish(name, shape);
-    throw new NodeError("unavailable", `The collection '${name}' is removed each time it is made.`);
+    return this.#opened(name, await this.#server.create(name, spec));
   }
 
-  async drop(name: string): Promise<void> {
-    await this.#connection.change((client) => client.deleteCollection(name));
+  drop(name: string): Promise<void> {
+    return this.#server.drop(name);
   }
 
-  /** Undefined if another client removed it right after it was created. */
-  async #make(name: string, spec: CollectionSpec): Promise<CollectionShape | undefined> {
-    const taken = 409;
-    await this.#connection.change((client) =>
-      unlessRefused(taken, client.createCollection(name, definitionOf(spec))),
-    );
-    return this.#shapeOf(name);
+  #opened(name: string, shape: CollectionShape): QdrantRepository {
+    return new QdrantRepository(this.#server, { name, shape }, this.#url);
   }
-
-  async #shapeOf(name: string): Promise<CollectionShape | undefined> {
-    const missing = 404;
-    return await this.#connection.read(async (client) => {
-      const found = await unlessRefused(missing, client.getCollection(name));
-      return found && shapeOf(name, found);
-    });
-  }
-
-  /** Completes an interrupted creation and rebuilds words of an older version; a foreign collection is not changed. */
-  async #finish(name: string, shape: CollectionShape): Promise<PassageRepository> {
-    const { hasWords, hasDocumentIndex, hasCurrentWords } = shape;
-    if (hasWords && !hasDocumentIndex) {
-      const index = { field_name: documentField, field_schema: "keyword", wait: true } as const;
-      await this.#connection.change((client) => client.createPayloadIndex(name, index));
-    }
-    if (hasWords && !hasCurrentWords) await rebuildWords(this.#connection, name);
-    const finished = { ...shape, hasCurrentWords: hasWords };
-    return new QdrantRepository(this.#connection, name, finished);
-  }
-}
-
-const page = 256;
-
-/** The collection is marked as current only when all are done, so an interrupted rebuild begins again. */
-async function rebuildWords(connection: QdrantConnection, name: string): Promise<void> {
-  for await (const found of connection.scroll(name, { with_payload: ["source"], limit: page })) {
-    const points = found.map(({ id, payload }) => ({
-      id,
-      vector: { [wordsVector]: wordWeights(textOr(payload?.source)) },
-    }));
-    if (points.length > 0) {
-      await connection.change((client) => client.updateVectors(name, { points, wait: true }));
-    }
-  }
-  await connection.change((client) =>
-    client.updateCollection(name, { metadata: { [wordsVector]: wordForm } }),
-  );
 }

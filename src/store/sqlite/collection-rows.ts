@@ -11,7 +11,8 @@ import type {
   StoredDocument,
   WordMatch,
 } from "../../core/ports/passage-repository.ts";
-import { change, insert, rowOf, rowsOf, update } from "../database.ts";
+import { change, insert, rowOf, rowsOf, stampOf, update } from "../database.ts";
+import type { DocumentNames } from "../document-names.ts";
 import {
   countPassages,
   descriptionOf,
@@ -26,7 +27,7 @@ import {
   termsOf,
   writing,
 } from "./collection-file.ts";
-import { CollectionSearch, type DocumentNames } from "./collection-search.ts";
+import { CollectionSearch } from "./collection-search.ts";
 import { type IndexFile, isWhole } from "./index-file.ts";
 import { Indexing, type IndexingStep, type SegmentSizes } from "./indexing.ts";
 import type { Pace } from "./sqlite-repository.ts";
@@ -57,7 +58,10 @@ export interface PassageRow extends Passage {
 interface Opened {
   database: Database;
   dimension: number;
+  /** The model that fills it. */
   identity: string | undefined;
+  /** Device and inode of the file; undefined in memory. */
+  file: string | undefined;
   search: CollectionSearch;
   indexing: Indexing | undefined;
 }
@@ -156,11 +160,11 @@ export class CollectionRows implements Disposable {
   /** Keys and ids of a document's passages after a key. */
   ids(document: string, after: number, limit: number): { key: number; id: string }[] {
     const sql = "select key, id from passages where document = ? and key > ? order by key limit ?";
-    return rowsOf(this.#file.database, sql, document, after, limit);
+    return rowsOf(this.#checked.database, sql, document, after, limit);
   }
 
   remove(keys: readonly number[]): number {
-    return removeRows(this.#file.database, this.#place.name, keys);
+    return removeRows(this.#checked.database, this.#place.name, keys);
   }
 
   search(vector: Float32Array, bounds: SearchBounds, documents?: DocumentNames): ScoredPassage[] {
@@ -226,12 +230,18 @@ export class CollectionRows implements Disposable {
     return this.#opened ?? this.#open();
   }
 
-  /** Another process may have dropped the collection, and created it again for another model. */
+  /** Another process may have dropped the collection, and created it again for another model; or the file was moved away. */
   get #checked(): Opened {
     const opened = this.#file;
+    const { name, path } = this.#place;
     const now = readMeta(opened.database, "embedding");
-    if (now === opened.identity || now === undefined) return opened;
-    const why = `The collection '${this.#place.name}' was dropped and created again for another model since it was opened. Start the node again.`;
+    if (now === undefined) return opened;
+    if (opened.file !== undefined && stampOf(path)?.identity !== opened.file) {
+      const why = `The collection '${name}' cannot be used: its file is gone from the disk, or another, since it was opened. Put it back, or start the node again. It was ${path}.`;
+      throw new NodeError("unavailable", why);
+    }
+    if (now === opened.identity) return opened;
+    const why = `The collection '${name}' was dropped and created again for another model since it was opened. Start the node again.`;
     throw new NodeError("collection_mismatch", why);
   }
 
@@ -242,6 +252,7 @@ export class CollectionRows implements Disposable {
     const isIndexed = folder !== undefined && !isReadOnly && hasSegments(database);
     this.#opened = {
       ...{ database, dimension, identity: readMeta(database, "embedding") },
+      file: stampOf(path)?.identity,
       search: new CollectionSearch(database, dimension, folder),
       indexing: isIndexed
         ? new Indexing({ database, collection: name, folder, dimension, ...given({ sizes }) })

@@ -2,6 +2,7 @@
 import type { Database } from "bun:sqlite";
 import type { SearchBounds } from "../../core/ports/passage-repository.ts";
 import { change, numberOf, rowsOf } from "../database.ts";
+import type { DocumentNames } from "../document-names.ts";
 import { hasSegments } from "./collection-file.ts";
 import type { IndexFile } from "./index-file.ts";
 import { type Chosen, GrowingPart, type Part, type PartRow } from "./part.ts";
@@ -16,12 +17,6 @@ const effort = 640;
 const mostVisits = 384;
 /** Choices of documents that are remembered, since the same are asked for again. */
 const mostChoices = 8;
-
-/** Documents to search, as JSON of their names: only those, or all but those. */
-export interface DocumentNames {
-  isOnly: boolean;
-  names: string;
-}
 
 /** The passages of chosen documents. */
 export interface DocumentChoice {

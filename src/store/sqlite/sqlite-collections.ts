@@ -1,7 +1,7 @@
 /** Collections as files in one folder: `<name>.sqlite`, and files of an index that can be rebuilt. */
-import { existsSync, readdirSync } from "node:fs";
+import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
-import { NodeError } from "../../core/errors.ts";
+import { hasCode, NodeError } from "../../core/errors.ts";
 import { given } from "../../core/given.ts";
 import type { Log } from "../../core/log.ts";
 import type {
@@ -10,7 +10,7 @@ import type {
   PassageRepository,
 } from "../../core/ports/passage-repository.ts";
 import { collectionNameRule, isCollectionName } from "../../core/retrieval/collection.ts";
-import { openReadOnly, rowsOf, stampOf } from "../database.ts";
+import { openReadOnly, rowsOf } from "../database.ts";
 import { inThread, type Remote } from "../thread-calls.ts";
 import { countPassages, descriptionOf, dimensionIn, extension } from "./collection-file.ts";
 import type { CollectionFolder } from "./collection-folder.ts";
@@ -35,12 +35,16 @@ export class SqliteCollectionStore implements CollectionStore {
   }
 
   async list(): Promise<string[]> {
-    if (!existsSync(this.#folder)) return [];
-    const names = readdirSync(this.#folder)
+    const files = (await unlessMissing(readdir(this.#folder))) ?? [];
+    const names = files
       .filter((file) => file.endsWith(extension))
       .map((file) => file.slice(0, -extension.length))
       .filter(isCollectionName);
-    const states = new Map(names.map((name) => [name, stateOf(this.#path(name))]));
+    const states = new Map(
+      await Promise.all(
+        names.map(async (name) => [name, await stateOf(this.#path(name))] as const),
+      ),
+    );
     const changed = names.filter((name) => this.#seen.get(name)?.state !== states.get(name));
     const blank = new Set(changed.length === 0 ? [] : await this.#blankOf(changed));
     const seen: Seen = new Map();
@@ -108,9 +112,24 @@ export class SqliteCollectionStore implements CollectionStore {
 }
 
 /** Differs if the file or its log was changed in any way; undefined if there is none. */
-function stateOf(path: string): string | undefined {
-  const file = stampOf(path);
-  return file && `${file.state} ${stampOf(`${path}-wal`)?.state}`;
+async function stateOf(path: string): Promise<string | undefined> {
+  const [file, log] = await Promise.all([path, `${path}-wal`].map(stampOf));
+  return file && `${file} ${log}`;
+}
+
+/** Not on the loop, as a disk may hang. */
+async function stampOf(path: string): Promise<string | undefined> {
+  const file = await unlessMissing(stat(path, { bigint: true }));
+  return file && [file.dev, file.ino, file.size, file.mtimeNs, file.ctimeNs].join(":");
+}
+
+async function unlessMissing<Found>(looking: Promise<Found>): Promise<Found | undefined> {
+  try {
+    return await looking;
+  } catch (error) {
+    if (hasCode(error, "ENOENT")) return undefined;
+    throw error;
+  }
 }
 
 function checkName(name: string): void {

@@ -4,17 +4,16 @@ import { reasonOf } from "../../core/errors.ts";
 import type { Log } from "../../core/log.ts";
 import type {
   CollectionDescription,
-  DocumentSelection,
   EmbeddedPassage,
   Passage,
   PassageRepository,
   StoredDocument,
 } from "../../core/ports/passage-repository.ts";
 import { checkVector } from "../../core/retrieval/collection.ts";
+import { namesOf } from "../document-names.ts";
 import type { Remote } from "../thread-calls.ts";
 import { pageSize, removalSlice, toVector } from "./collection-file.ts";
 import type { CollectionRows, OpenedCollection } from "./collection-rows.ts";
-import type { DocumentNames } from "./collection-search.ts";
 
 /** The same for a collection in memory. */
 export interface CollectionThreads {
@@ -217,11 +216,3 @@ export class SqliteRepository implements PassageRepository {
     checkVector(vector, { name: this.#name, dimension: this.#dimension });
   }
 }
-
-/** As text, which crosses to a thread fastest. */
-const namesOf = (documents: DocumentSelection | undefined): DocumentNames | undefined => {
-  if (documents === undefined) return undefined;
-  const isOnly = "only" in documents;
-  const names = isOnly ? documents.only : documents.except;
-  return isOnly || names.size > 0 ? { isOnly, names: JSON.stringify([...names]) } : undefined;
-};

@@ -5,6 +5,7 @@ import { CollectionChoice } from "../documents/collection-list.tsx";
 import { firstCollections } from "../documents/collections.ts";
 import { chatModels } from "../node/state.ts";
 import { type Grounded, groundings } from "./conversation.ts";
+import { AddImage, DraftImages, draftImages, onPaste } from "./images.tsx";
 import {
   changeSettings,
   chooseGrounded,
@@ -24,6 +25,8 @@ const meaning: Record<Grounded, string> = {
   on: "The model answers from documents.",
 };
 
+const isEmpty = (): boolean => draft.value.trim() === "" && draftImages.value.length === 0;
+
 export function Composer() {
   const field = useRef<HTMLTextAreaElement>(null);
   const writing = current.value?.turns.some(isWriting);
@@ -40,7 +43,7 @@ export function Composer() {
     // They decide whether a first question is answered from documents.
     if (ready) await firstCollections;
     const question = draft.value.trim();
-    if (current.value?.turns.some(isWriting) || !ready || question === "") return;
+    if (current.value?.turns.some(isWriting) || !ready || isEmpty()) return;
     draft.value = "";
     void send(question);
   };
@@ -64,6 +67,7 @@ export function Composer() {
 
   return (
     <form class="composer" onSubmit={submit}>
+      <DraftImages />
       <label for="question" class="visually-hidden">
         Your question
       </label>
@@ -75,6 +79,7 @@ export function Composer() {
         autocomplete="off"
         {...boundTo(draft)}
         onKeyDown={onKeyDown}
+        onPaste={onPaste}
       />
       <div class="row">
         <fieldset class="segments">
@@ -97,11 +102,12 @@ export function Composer() {
             onChoose={(collections) => changeSettings({ collections })}
           />
         )}
+        <AddImage />
         <span class="note model">{model}</span>
         {writing ? (
           <Button label="Stop" class="primary" onClick={stopAnswer} />
         ) : (
-          <button type="submit" class="primary" disabled={!ready || draft.value.trim() === ""}>
+          <button type="submit" class="primary" disabled={!ready || isEmpty()}>
             Send
           </button>
         )}

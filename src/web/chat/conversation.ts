@@ -47,6 +47,8 @@ export interface UserTurn {
   id: string;
   role: "user";
   content: string;
+  /** How many images it had; absent: none. */
+  images?: number;
 }
 
 export interface AnswerTurn {
@@ -84,7 +86,7 @@ export function newConversation(settings: Settings): Conversation {
 const longestTitle = 60;
 
 export function titleFrom(question: string): string {
-  const line = question.trim().replace(/\s+/g, " ");
+  const line = question.trim().replace(/\s+/g, " ") || "An image";
   return line.length <= longestTitle ? line : `${line.slice(0, longestTitle - 1).trimEnd()}…`;
 }
 
@@ -110,7 +112,10 @@ function toMarkdown({ title, createdAt, settings, turns }: Conversation): string
 }
 
 function toPart(turn: Turn): string {
-  if (turn.role === "user") return `## You\n\n${turn.content}`;
+  if (turn.role === "user") {
+    const images = turn.images === undefined ? "" : `Images: ${turn.images}\n\n`;
+    return `## You\n\n${images}${turn.content}`;
+  }
   const sources = (turn.retrieval?.points ?? []).map(({ metadata, score }, at) => {
     const place = [metadata?.document, metadata?.heading].filter(Boolean).join(", ");
     return `${at + 1}. ${place || "A passage"} (${score.toFixed(2)})`;
@@ -132,8 +137,17 @@ export function fileNameOf({ title }: Conversation, extension: string): string {
 /** Default limit of an answer's tokens, since a small model may not end by itself. */
 export const mostTokens = 1024;
 
-/** `isLimited`: whether the model's configuration has a limit. */
-export function toRequest({ settings, turns }: Conversation, isLimited: boolean): ChatRequest {
+interface RequestOptions {
+  /** Whether the model's configuration has a limit. */
+  isLimited: boolean;
+  /** The addresses of a turn's images, as far as they are known. */
+  imagesOf: (turnId: string) => readonly string[];
+}
+
+export function toRequest(
+  { settings, turns }: Conversation,
+  { isLimited, imagesOf }: RequestOptions,
+): ChatRequest {
   const { model, system, grounded: ___, passages: _, collections: __, ...sampling } = settings;
   return {
     model,
@@ -146,9 +160,19 @@ export function toRequest({ settings, turns }: Conversation, isLimited: boolean)
       ...(system.trim() === "" ? [] : [{ role: "system" as const, content: system }]),
       ...turns
         .filter(({ role, content }) => role === "user" || content !== "")
-        .map(({ role, content }) => ({ role, content })),
+        .map(({ id, role, content }) => ({ role, content: withImages(content, imagesOf(id)) })),
     ],
   };
+}
+
+type MessageContent = ChatRequest["messages"][number]["content"];
+
+function withImages(text: string, images: readonly string[]): NonNullable<MessageContent> {
+  if (images.length === 0) return text;
+  return [
+    ...images.map((url) => ({ type: "image_url", image_url: { url } })),
+    ...(text === "" ? [] : [{ type: "text", text }]),
+  ];
 }
 
 /** An object only if something differs from the node's defaults. */

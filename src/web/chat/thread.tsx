@@ -5,6 +5,7 @@ import { firstCollections } from "../documents/collections.ts";
 import { chatModels } from "../node/state.ts";
 import { AnswerView } from "./answer-view.tsx";
 import type { Settings } from "./conversation.ts";
+import { TurnImages } from "./images.tsx";
 import { changeSettings, current, focusComposer, lastSettings } from "./store.ts";
 import { send } from "./turn.ts";
 
@@ -39,7 +40,8 @@ export function Thread() {
         turns.map((turn, at) =>
           turn.role === "user" ? (
             <article key={turn.id} class="turn question" aria-label="You">
-              <p class="as-written">{turn.content}</p>
+              {turn.images !== undefined && <TurnImages id={turn.id} count={turn.images} />}
+              {turn.content !== "" && <p class="as-written">{turn.content}</p>}
             </article>
           ) : (
             <AnswerView

@@ -13,6 +13,7 @@ import {
   untitled,
   withChunk,
 } from "./conversation.ts";
+import { giveImagesTo, imagesOfTurn } from "./images.tsx";
 import { change, changeTurn, conversations, current, persist, startConversation } from "./store.ts";
 
 /** Chunks within this time are rendered together. */
@@ -24,7 +25,12 @@ const running = new Map<string, AbortController>();
 export async function send(question: string): Promise<void> {
   const { id } = current.value ?? startConversation();
   if (running.has(id)) return;
-  const turn: UserTurn = { id: newId(), role: "user", content: question };
+  const turnId = newId();
+  const images = giveImagesTo(turnId);
+  const turn: UserTurn = {
+    ...{ id: turnId, role: "user", content: question },
+    ...(images === 0 ? {} : { images }),
+  };
   change(id, (one) => ({
     ...one,
     title: one.title === untitled ? titleFrom(question) : one.title,
@@ -69,7 +75,7 @@ async function answer(id: string): Promise<void> {
     state: "writing",
   };
   const own = chatModels.value.find(({ name }) => name === turn.model)?.n_predict ?? -1;
-  const request = toRequest(conversation, own > 0);
+  const request = toRequest(conversation, { isLimited: own > 0, imagesOf: imagesOfTurn });
   change(id, (one) => ({ ...one, turns: [...one.turns, turn] }));
   persist();
   announce("The node is answering.");

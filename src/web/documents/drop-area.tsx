@@ -1,9 +1,10 @@
-/** Uploads chosen files, or files dropped anywhere on the page, to the collection shown. */
+/** Uploads chosen files, or files dropped anywhere on the page, to the collection shown; images go to a chat that reads them. */
 import { signal } from "@preact/signals";
 import { useRef } from "preact/hooks";
 import { byteSize } from "../../core/byte-size.ts";
+import { takeImages } from "../chat/images.tsx";
 import { Button } from "../components/controls.tsx";
-import { openTab } from "../frame.ts";
+import { openTab, tab } from "../frame.ts";
 import { isOpen, loadCollections, maxFileBytes, nameOf, shown } from "./collections.ts";
 import { giveFiles } from "./upload-list.tsx";
 
@@ -51,6 +52,7 @@ async function take({ dataTransfer }: DragEvent): Promise<void> {
   const dropped = items.map((item) => ({ entry: item.webkitGetAsEntry(), file: item.getAsFile() }));
   const folders = dropped.flatMap(({ entry }) => (entry?.isDirectory ? [entry] : []));
   const files = dropped.flatMap(({ entry, file }) => (!file || entry?.isDirectory ? [] : [file]));
+  if (tab.value === "chat" && folders.length === 0 && takeImages(files)) return;
   openTab("documents");
   dropNote.value = undefined;
   if (!isOpen.value) await loadCollections({ asks: true });

@@ -16,6 +16,11 @@ export const examples: readonly FieldExample[] = [
   ],
   [
     "messages[].content",
+    "honoured",
+    [{ type: "image_url", image_url: { url: "data:image/png;base64,iVBORw0KGgo=" } }],
+  ],
+  [
+    "messages[].content",
     "rejected",
     [{ type: "image_url", image_url: { url: "data:image/png;base64,AA==" } }],
   ],

@@ -26,6 +26,16 @@ export const examples: readonly FieldExample[] = [
   ],
   [
     "messages[].content",
+    "honoured",
+    [
+      {
+        type: "image",
+        source: { type: "base64", media_type: "image/png", data: "iVBORw0KGgo=" },
+      },
+    ],
+  ],
+  [
+    "messages[].content",
     "rejected",
     [{ type: "image", source: { type: "base64", media_type: "image/png", data: "AA==" } }],
   ],
@@ -33,6 +43,10 @@ export const examples: readonly FieldExample[] = [
   ["messages[].content[text].text", "honoured", "Good day"],
   ["messages[].content[text].citations", "accepted", []],
   ["messages[].content[text].cache_control", "accepted", { type: "ephemeral" }],
+  ["messages[].content[image].type", "honoured", "image"],
+  ["messages[].content[image].source", "honoured", { type: "url", url: "https://example.org/b" }],
+  ["messages[].content[image].source", "rejected", { type: "path", path: "/etc/passwd" }],
+  ["messages[].content[image].cache_control", "accepted", { type: "ephemeral" }],
   ["messages[].content[tool_use].type", "honoured", "tool_use"],
   ["messages[].content[tool_use].id", "honoured", "toolu_1"],
   ["messages[].content[tool_use].name", "honoured", "look"],

@@ -59,7 +59,7 @@ export const examples: readonly FieldExample[] = [
   ["include", "ignored", ["reasoning.encrypted_content"]],
   ["include", "ignored", ["web_search_call.results"]],
   ["include", "ignored", ["web_search_call.action.sources"]],
-  ["include", "ignored", ["message.input_image.image_url"]],
+  ["include", "accepted", ["message.input_image.image_url"]],
   ["include", "ignored", ["computer_call_output.output.image_url"]],
   ["include", "ignored", ["code_interpreter_call.outputs"]],
   ["reasoning", "accepted", {}],
@@ -94,6 +94,11 @@ export const examples: readonly FieldExample[] = [
   ["input[message].type", "accepted", "message"],
   ["input[message].role", "honoured", "developer"],
   ["input[message].content", "honoured", "Goodbye"],
+  [
+    "input[message].content",
+    "honoured",
+    [{ type: "input_image", image_url: "data:image/png;base64,iVBORw0KGgo=", detail: "low" }],
+  ],
   [
     "input[message].content",
     "rejected",

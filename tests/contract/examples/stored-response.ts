@@ -22,6 +22,6 @@ export const examples: Readonly<Record<string, readonly FieldExample[]>> = {
     ["after", "rejected", "msg_unknown"],
     ["before", "honoured", "msg_0"],
     ["include", "honoured", ["file_search_call.results"]],
-    ["include", "ignored", ["message.input_image.image_url"]],
+    ["include", "accepted", ["message.input_image.image_url"]],
   ],
 };

@@ -102,10 +102,19 @@ describe("an upstream model", () => {
     'api_key_env = "GPU_KEY"',
     'replicas = ["http://gpu-2/v1"]',
     "upstream_timeout = 5",
+    "vision = true",
+    "vision = false",
   ])("is the only one that has %s", (line) => {
     const [key = ""] = line.split(" ");
     expect(refusal(model(line, "starter:chat"))).toBe(
       `paddock.toml: 'models[0].${key}' is for an upstream model, whose source begins with 'openai:'; leave it out.`,
+    );
+  });
+
+  test("reads images only as a chat model", () => {
+    const embedding = model("vision = true").replace('"chat"', '"embedding"');
+    expect(refusal(embedding)).toBe(
+      "paddock.toml: 'models[0].vision' is for a model of type 'chat'; found 'embedding'. Leave it out.",
     );
   });
 

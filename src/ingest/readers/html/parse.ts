@@ -1,5 +1,5 @@
 /** Parses HTML into a tree of the elements that structure its text; of all others, only the text stays. */
-import { beyond, type ReadLimits } from "../limits.ts";
+import { beyond, type ReadLimits, unreadable } from "../limits.ts";
 
 export interface HtmlElement {
   tag: string;
@@ -17,6 +17,7 @@ export function parseHtml(
   html: string,
   limits: ReadLimits,
 ): { title: HtmlElement | undefined; body: HtmlElement } {
+  checkEndTags(html);
   const body: HtmlElement = { tag: "body", attributes: {}, children: [] };
   const stack = [body];
   const holders: HtmlElement[] = [];
@@ -57,6 +58,39 @@ export function parseHtml(
   if (elements > limits.max_elements) throw beyond("max_elements", limits);
   return { title, body: contentOf(body, holders) };
 }
+
+/** Some seconds of the parser. */
+const mostSearched = 500_000_000;
+
+/** The parser searches all open elements for the beginning of an end tag that has none, which takes minutes where there are enough of both. */
+function checkEndTags(html: string): void {
+  const open: string[] = [];
+  const counts = new Map<string, number>();
+  let searched = 0;
+  for (const [, slash, name = ""] of html.matchAll(/<(\/?)([a-z][^\s/>]*)/gi)) {
+    const tag = name.toLowerCase();
+    const count = counts.get(tag) ?? 0;
+    if (slash === "") {
+      if (voidTags.has(tag)) continue;
+      open.push(tag);
+      counts.set(tag, count + 1);
+    } else if (count === 0) searched += open.length;
+    else {
+      let ended: string | undefined;
+      do {
+        ended = open.pop() ?? tag;
+        counts.set(ended, (counts.get(ended) ?? 1) - 1);
+      } while (ended !== tag);
+    }
+    if (searched <= mostSearched) continue;
+    throw unreadable(
+      "has more end tags without a beginning, inside elements without an end, than can be read; repair its HTML",
+    );
+  }
+}
+
+/** Elements that have no end tag. */
+const voidTags = tags("area base br col embed hr img input link meta param source track wbr");
 
 const isUsed = (tag: string): boolean =>
   blockTags.has(tag) || hiddenTags.has(tag) || tag === "br" || tag === "code";

@@ -11,6 +11,7 @@ import { chatNames, type FieldNames, inList } from "../../wire/field-names.ts";
 import { refuse, withoutNulls } from "../../wire/fields.ts";
 import { toGenerationSettings, toSampling } from "../../wire/generation-fields.ts";
 import { scopesOfRag, toRag } from "../../wire/grounding.ts";
+import { type ImageNeeds, type ImageReader, imagesFor } from "../../wire/images.ts";
 import { toChatMessages, toTool } from "../../wire/messages.ts";
 import { toChatCompletion, toChunks } from "./completion.ts";
 import { ChatCompletion, ChatCompletionChunk, ChatCompletionRequest } from "./schema.ts";
@@ -84,9 +85,10 @@ export const chat = defineOperation({
   ),
   errorFormat: specifiedErrors,
   errors: specifiedModelErrors,
-  handler: async ({ body }, context, needs: ChatNeeds) => {
+  handler: async ({ body }, context, needs: ChatNeeds & ImageNeeds) => {
     context.fieldNames = fieldNamesOf(body);
-    const answer = await beginAnswer(toChatRequest(body), context, needs);
+    const request = toChatRequest(body, imagesFor(body.model, context, needs));
+    const answer = await beginAnswer(request, context, needs);
     const includeUsage = body.stream_options?.include_usage ?? false;
     const form = { includeUsage, isOlder: isOlderForm(body) };
     if (body.stream !== true) return { json: await toChatCompletion(answer, form) };
@@ -94,10 +96,10 @@ export const chat = defineOperation({
   },
 });
 
-function toChatRequest(body: ChatCompletionRequest): ChatRequest {
+function toChatRequest(body: ChatCompletionRequest, readImage: ImageReader): ChatRequest {
   return {
     model: body.model,
-    messages: toChatMessages(body.messages),
+    messages: toChatMessages(body.messages, readImage),
     sampling: toSampling(body),
     ...toGenerationSettings(body),
     ...withoutNulls({

@@ -11,7 +11,14 @@ import { documentErrors, uploadErrors } from "../../openapi.ts";
 import { defineOperation, described, namedSchema } from "../../operation.ts";
 import { refuse, required, toSeconds } from "../../wire/fields.ts";
 import { deletedAnswer, pageAnswer, toPage, toPageRequest } from "../../wire/page-schema.ts";
-import { FileObject, FileQuery, FileUpload, UploadFields, usualFiles } from "./schema.ts";
+import {
+  FileObject,
+  FileQuery,
+  FileUpload,
+  purposeOf,
+  UploadFields,
+  usualFiles,
+} from "./schema.ts";
 
 type Needs = { files: FileService };
 
@@ -43,7 +50,7 @@ export const fileOperations = [
     operationId: "uploadFile",
     summary: "Upload a file",
     description:
-      "Stores a file, so that it can be added to vector stores. An upload that breaks off leaves nothing.",
+      "Stores a file, so that it can be added to vector stores, or used as an image. An upload that breaks off leaves nothing.",
     form: namedSchema({ FileUpload }),
     answer: fileAnswer,
     errors: uploadErrors,
@@ -130,7 +137,7 @@ function toFileObject(file: FileRecord): FileObject {
     created_at: toSeconds(createdAt),
     ...given({ expires_at: expiresAt && toSeconds(expiresAt) }),
     filename,
-    purpose: purpose === "user_data" ? "user_data" : "assistants",
+    purpose: purposeOf(purpose) ?? "assistants",
     status: "processed",
     sha256,
     content_type: type,
@@ -142,7 +149,6 @@ const secondsField = "expires_after[seconds]";
 const unserved = new Map([
   ["batch", "has no Batch API"],
   ["fine-tune", "does not train models"],
-  ["vision", "has no models that see"],
   ["evals", "has no evals"],
 ]);
 
@@ -156,7 +162,7 @@ function toUploadRequest(fields: ReadonlyMap<string, string>) {
   if (why !== undefined) {
     throw refuse(
       "purpose",
-      `is ${quoted(purpose)}, and this node ${why}; send 'assistants' or 'user_data'`,
+      `is ${quoted(purpose)}, and this node ${why}; send 'assistants', 'user_data' or 'vision'`,
     );
   }
   const seconds = fields.get(secondsField) ?? "";

@@ -3,8 +3,13 @@ import { type Static, Type as T } from "@sinclair/typebox";
 import { count, integer, oneOf, optional, UnixTime } from "../../wire/fields.ts";
 import { pageQuery } from "../../wire/page-schema.ts";
 
-const Purpose = oneOf(["assistants", "user_data"], {
-  description: "What it is for. Both mean the same here: it can be added to vector stores.",
+const purposes = ["assistants", "user_data", "vision"] as const;
+
+export const purposeOf = (text: string) => purposes.find((purpose) => purpose === text);
+
+const Purpose = oneOf(purposes, {
+  description:
+    "What it is for. All mean the same here: it can be added to vector stores, and an image can be used in messages.",
 });
 
 export const FileObject = T.Object({

@@ -1,19 +1,19 @@
 /** POST /v1/messages and /v1/messages/count_tokens */
 import type { Log } from "../../../core/log.ts";
-import type { ModelRegistry } from "../../../core/models/model-registry.ts";
 import { announceIgnored } from "../../middleware/ignored-fields.ts";
 import { modelErrors } from "../../openapi.ts";
 import { defineOperation, described, namedSchema } from "../../operation.ts";
 import type { RequestContext } from "../../request-context.ts";
 import { beginAnswer, type ChatNeeds, countPrompt } from "../../wire/answer.ts";
 import { scopesOfRag } from "../../wire/grounding.ts";
+import { type ImageNeeds, imagesFor } from "../../wire/images.ts";
 import { newMessage, toEvents, toMessage } from "./answer.ts";
 import { Message, MessageEvent, TokenCount } from "./answer-schema.ts";
 import { ignoredHeaders, messageErrors, messageEvents, messageHeaders } from "./error-format.ts";
 import { messageNames, toChatRequest, toPrompt, toThoughts } from "./request.ts";
 import { CountTokensRequest, MessageRequest } from "./schema.ts";
 
-type MessageNeeds = ChatNeeds & { models: ModelRegistry };
+type MessageNeeds = ChatNeeds & ImageNeeds;
 
 /** Errors name Anthropic's fields, and headers that are ignored are announced. */
 function begin(context: RequestContext, log: Log): void {
@@ -83,7 +83,7 @@ export const messageOperations = [
     errors,
     handler: async ({ body }, context, needs: MessageNeeds) => {
       begin(context, needs.log);
-      const request = toChatRequest(body);
+      const request = toChatRequest(body, imagesFor(body.model, context, needs));
       const { contextSize } = needs.models.chat(body.model).engine;
       let promptTokens = 0;
       const onStart = (tokens: number): void => {
@@ -118,10 +118,10 @@ export const messageOperations = [
     errorFormat: messageErrors,
     headerFormat: messageHeaders,
     errors,
-    handler: async ({ body }, context, { models, log }: MessageNeeds) => {
-      begin(context, log);
-      const { messages, toolUse } = toPrompt(body);
-      const { engine } = models.chat(body.model);
+    handler: async ({ body }, context, needs: MessageNeeds) => {
+      begin(context, needs.log);
+      const { messages, toolUse } = toPrompt(body, imagesFor(body.model, context, needs));
+      const { engine } = needs.models.chat(body.model);
       return { json: { input_tokens: await countPrompt(engine, messages, toolUse, context) } };
     },
   }),

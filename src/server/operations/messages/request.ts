@@ -1,9 +1,11 @@
 /** Converts a request of Anthropic's API to the domain: pure functions, no HTTP. */
 import type { ChatRequest } from "../../../core/chat/chat-service.ts";
 import { checkConversation, checkedToolUse } from "../../../core/chat/conversation.ts";
+import { withTextBefore } from "../../../core/chat/images.ts";
 import type {
   AnswerFormat,
   ChatMessage,
+  Content,
   Tool,
   ToolCall,
   ToolUse,
@@ -13,7 +15,14 @@ import { chatNames, type FieldNames, inList, withNames } from "../../wire/field-
 import { refuse, required, withoutNulls } from "../../wire/fields.ts";
 import { toSampling } from "../../wire/generation-fields.ts";
 import { toRag } from "../../wire/grounding.ts";
-import type { Block, CountTokensRequest, Message, MessageRequest, TextBlocks } from "./schema.ts";
+import {
+  type ImageReader,
+  MixedContent,
+  noImages,
+  noImagesOf,
+  type SentImage,
+} from "../../wire/images.ts";
+import type { Block, CountTokensRequest, Message, MessageRequest, ResultBlocks } from "./schema.ts";
 
 export const messageNames: FieldNames = {
   ...chatNames,
@@ -29,7 +38,7 @@ interface MessagePrompt {
   toolUse?: ToolUse;
 }
 
-export function toPrompt(body: CountTokensRequest): MessagePrompt {
+export function toPrompt(body: CountTokensRequest, readImage: ImageReader): MessagePrompt {
   const toolUse = toToolUse(body);
   if (body.output_format && body.output_config?.format) {
     throw refuse(
@@ -37,13 +46,13 @@ export function toPrompt(body: CountTokensRequest): MessagePrompt {
       "is the older name of 'output_config.format' and cannot stand beside it; send one of them",
     );
   }
-  return { messages: toConversation(body), ...withoutNulls({ toolUse }) };
+  return { messages: toConversation(body, readImage), ...withoutNulls({ toolUse }) };
 }
 
-export function toChatRequest(body: MessageRequest): ChatRequest {
+export function toChatRequest(body: MessageRequest, readImage: ImageReader): ChatRequest {
   return {
     model: body.model,
-    ...toPrompt(body),
+    ...toPrompt(body, readImage),
     sampling: toSampling(body),
     maxTokens: body.max_tokens,
     ...withoutNulls({
@@ -99,10 +108,10 @@ function toTool(
   };
 }
 
-/** Consecutive messages of one role; collected before they are joined, since there may be many. */
+/** Consecutive messages of one role. */
 interface Turn {
   role: Message["role"];
-  texts: string[];
+  said: MixedContent;
   calls: ToolCall[];
   results: ToolResult[];
   /** The path of its last message. */
@@ -117,8 +126,11 @@ interface PlacedMessage {
 type Conversation = Pick<CountTokensRequest, "system" | "messages">;
 
 /** Joins turns, puts tool results after their calls, and validates the conversation. */
-export function toConversation({ system, messages }: Conversation): ChatMessage[] {
-  const turns = toTurns(messages);
+export function toConversation(
+  { system, messages }: Conversation,
+  readImage: ImageReader = noImages,
+): ChatMessage[] {
+  const turns = toTurns(messages, readImage);
   const placed = turns.flatMap(toChatMessages);
   const said = placed.map(({ message }) => message);
   const names: FieldNames = {
@@ -130,34 +142,36 @@ export function toConversation({ system, messages }: Conversation): ChatMessage[
   const hasUser = turns.some(({ role }) => role === "user");
   withNames(names, () => checkConversation(said, { hasUser }));
   checkEnd(turns);
-  const instructions = system ? textOfBlocks(system, "system") : "";
+  const instructions = system ? readBlocks(system, "system", noImagesOf("system")).content : "";
   return instructions === "" ? said : [{ role: "system", content: instructions }, ...said];
 }
 
-function toTurns(messages: readonly Message[]): Turn[] {
+function toTurns(messages: readonly Message[], readImage: ImageReader): Turn[] {
   const turns: Turn[] = [];
   for (const [index, message] of messages.entries()) {
     const at = `messages[${index}]`;
     const { role } = message;
     const last = turns.at(-1);
-    const turn = last?.role === role ? last : { role, texts: [], calls: [], results: [], at };
+    const turn =
+      last?.role === role
+        ? last
+        : { role, said: new MixedContent(paragraph), calls: [], results: [], at };
     if (turn !== last) turns.push(turn);
     turn.at = at;
-    const text = readContent(message, turn);
-    if (text !== "") turn.texts.push(text);
+    readContent(message, turn, role === "user" ? readImage : noImagesOf(role));
   }
   return turns;
 }
 
-function toChatMessages({ role, texts, calls, results, at }: Turn): PlacedMessage[] {
-  const content = texts.join(paragraph);
+function toChatMessages({ role, said, calls, results, at }: Turn): PlacedMessage[] {
+  const { content } = said.read;
   const toolCalls = calls.length === 0 ? {} : { toolCalls: calls };
   if (role !== "user") return [{ message: { role, content, ...toolCalls }, at }];
   return [
-    ...results.map(({ id: toolCallId, content, at }): PlacedMessage => {
-      return { message: { role: "tool", toolCallId, content }, at };
+    ...results.map(({ id: toolCallId, at, ...read }): PlacedMessage => {
+      return { message: { role: "tool", toolCallId, ...read }, at };
     }),
-    ...(content === "" && results.length > 0 ? [] : [{ message: { role, content }, at }]),
+    ...(said.isEmpty && results.length > 0 ? [] : [{ message: { role, ...said.read }, at }]),
   ];
 }
 
@@ -170,32 +184,35 @@ function checkEnd(turns: readonly Turn[]): void {
   );
 }
 
-interface ToolResult {
+interface ToolResult extends Content {
   id: string;
-  content: string;
   at: string;
 }
 
 /** Separates texts of different blocks or messages. */
 const paragraph = "\n\n";
 
-/** Block types that cannot be read as text, with their names for errors. */
+/** Block types that cannot be read, with their names for errors. */
 const unreadable: ReadonlyMap<string, string> = new Map([
-  ["image", "images"],
   ["document", "documents"],
   ["search_result", "search results"],
   ["container_upload", "files"],
 ]);
 
-/** The text of a message; adds its calls and results to the turn, whose last message it is. */
-function readContent({ role, content }: Message, turn: Turn): string {
-  if (typeof content === "string") return content;
-  const texts: string[] = [];
-  for (const [index, block] of content.entries()) {
+/** Adds what a message says, calls and returns to the turn, whose last message it is. */
+function readContent({ role, content }: Message, turn: Turn, readImage: ImageReader): void {
+  turn.said.beginPart();
+  const blocks = typeof content === "string" ? [{ type: "text", text: content }] : content;
+  for (const [index, block] of blocks.entries()) {
     const place = `${turn.at}.content[${index}]`;
+    // The assistant's text blocks were one text.
+    if (role !== "assistant") turn.said.beginPart();
     switch (block.type) {
       case "text":
-        texts.push(textOf(block, place));
+        turn.said.addText(textOf(block, place));
+        break;
+      case "image":
+        turn.said.addImage(readImage(toSentImage(block), place));
         break;
       case "tool_use":
         checkRole(role, "assistant", block.type, place);
@@ -203,8 +220,8 @@ function readContent({ role, content }: Message, turn: Turn): string {
         break;
       case "tool_result":
         checkRole(role, "user", block.type, place);
-        if (texts.length + turn.texts.length > 0) throw refuse(place, behindText);
-        turn.results.push(toResult(block, place));
+        if (!turn.said.isEmpty) throw refuse(place, behindText);
+        turn.results.push(toResult(block, place, readImage));
         break;
       // Models are not shown their earlier thoughts.
       case "thinking":
@@ -215,21 +232,30 @@ function readContent({ role, content }: Message, turn: Turn): string {
         throw unread(block.type, place);
     }
   }
-  // The assistant's text blocks were one text.
-  return texts.join(role === "assistant" ? "" : paragraph);
 }
 
-const behindText = "comes behind a text: results of tools come first in the turn after the calls";
+const behindText =
+  "comes behind a text or an image: results of tools come first in the turn after the calls";
 
-function textOfBlocks(content: TextBlocks, at: string): string {
-  if (typeof content === "string") return content;
-  return content
-    .map((block, index) => {
-      const place = `${at}[${index}]`;
-      if (block.type !== "text") throw unread(block.type, place);
-      return textOf(block, place);
-    })
-    .join(paragraph);
+function readBlocks(content: ResultBlocks, at: string, readImage: ImageReader): Content {
+  if (typeof content === "string") return { content };
+  const read = new MixedContent(paragraph);
+  for (const [index, block] of content.entries()) {
+    const place = `${at}[${index}]`;
+    read.beginPart();
+    if (block.type === "text") read.addText(textOf(block, place));
+    else if (block.type === "image") read.addImage(readImage(toSentImage(block), place));
+    else throw unread(block.type, place);
+  }
+  return read.read;
+}
+
+function toSentImage({ source }: Pick<Block, "source">): SentImage {
+  if (source?.type === "url") return { field: ".source.url", url: source.url };
+  if (source?.type === "file") return { field: ".source.file_id", file: source.file_id };
+  if (source === undefined) return { field: ".source" };
+  const { data, media_type: type } = source;
+  return { field: ".source.data", encoded: { data, type } };
 }
 
 const textOf = ({ text }: { text?: string }, at: string): string =>
@@ -246,10 +272,14 @@ function toCall({ id, name, input }: Block, at: string): ToolCall {
   return { ...call, arguments: JSON.stringify(input) };
 }
 
-function toResult({ tool_use_id, content, is_error: isError }: Block, at: string): ToolResult {
+function toResult(
+  { tool_use_id, content, is_error: isError }: Block,
+  at: string,
+  readImage: ImageReader,
+): ToolResult {
   const id = required(tool_use_id, `${at}.tool_use_id`, "a string");
-  const text = textOfBlocks(content ?? "", `${at}.content`);
-  return { id, content: isError === true ? `Error: ${text}` : text, at };
+  const read = readBlocks(content ?? "", `${at}.content`, readImage);
+  return { id, at, ...(isError === true ? withTextBefore(read, "Error: ") : read) };
 }
 
 function checkRole(role: Message["role"], wanted: Message["role"], type: string, at: string): void {
@@ -260,8 +290,5 @@ function checkRole(role: Message["role"], wanted: Message["role"], type: string,
 
 function unread(type: string, at: string): Error {
   const what = unreadable.get(type) ?? `blocks of type ${quoted(type)}`;
-  return refuse(
-    at,
-    `has the type ${quoted(type)}: this node's models read text and results of tools only, no ${what}`,
-  );
+  return refuse(at, `has the type ${quoted(type)}: this node's models read no ${what}`);
 }

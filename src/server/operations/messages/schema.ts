@@ -7,27 +7,71 @@ import { ragField } from "../../wire/grounding.ts";
 const cached = { cache_control: f.accepted("The node caches prompts by itself.") };
 const ofEarlierThoughts = "Models are not shown their earlier thoughts.";
 
-/** A block of any type; types other than text and tools are rejected when it is read. */
-const InnerBlock = f.openObject({
-  type: T.String({ description: "`text`." }),
+const source = f.optional(
+  T.Union(
+    [
+      f.openObject({
+        type: T.Literal("base64"),
+        media_type: T.String({
+          description: "`image/png`, `image/jpeg`, `image/webp` or `image/gif`, as its content is.",
+        }),
+        data: T.String({ description: "The image, of at most `limits.max_image_bytes`." }),
+      }),
+      f.openObject({ type: T.Literal("url"), url: T.String({ description: f.imageAddress }) }),
+      f.openObject({
+        type: T.Literal("file"),
+        file_id: T.String({
+          minLength: 1,
+          description: "An uploaded file. The key needs the scope `documents`.",
+        }),
+      }),
+    ],
+    {
+      "x-expected":
+        "{type: 'base64', media_type, data}, {type: 'url', url} or {type: 'file', file_id}",
+    },
+  ),
+  "Of `image`: the image.",
+);
+
+const innerFields = {
   text: f.optional(T.String(), "The text."),
   citations: f.accepted("They are not part of the text."),
   ...cached,
+};
+
+/** Blocks of any type; types other than text, images and tools are rejected when they are read. */
+const SystemBlock = f.openObject({
+  type: T.String({ description: "`text`." }),
+  ...innerFields,
+});
+const ResultBlock = f.openObject({
+  type: T.String({ description: "`text` or `image`." }),
+  source,
+  ...innerFields,
 });
 
-const TextBlocks = T.Union([T.String(), T.Array(InnerBlock)], {
-  "x-expected": "a string or a list of content blocks",
+const expectedBlocks = { "x-expected": "a string or a list of content blocks" };
+
+const SystemBlocks = T.Union([T.String(), T.Array(SystemBlock)], {
+  ...expectedBlocks,
   description: "Text, or a list of blocks `{type: 'text', text}`, joined with a blank line.",
 });
 
-export type TextBlocks = Static<typeof TextBlocks>;
+const ResultBlocks = T.Union([T.String(), T.Array(ResultBlock)], {
+  ...expectedBlocks,
+  description: "Text, or a list of blocks: texts are joined with a blank line.",
+});
+
+export type ResultBlocks = Static<typeof ResultBlocks>;
 
 export const Block = f.openObject({
   type: T.String({
     description:
-      "`text`; of the assistant also `tool_use`, `thinking` and `redacted_thinking`; of the user also `tool_result`. Images, documents, search results and blocks of Anthropic's own tools are rejected: the models read text only.",
+      "`text`; of the assistant also `tool_use`, `thinking` and `redacted_thinking`; of the user also `tool_result`, and `image` for a model that reads images. Documents, search results and blocks of Anthropic's own tools are rejected.",
   }),
   text: f.optional(T.String(), "Of `text`."),
+  source,
   id: f.optional(f.nonEmpty, "Of `tool_use`: the call's id."),
   name: f.optional(f.nonEmpty, "Of `tool_use`: the tool."),
   input: f.optional(
@@ -38,7 +82,7 @@ export const Block = f.openObject({
     f.nonEmpty,
     "Of `tool_result`: the call that it answers. Results come before texts in their turn.",
   ),
-  content: f.nullable(TextBlocks, "Of `tool_result`: the tool's answer."),
+  content: f.nullable(ResultBlocks, "Of `tool_result`: the tool's answer."),
   is_error: f.flag(
     "Of `tool_result`: whether the tool failed. The model then reads `Error:` before the result.",
     false,
@@ -166,7 +210,10 @@ const tooLong = "Conversations are not shortened; one that is too long is reject
 const prompt = {
   model: f.modelName("a chat model"),
   messages: Messages,
-  system: f.nullable(TextBlocks, "The system prompt: a text, or blocks joined with a blank line."),
+  system: f.nullable(
+    SystemBlocks,
+    "The system prompt: a text, or blocks joined with a blank line.",
+  ),
   tools: f.nullable(T.Array(Tool, { maxItems: 128 }), "Tools that the model may call."),
   tool_choice: f.nullable(ToolChoice, "Whether tools are called.", { type: "auto" }),
   thinking: f.nullable(

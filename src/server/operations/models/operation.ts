@@ -220,9 +220,13 @@ export async function unload({ card, unload }: LoadedModel, signal: AbortSignal)
 export type Capability = Model["capabilities"][number];
 
 /** Tools work with every chat model: the node shows them, and holds calls to their schemas. */
-export function capabilitiesOf({ type, thinks }: ModelCard): Capability[] {
-  if (type === "chat") return ["tools", ...(thinks === true ? (["thinking"] as const) : [])];
-  return type === "embedding" ? ["embedding"] : [];
+export function capabilitiesOf({ type, vision, thinks }: ModelCard): Capability[] {
+  if (type !== "chat") return type === "embedding" ? ["embedding"] : [];
+  return [
+    "tools",
+    ...(vision === true ? (["vision"] as const) : []),
+    ...(thinks === true ? (["thinking"] as const) : []),
+  ];
 }
 
 function toModel(

@@ -2,7 +2,7 @@
 import { type Static, Type as T } from "@sinclair/typebox";
 import { count, oneOf, openObject, optional, UnixTime } from "../../wire/fields.ts";
 
-export const capabilities = ["tools", "thinking", "vision", "embedding"] as const;
+export const capabilities = ["tools", "vision", "thinking", "embedding"] as const;
 
 export const Model = T.Object({
   id: T.String({ description: "The name that requests use." }),

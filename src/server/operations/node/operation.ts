@@ -113,7 +113,7 @@ export const nodeOperations = [
     whileDraining: true,
     answer: described(
       { Readiness },
-      "Models and collection are ready, and no queue is full. `reasons` says if the handbook is still being stored, or Redis is away.",
+      "Models, collection and documents are ready, and no queue is full. `reasons` says if the handbook is still being stored, or Redis is away.",
       { status: "ready", reasons: [] },
     ),
     errors: {
@@ -190,7 +190,7 @@ function toNodeInfo({ models, retrieval, identity }: InfoNeeds): NodeInfo {
   };
 }
 
-function toModelInfo({ name, type, settings, advice, upstream }: ModelCard): ModelInfo {
+function toModelInfo({ name, type, settings, advice, vision, upstream }: ModelCard): ModelInfo {
   return {
     name,
     type,
@@ -210,7 +210,7 @@ function toModelInfo({ name, type, settings, advice, upstream }: ModelCard): Mod
     dry_base: settings.dryBase,
     dry_allowed_length: settings.dryAllowedLength,
     ...(settings.context && toContextInfo(settings.context)),
-    ...given({ advice, upstream: upstream && { ...upstream, urls: [...upstream.urls()] } }),
+    ...given({ advice, vision, upstream: upstream && { ...upstream, urls: [...upstream.urls()] } }),
   };
 }
 

@@ -47,6 +47,7 @@ const ModelInfo = T.Object({
     "LoRA adapters: the names of their files, and how strongly each applies.",
   ),
   advice: optional(T.String(), "An extension: a better starter model for this machine."),
+  vision: optional(T.Boolean(), "An extension: whether a chat model reads images."),
   upstream: T.Optional(Upstream),
 });
 

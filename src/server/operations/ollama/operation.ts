@@ -3,7 +3,6 @@ import type { ChatAnswer } from "../../../core/chat/chat-service.ts";
 import { complete } from "../../../core/chat/completion-service.ts";
 import { given } from "../../../core/given.ts";
 import type { LoadedModel } from "../../../core/models/model.ts";
-import type { ModelRegistry } from "../../../core/models/model-registry.ts";
 import { errorBody } from "../../middleware/errors.ts";
 import { announceIgnored } from "../../middleware/ignored-fields.ts";
 import { modelErrors } from "../../openapi.ts";
@@ -13,6 +12,7 @@ import { type EventFormat, jsonLines, jsonLinesType } from "../../sse.ts";
 import { beginAnswer, beginWith, type ChatNeeds } from "../../wire/answer.ts";
 import { wireName } from "../../wire/generation-fields.ts";
 import { scopesOfRag } from "../../wire/grounding.ts";
+import { type ImageNeeds, imagesFor } from "../../wire/images.ts";
 import { unload } from "../models/operation.ts";
 import { type Form, inMessage, inResponse, loaded, toLines, toWhole } from "./answer.ts";
 import { OllamaChatAnswer, OllamaGenerateAnswer } from "./answer-schema.ts";
@@ -28,7 +28,7 @@ import {
 } from "./request.ts";
 import { asksToUnload, OllamaChatRequest, OllamaGenerateRequest } from "./schema.ts";
 
-type Needs = ChatNeeds & { models: ModelRegistry };
+type Needs = ChatNeeds & ImageNeeds;
 
 const model = "TinyLlama-1.1B-Chat-v1.0";
 const head = { model, created_at: "2026-11-17T12:00:00.000Z" };
@@ -156,7 +156,8 @@ export const ollamaChatOperations = [
         return { json: loaded({ model: body.model, form: inMessage }, reason) };
       }
       announceStay(body, context, needs);
-      const answer = await beginAnswer(toChatRequest(body, name), context, needs, { nameOf });
+      const request = toChatRequest(body, name, imagesFor(name, context, needs));
+      const answer = await beginAnswer(request, context, needs, { nameOf });
       return await answered(body, { form: inMessage }, answer, context);
     },
   }),
@@ -174,8 +175,8 @@ export const ollamaChatOperations = [
       ...namedSchema({ OllamaGenerateRequest }),
       example: { model, prompt: "What is the capital of France?", stream: false },
       takesAnyType: true,
-      scopes: ({ rag, prompt, keep_alive }) =>
-        !prompt && asksToUnload(keep_alive) ? ["models"] : scopesOfRag(rag),
+      scopes: ({ rag, prompt, images, keep_alive }) =>
+        !prompt && !images?.length && asksToUnload(keep_alive) ? ["models"] : scopesOfRag(rag),
       logged: ({ model, system, prompt, suffix }) => ({ model, system, prompt, suffix }),
     },
     answer: described({ OllamaGenerateAnswer }, "The answer.", {
@@ -194,13 +195,14 @@ export const ollamaChatOperations = [
       context.fieldNames = generateNames;
       const name = modelNamed(needs.models, body.model, "chat");
       const { settings } = needs.models.chat(name).card;
-      if (!body.prompt) {
+      if (!body.prompt && !body.images?.length) {
         const reason = await loadOrUnload(needs.models.find(name), body, context);
         return { json: loaded({ model: body.model, form: inResponse }, reason) };
       }
       announceStay(body, context, needs);
       if (!isContinued(body)) {
-        const answer = await beginAnswer(toGenerateChat(body, name), context, needs, { nameOf });
+        const request = toGenerateChat(body, name, imagesFor(name, context, needs));
+        const answer = await beginAnswer(request, context, needs, { nameOf });
         return await answered(body, { form: inResponse, last: { context: [] } }, answer, context);
       }
       const request = toCompletion(body, name, settings.nPredict);

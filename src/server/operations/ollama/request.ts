@@ -5,12 +5,18 @@ import { checkConversation, checkedToolUse } from "../../../core/chat/conversati
 import { NodeError } from "../../../core/errors.ts";
 import type { ModelType } from "../../../core/models/model.ts";
 import type { ModelRegistry } from "../../../core/models/model-registry.ts";
-import type { AnswerFormat, ChatMessage, ToolCall } from "../../../core/ports/chat-engine.ts";
+import type {
+  AnswerFormat,
+  ChatMessage,
+  Content,
+  ToolCall,
+} from "../../../core/ports/chat-engine.ts";
 import { quoted } from "../../../core/quoted.ts";
 import { chatNames, type FieldNames, withNames } from "../../wire/field-names.ts";
 import { refuse, withoutNulls } from "../../wire/fields.ts";
 import { toSampling } from "../../wire/generation-fields.ts";
 import { toRag } from "../../wire/grounding.ts";
+import { type ImageReader, noImages, noImagesOf } from "../../wire/images.ts";
 import { toTool } from "../../wire/messages.ts";
 import type { Message, OllamaChatRequest, OllamaGenerateRequest } from "./schema.ts";
 
@@ -76,13 +82,17 @@ export function toSettings({ options, logprobs, top_logprobs: top }: Settings) {
   };
 }
 
-export function toChatRequest(body: OllamaChatRequest, model: string): ChatRequest {
+export function toChatRequest(
+  body: OllamaChatRequest,
+  model: string,
+  readImage: ImageReader,
+): ChatRequest {
   const tools = (body.tools ?? []).map(({ function: { strict, ...sent } }) => {
     return { ...toTool(sent), strict: strict === true };
   });
   return {
     model,
-    messages: toChatMessages(body.messages ?? []),
+    messages: toChatMessages(body.messages ?? [], readImage),
     ...toSettings(body),
     ...withoutNulls({
       format: toFormat(body),
@@ -96,13 +106,17 @@ export function toChatRequest(body: OllamaChatRequest, model: string): ChatReque
 export const isContinued = ({ raw, suffix }: OllamaGenerateRequest): boolean =>
   raw === true || Boolean(suffix);
 
-export function toGenerateChat(body: OllamaGenerateRequest, model: string): ChatRequest {
-  const { system, prompt } = body;
+export function toGenerateChat(
+  body: OllamaGenerateRequest,
+  model: string,
+  readImage: ImageReader,
+): ChatRequest {
+  const { system, prompt, images } = body;
   return {
     model,
     messages: [
       ...(system ? [{ role: "system", content: system } as const] : []),
-      { role: "user", content: prompt ?? "" },
+      { role: "user", content: prompt ?? "", ...readImages(images, "images", readImage) },
     ],
     ...toSettings(body),
     ...withoutNulls({ format: toFormat(body), rag: toRag(body.rag) }),
@@ -116,8 +130,10 @@ export function toCompletion(
   nPredict: number,
 ): CompletionsRequest {
   const how = body.raw === true ? "raw" : "suffix";
-  for (const field of ["system", "format", "rag"] as const) {
-    if (body[field]) throw refuse(field, `cannot be combined with '${how}'`);
+  for (const field of ["system", "format", "rag", "images"] as const) {
+    const value = body[field];
+    if (Array.isArray(value) ? value.length > 0 : value)
+      throw refuse(field, `cannot be combined with '${how}'`);
   }
   return {
     model,
@@ -134,7 +150,22 @@ function toFormat({ format }: Pick<Settings, "format">): AnswerFormat | undefine
   return format === "" || !format ? undefined : { schema: format };
 }
 
-export function toChatMessages(sent: readonly Message[]): ChatMessage[] {
+/** Ollama's images have no places in the text; its own models see them first. */
+function readImages(
+  sent: readonly string[] | null | undefined,
+  param: string,
+  readImage: ImageReader,
+): Pick<Content, "images"> {
+  const images = (sent ?? []).map((data, index) => {
+    return { at: 0, ...readImage({ field: "", encoded: { data } }, `${param}[${index}]`) };
+  });
+  return images.length === 0 ? {} : { images };
+}
+
+export function toChatMessages(
+  sent: readonly Message[],
+  readImage: ImageReader = noImages,
+): ChatMessage[] {
   let open = new OpenCalls([], true);
   const messages = sent.map((message, index): ChatMessage => {
     const { role, tool_calls: calls } = message;
@@ -143,8 +174,13 @@ export function toChatMessages(sent: readonly Message[]): ChatMessage[] {
       const param = `messages[${index}].tool_calls`;
       throw refuse(param, "is for messages with the role 'assistant'");
     }
-    if (role === "tool") return { role, content, toolCallId: open.answeredBy(message) };
-    if (role !== "assistant") return { role, content };
+    const takesImages = role === "user" || role === "tool";
+    const reader = takesImages ? readImage : noImagesOf(role);
+    const images = readImages(message.images, `messages[${index}].images`, reader);
+    if (role === "tool") {
+      return { role, content, toolCallId: open.answeredBy(message), ...images };
+    }
+    if (role !== "assistant") return { role, content, ...images };
     const toolCalls = (calls ?? []).map(({ id, function: { name, arguments: sent } }, at) => {
       return { id: id || `call_${index}_${at}`, name, arguments: JSON.stringify(sent) };
     });

@@ -5,7 +5,10 @@ import { noEffort, Seed, samplingOptions } from "../../wire/generation-fields.ts
 import { ragField } from "../../wire/grounding.ts";
 import { FunctionTool } from "../../wire/message-schema.ts";
 
-const textOnly = "cannot be honoured: this node's models read text only";
+const images = f.nullable(
+  T.Array(T.String()),
+  "PNG, JPEG, WebP or GIF images in base64, each of at most `limits.max_image_bytes`, for a model that reads images. The model sees them before the text.",
+);
 const writesText = "cannot be honoured: this node's models write text only";
 const ofModel = "The node's configuration sets it for each model.";
 const ofMachine = "It changes the speed, never the answer.";
@@ -134,7 +137,7 @@ const Message = f.openObject({
     "Instead of `tool_call_id`: the tool whose next call is answered. Without both, results answer the calls in their order.",
   ),
   thinking: f.accepted("Models are not shown their earlier thoughts."),
-  images: f.rejected(textOnly, unlessEmpty),
+  images,
 });
 
 export type Message = Static<typeof Message>;
@@ -190,7 +193,7 @@ export const OllamaGenerateRequest = f.openObject({
     "cannot be honoured: this node returns none; send the conversation to /api/chat",
     { ...unlessEmpty, except: "an empty list" },
   ),
-  images: f.rejected(textOnly, unlessEmpty),
+  images,
   width: f.rejected(writesText, unless(0)),
   height: f.rejected(writesText, unless(0)),
   steps: f.rejected(writesText, unless(0)),

@@ -10,7 +10,8 @@ import type { ConversationItem } from "../../../core/responses/conversation-serv
 import { JsonSize } from "../../middleware/read-request.ts";
 import { chatNames, type FieldNames, withNames } from "../../wire/field-names.ts";
 import { refuse, required } from "../../wire/fields.ts";
-import { checkedArguments, type PartTypes, textOfParts } from "../../wire/messages.ts";
+import { type ImageReader, noImages, noImagesOf } from "../../wire/images.ts";
+import { checkedArguments, type PartTypes, readParts } from "../../wire/messages.ts";
 import {
   type FindResponse,
   itemCheck,
@@ -35,6 +36,9 @@ interface AskedOptions extends ReferenceOptions {
   maxMessages: number;
   /** The items of a stored conversation; throws if the caller has no such conversation. */
   itemsOf: (conversation: string) => Promise<readonly object[]>;
+  readImage: ImageReader;
+  /** For images of a stored conversation. */
+  readStored: ImageReader;
 }
 
 export const conversationOf = ({ conversation }: Asked): string | undefined =>
@@ -42,12 +46,12 @@ export const conversationOf = ({ conversation }: Asked): string | undefined =>
 
 export async function askedConversation(
   body: Asked,
-  { id, maxMessages, itemsOf, ...references }: AskedOptions,
+  { id, maxMessages, itemsOf, readImage, readStored, ...references }: AskedOptions,
 ): Promise<AskedConversation> {
   const sent = required(body.input, "input", "a text or a list of items");
-  const before = await saidBefore(body, references.find, itemsOf);
+  const before = await saidBefore(body, references.find, { itemsOf, readStored });
   const input = typeof sent === "string" ? sent : await withoutReferences(sent, references);
-  const messages = [...before, ...toMessages(input, before)];
+  const messages = [...before, ...toMessages(input, before, readImage)];
   if (messages.length > maxMessages) {
     throw refuse(
       conversationOf(body) === undefined ? "previous_response_id" : "conversation",
@@ -60,7 +64,7 @@ export async function askedConversation(
 async function saidBefore(
   body: Asked,
   find: FindResponse,
-  itemsOf: AskedOptions["itemsOf"],
+  { itemsOf, readStored }: Pick<AskedOptions, "itemsOf" | "readStored">,
 ): Promise<readonly ChatMessage[]> {
   const previous = body.previous_response_id ?? undefined;
   const conversation = conversationOf(body);
@@ -70,7 +74,7 @@ async function saidBefore(
   }
   const items = (await itemsOf(conversation)).filter((item) => itemCheck.Check(item));
   try {
-    return toMessagesSoFar(items, "items");
+    return toMessagesSoFar(items, "items", readStored);
   } catch (error) {
     // Items that others depend on may have been deleted.
     throw refuse("conversation", `has items that do not fit together: ${reasonOf(error)}`);
@@ -113,17 +117,25 @@ export function withAnswer(
 }
 
 /** `before`: the conversation that the input continues; it may end in calls without outputs. */
-export function toMessages(input: Input, before: readonly ChatMessage[] = []): ChatMessage[] {
+export function toMessages(
+  input: Input,
+  before: readonly ChatMessage[] = [],
+  readImage: ImageReader = noImages,
+): ChatMessage[] {
   const items = typeof input === "string" ? [{ role: "user" as const, content: input }] : input;
-  const { messages, places } = readItems(items, "input");
+  const { messages, places } = readItems(items, "input", readImage);
   const names = itemNames("input", places, before.length);
   withNames(names, () => checkConversation([...before, ...messages]));
   return messages;
 }
 
 /** The messages of stored items; they may end in calls that wait for their outputs. */
-export function toMessagesSoFar(items: readonly InputItem[], list: string): ChatMessage[] {
-  const { messages, places } = readItems(items, list);
+export function toMessagesSoFar(
+  items: readonly InputItem[],
+  list: string,
+  readImage: ImageReader,
+): ChatMessage[] {
+  const { messages, places } = readItems(items, list, readImage);
   withNames(itemNames(list, places), () => checkConversation(messages, { isPart: true }));
   return messages;
 }
@@ -142,7 +154,7 @@ interface OpenAnswer {
   toolCalls?: ToolCall[];
 }
 
-function readItems(items: readonly InputItem[], list: string) {
+function readItems(items: readonly InputItem[], list: string, readImage: ImageReader) {
   const messages: ChatMessage[] = [];
   /** The path of the item that each message begins with. */
   const places: string[] = [];
@@ -161,8 +173,9 @@ function readItems(items: readonly InputItem[], list: string) {
     const at = `${list}[${index}]`;
     switch (item.type ?? "message") {
       case "message": {
-        const { role, content } = readMessage(item, at);
-        if (role !== "assistant") add({ role, content }, at);
+        const message = readMessage(item, at, readImage);
+        const { role, content } = message;
+        if (role !== "assistant") add(message, at);
         else if (answer?.toolCalls !== undefined) answer.content += content;
         else answer = add({ role, content }, at);
         break;
@@ -179,7 +192,7 @@ function readItems(items: readonly InputItem[], list: string) {
         break;
       }
       case "function_call_output":
-        add(readOutput(item, at), at);
+        add(readOutput(item, at, readImage), at);
         break;
       case "reasoning": // Models are not shown their earlier thoughts.
       case "file_search_call": // What was found is found again, or remembered with its turn.
@@ -191,10 +204,11 @@ function readItems(items: readonly InputItem[], list: string) {
   return { messages, places };
 }
 
-function readMessage({ role, content }: InputItem, at: string) {
-  const writer = required(role, `${at}.role`, "'user', 'assistant', 'system' or 'developer'");
-  const text = textOfParts(content, `${at}.content`, partTypes);
-  return { role: writer === "developer" ? ("system" as const) : writer, content: text };
+function readMessage({ role, content }: InputItem, at: string, readImage: ImageReader) {
+  const said = required(role, `${at}.role`, "'user', 'assistant', 'system' or 'developer'");
+  const writer = said === "developer" ? "system" : said;
+  const read = writer === "user" ? readImage : noImagesOf(writer);
+  return { role: writer, ...readParts(content, `${at}.content`, partTypes, read) };
 }
 
 function readCall(
@@ -212,19 +226,24 @@ function readCall(
 const textIn = (value: unknown): string | undefined =>
   typeof value === "string" ? value : undefined;
 
-function readOutput({ call_id: id, output }: InputItem, at: string): ChatMessage {
+function readOutput(
+  { call_id: id, output }: InputItem,
+  at: string,
+  readImage: ImageReader,
+): ChatMessage {
   const toolCallId = required(id, `${at}.call_id`, "the call that this is the output of");
   const sent = outputCheck.Check(output) ? output : undefined;
-  return { role: "tool", toolCallId, content: textOfParts(sent, `${at}.output`, partTypes) };
+  return { role: "tool", toolCallId, ...readParts(sent, `${at}.output`, partTypes, readImage) };
 }
 
 const outputCheck = TypeCompiler.Compile(T.Union([T.String(), T.Array(Part)]));
 
-const partTypes: PartTypes = {
+const partTypes: PartTypes<Part> = {
   readable: new Set(["input_text", "output_text", "text"]),
   names: new Map([
-    ["input_image", "images"],
     ["input_audio", "audio"],
     ["input_file", "files; upload it to a vector store and send the tool 'file_search'"],
   ]),
+  imageIn: ({ type, image_url: url, file_id: file, detail }) =>
+    type === "input_image" ? { field: ".image_url", url, file, detail } : undefined,
 };

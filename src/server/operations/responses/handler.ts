@@ -1,6 +1,7 @@
 /** Handles POST /v1/responses: complete, streamed or in the background. */
 import type { ChatRequest } from "../../../core/chat/chat-service.ts";
 import { truncateConversation } from "../../../core/chat/context-room.ts";
+import { hasImages } from "../../../core/chat/images.ts";
 import type { StoreSearchService } from "../../../core/documents/store-search.ts";
 import { NodeError } from "../../../core/errors.ts";
 import { given } from "../../../core/given.ts";
@@ -18,6 +19,7 @@ import { named } from "../../wire/field-names.ts";
 import { refuse, secondsNow, withoutNulls } from "../../wire/fields.ts";
 import { toGenerationSettings, toSampling } from "../../wire/generation-fields.ts";
 import { toRag } from "../../wire/grounding.ts";
+import { anyImages, imagesFor } from "../../wire/images.ts";
 import {
   type AskedConversation,
   askedConversation,
@@ -36,7 +38,7 @@ export interface ResponseNeeds extends ChatNeeds {
   storeSearch: StoreSearchService;
   responses: ResponseService;
   conversations: ConversationService;
-  limits: { maxMessages: number; maxBodyBytes: number };
+  limits: { maxMessages: number; maxBodyBytes: number; maxImageBytes: number };
 }
 
 export const createResponse: Handler<ResponseRequest, ResponseNeeds> = async (
@@ -108,18 +110,29 @@ export const createResponse: Handler<ResponseRequest, ResponseNeeds> = async (
   return { events: run.streamed(), format: namedEvents((error) => run.failed(error)) };
 };
 
-export function readConversation(
+/** The conversation, which the model can read. */
+export async function readConversation(
   body: ResponseRequest,
   id: string,
-  { signal, authenticated }: RequestContext,
-  { responses, conversations, limits }: ResponseNeeds,
+  context: RequestContext,
+  needs: ResponseNeeds,
 ): Promise<AskedConversation> {
-  return askedConversation(body, {
+  const { signal, authenticated } = context;
+  const { responses, conversations, limits, models } = needs;
+  const { card } = models.chat(body.model);
+  const asked = await askedConversation(body, {
     ...{ id, signal, ...limits },
+    readImage: imagesFor(body.model, context, needs),
+    readStored: anyImages(context, limits),
     find: (other) => responses.find(other, authenticated),
     itemsOf: async (conversation) =>
       (await conversations.get(conversation, authenticated, "conversation")).items,
   });
+  if (card.vision !== true && hasImages(asked.messages)) {
+    const param = conversationOf(body) === undefined ? "previous_response_id" : "conversation";
+    throw models.cannotSee(card.name, `'${param}' has images`, param);
+  }
+  return asked;
 }
 
 function checkBackground({ background, stream, store }: ResponseRequest): void {

@@ -20,12 +20,22 @@ const partRefusal = {
   refusal: f.optional(T.String(), "A refusal of another model; read as text."),
 };
 
-/** A content part of any type; types other than text are rejected when it is read. */
+const partImage = {
+  image_url: f.nullable(T.String(), f.imageAddress),
+  file_id: f.nullable(
+    T.String(),
+    "Instead of `image_url`: an uploaded file with such an image. The key needs the scope `documents`.",
+  ),
+  detail: f.nullable(T.String(), "Of an image: passed on to the model's server."),
+};
+
+/** A content part of any type; types other than text and images are rejected when it is read. */
 export const Part = f.readAs(
   f.openObject({
-    type: T.String({ description: "`input_text`, `output_text` or `refusal`." }),
+    type: T.String({ description: "`input_text`, `input_image`, `output_text` or `refusal`." }),
     ...partText,
     ...partRefusal,
+    ...partImage,
   }),
   [
     f.openObject({
@@ -42,6 +52,7 @@ export const Part = f.readAs(
     }),
     f.openObject({ type: T.Literal("text"), ...partText }),
     f.openObject({ type: T.Literal("refusal"), ...partRefusal }),
+    f.openObject({ type: T.Literal("input_image"), ...partImage }),
   ],
 );
 
@@ -55,7 +66,7 @@ const content = f.optional(
   T.Union([T.String(), T.Array(Part), T.Null()], {
     "x-expected": "a string or a list of content parts",
   }),
-  "Of a message: text, or a list of text parts that are joined. Images, audio and files are rejected; upload a file to a vector store and send the tool `file_search`.",
+  "Of a message: text, or a list of parts: texts are joined, and images keep their places. Images are for messages of the user and outputs of functions, and for models that read them. Audio and files are rejected; upload a file to a vector store and send the tool `file_search`.",
 );
 const callFields = {
   call_id: f.nullable(f.nonEmpty, "Of a function's call and its output."),
@@ -63,7 +74,7 @@ const callFields = {
   namespace: f.nullable(T.String(), "Of a function's call: the function's namespace."),
   arguments: f.optional(T.Unknown(), "Of a function's call: JSON, as a text."),
 };
-const outputText = "Of a function's output: text, or a list of text parts that are joined.";
+const outputText = "Of a function's output: text, or a list of parts, as in a message.";
 
 const known = { id: f.accepted("It is listed with the item."), status: ofOutput };
 const caller = f.ignored("Only the model calls functions.");
@@ -215,7 +226,7 @@ export const ResponseRequest = f.openObject({
   ...acceptedFields,
   access_programs: noDifference,
   client_metadata: noDifference,
-  image: f.accepted("There are no images."),
+  image: f.accepted("The answer has no images."),
   prompt: f.rejected(
     "cannot be honoured: this node stores no prompts; send 'instructions' and 'input'",
   ),

@@ -22,7 +22,10 @@ const Includable = T.Union([
   T.Literal(served.logprobs, { description: "The log probability of each token of the text." }),
   f.ignoredAs(T.Literal("web_search_call.results"), noTool),
   f.ignoredAs(T.Literal("web_search_call.action.sources"), noTool),
-  f.ignoredAs(T.Literal("message.input_image.image_url"), "The models read text only."),
+  f.acceptedAs(
+    T.Literal("message.input_image.image_url"),
+    "Images of the input are listed as they were sent.",
+  ),
   f.ignoredAs(T.Literal("computer_call_output.output.image_url"), noTool),
   f.ignoredAs(T.Literal("code_interpreter_call.outputs"), noTool),
   f.ignoredAs(T.Literal("reasoning.encrypted_content"), "Thoughts are not encrypted."),

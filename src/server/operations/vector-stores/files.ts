@@ -2,7 +2,7 @@
 import type { StoreAccess } from "../../../core/documents/store-access.ts";
 import type { StoreFileService } from "../../../core/documents/store-file-service.ts";
 import { given } from "../../../core/given.ts";
-import { documentErrors } from "../../openapi.ts";
+import { storeErrors } from "../../openapi.ts";
 import { defineOperation, described, namedSchema } from "../../operation.ts";
 import { checkedPairs } from "../../wire/attributes.ts";
 import {
@@ -56,7 +56,7 @@ const about = {
   tag: "Vector stores",
   scope: "documents",
   parameters: { vector_store_id: "The vector store's id." },
-  errors: documentErrors,
+  errors: storeErrors,
 } as const;
 const one = { ...about, parameters: { ...about.parameters, file_id: "The file's id." } };
 const fileAnswer = described({ VectorStoreFile }, "The file in its vector store.", fileExample);

@@ -2,7 +2,7 @@
 import type { StoreFileService } from "../../../core/documents/store-file-service.ts";
 import type { StoreSearchService } from "../../../core/documents/store-search.ts";
 import type { VectorStoreService } from "../../../core/documents/vector-store-service.ts";
-import { documentErrors } from "../../openapi.ts";
+import { storeErrors } from "../../openapi.ts";
 import { defineOperation, described, namedSchema } from "../../operation.ts";
 import { deletedAnswer, pageAnswer, toPage, toPageRequest } from "../../wire/page-schema.ts";
 import {
@@ -44,7 +44,7 @@ const about = {
   name: "vector_stores",
   tag: "Vector stores",
   scope: "documents",
-  errors: documentErrors,
+  errors: storeErrors,
 } as const;
 const one = { ...about, parameters: { vector_store_id: "The vector store's id." } } as const;
 const storeAnswer = described({ VectorStore }, "The vector store.", example);
@@ -161,7 +161,7 @@ export const vectorStoreOperations = [
       has_more: false,
       next_page: null,
     }),
-    errors: { ...documentErrors, 504: "The answer took longer than the node allows." },
+    errors: { ...storeErrors, 504: "The answer took longer than the node allows." },
     handler: async (
       { body, parameters },
       context,

@@ -1,10 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { writeFile } from "node:fs/promises";
-import { join } from "node:path";
-import { PaddockNode } from "../../../../src/node/paddock-node.ts";
-import { createApp } from "../../../../src/server/app.ts";
-import { bareNodeOptions } from "../../../support/bare-node.ts";
 import { freePort } from "../../../support/free-port.ts";
+import { front, frontKey as key, frontModel as model } from "../../../support/front-of-servers.ts";
 import {
   endlessStream,
   modelList,
@@ -12,60 +8,8 @@ import {
   streamOf,
 } from "../../../support/openai-server.ts";
 import { recordedVllm, vllmModel } from "../../../support/recorded-vllm.ts";
-import { recordingLog } from "../../../support/recording-log.ts";
 import { rejectionOf } from "../../../support/rejection.ts";
-import { tempDir } from "../../../support/temp-dir.ts";
 import { waitFor } from "../../../support/wait-for.ts";
-
-const key = "key-of-the-upstream";
-
-const model = (type: "chat" | "embedding" | "reranker", url: string, rest = ""): string => `
-[[models]]
-name = "far-${type}"
-type = "${type}"
-source = "openai:${url}/v1"
-upstream_model = "${vllmModel}"
-api_key_env = "FAR_KEY"
-${rest}
-`;
-
-/** A node whose models all run elsewhere; it is told of `page` where there is one. */
-async function front(
-  toml: string,
-  { page, env = {} }: { page?: string; env?: Record<string, string> } = {},
-) {
-  const resources = new AsyncDisposableStack();
-  const folder = resources.use(await tempDir());
-  const path = join(folder.path, "page.md");
-  if (page !== undefined) await writeFile(path, page);
-  const { log, lines } = recordingLog();
-  const options = bareNodeOptions({
-    toml,
-    env: { PADDOCK_DATA_DIR: folder.path, FAR_KEY: key, ...env },
-    baseDir: folder.path,
-  });
-  const handbook = async () => (page === undefined ? [] : [{ name: "page.md", path }]);
-  const node = resources.use(await PaddockNode.create({ ...options, log, handbook }));
-  const app = createApp(node.services);
-  const ask = async (path: string, body?: object, init: RequestInit = {}) => {
-    const headers = { "content-type": "application/json", ...init.headers };
-    const sent = body === undefined ? {} : { method: "POST", body: JSON.stringify(body) };
-    return await app.handle(new Request(`http://localhost${path}`, { ...sent, ...init, headers }));
-  };
-  const ready = async () => {
-    const response = await ask("/ready");
-    return { status: response.status, ...Object(await response.json()) };
-  };
-  const prepare = () => node.prepare(new AbortController().signal);
-  return {
-    node,
-    ask,
-    ready,
-    prepare,
-    lines,
-    [Symbol.asyncDispose]: () => resources.disposeAsync(),
-  };
-}
 
 const chat = { model: "far-chat", messages: [{ role: "user", content: "The capital?" }] };
 

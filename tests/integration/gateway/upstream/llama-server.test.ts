@@ -56,6 +56,7 @@ describe.skipIf(folder === undefined)("llama-server", () => {
     const { engine, card } = model;
     expect(card).toMatchObject({
       settings: { ctxSize: 512 },
+      vision: false,
       upstream: { server: expect.stringMatching(/^llama-server b/), tokens: "counted" },
     });
     const run = (request: GenerationRequest) =>

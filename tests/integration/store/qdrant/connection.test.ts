@@ -2,7 +2,7 @@ import { describe, expect, spyOn, test } from "bun:test";
 import { QdrantConnection } from "../../../../src/store/qdrant/connection.ts";
 import type { CollectionShape } from "../../../../src/store/qdrant/points.ts";
 import { QdrantCollectionStore } from "../../../../src/store/qdrant/qdrant-collections.ts";
-import { QdrantRepository } from "../../../../src/store/qdrant/qdrant-repository.ts";
+import { QdrantPassages } from "../../../../src/store/qdrant/qdrant-passages.ts";
 import { rejectionOf } from "../../../support/rejection.ts";
 
 interface Stub extends AsyncDisposable {
@@ -35,8 +35,7 @@ const failure =
   (status: number, error: string, headers = {}) =>
   () =>
     Response.json({ status: { error } }, { status, headers });
-const listFrom = (connection: QdrantConnection) =>
-  connection.read((client) => client.getCollections());
+const listFrom = (connection: QdrantConnection) => connection.read((api) => api.collections());
 
 describe("a connection to Qdrant", () => {
   test("sends the key, and asks for answers that are not compressed", async () => {
@@ -67,7 +66,7 @@ describe("a connection to Qdrant", () => {
   });
 
   test.each([
-    [400, "internal", "Wrong input", "refused a request (400: Wrong input)"],
+    [400, "upstream_refused", "Wrong input", "refused a request (400: Wrong input)"],
     [401, "unavailable", "No", "refuses the API key"],
     [403, "unavailable", "No", "refuses the API key"],
     [404, "unavailable", "No collection", "does not have what was asked for (404: No collection)"],
@@ -124,7 +123,7 @@ describe("a connection to Qdrant", () => {
       givenUp.push(/within .* s/.exec(String(await rejectionOf(call)))?.[0] ?? "");
     };
     await Promise.all([
-      giveUp(connection.change((client) => client.getCollections())),
+      giveUp(connection.change((api) => api.collections())),
       giveUp(listFrom(connection)),
     ]);
     expect(givenUp).toEqual(["within 0.1 s", "within 0.6 s"]);
@@ -158,7 +157,7 @@ describe("a server that answers more than it is asked for", () => {
   };
   const points = [1, 2, 3].map((id) => ({ id, version: 1, score: 0.5, payload: { source: "A" } }));
   const collectionAt = ({ url }: Stub) =>
-    new QdrantRepository(new QdrantConnection({ url }), "notes", shape);
+    new QdrantPassages(new QdrantConnection({ url }), { name: "notes", shape });
 
   test("is not read on and on where a page leads to itself", async () => {
     const page = { points: [{ id: 1, payload: { document: "a" } }], next_page_offset: 7 };
@@ -178,7 +177,7 @@ describe("a server that answers more than it is asked for", () => {
   test("is not read on and on where pages lead to each other, or are empty", async () => {
     const points = [{ id: 1, payload: { document: "a" } }];
     const pages = [
-      { of: (asked: number) => ({ points, next_page_offset: asked % 2 }), most: 3 },
+      { of: (asked: number) => ({ points, next_page_offset: asked % 2 }), most: 2 },
       { of: (asked: number) => ({ points: [], next_page_offset: asked }), most: 1 },
     ];
     for (const { of, most } of pages) {
@@ -240,7 +239,7 @@ describe("a server that answers more than it is asked for", () => {
     expect(await rejectionOf(searching)).toMatchObject(unavailable);
     expect(await rejectionOf(collectionAt(stub).documents())).toMatchObject(unavailable);
     expect(await rejectionOf(collectionAt(stub).count())).toMatchObject(unavailable);
-    expect(await rejectionOf(collectionAt(stub).delete("a"))).toMatchObject(unavailable);
+    expect(await rejectionOf(collectionAt(stub).delete("a", new Set()))).toMatchObject(unavailable);
     const page = collectionAt(stub).page("a", { from: 0, limit: 2 });
     expect(await rejectionOf(page)).toMatchObject(unavailable);
     const store = new QdrantCollectionStore({ url: stub.url });

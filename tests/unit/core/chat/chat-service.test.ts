@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { type ChatRequest, ChatService } from "../../../../src/core/chat/chat-service.ts";
 import { GroundingService } from "../../../../src/core/chat/grounding.ts";
+import { ImageFiles } from "../../../../src/core/chat/images.ts";
 import type { RagSettings } from "../../../../src/core/chat/rag.ts";
 import { theNode as searcher } from "../../../../src/core/documents/document-caller.ts";
 import { ModelRegistry } from "../../../../src/core/models/model-registry.ts";
@@ -51,7 +52,12 @@ function service({ nPredict = -1 }: { nPredict?: number } = {}) {
     contextWindow: 1,
     followUps: false,
   };
-  const chat = new ChatService(models, new GroundingService(retrieval, rag, silentLog));
+  const files = { content: () => Promise.reject(new Error("There are no files")) };
+  const chat = new ChatService(
+    models,
+    new GroundingService(retrieval, rag, silentLog),
+    new ImageFiles(files, { maxImageBytes: 0, maxBodyBytes: 0 }),
+  );
   const answer = async (sent: Partial<ChatRequest>) => {
     const { signal } = new AbortController();
     const { events, ...rest } = await chat.answer({ ...request, ...sent, searcher }, { signal });

@@ -3,11 +3,14 @@ import { Type as T } from "@sinclair/typebox";
 import { NodeError } from "../../../../src/core/errors.ts";
 import { UploadForm } from "../../../../src/server/middleware/multipart.ts";
 import {
+  BodyBuffers,
   type BodyLimits,
   readBody,
   readRequest,
 } from "../../../../src/server/middleware/read-request.ts";
 import { defineOperation } from "../../../../src/server/operation.ts";
+import { rejectionOf } from "../../../support/rejection.ts";
+import { waitFor } from "../../../support/wait-for.ts";
 
 const noForm = new UploadForm(
   new Request("http://localhost/"),
@@ -33,7 +36,7 @@ const operation = defineOperation({
 
 /** The body of a request as the pipeline reads it. */
 const reader = (limits: BodyLimits) => async (given: Request) => {
-  const bytes = await readBody(given, limits);
+  const bytes = await readBody(given, limits, new BodyBuffers(1 << 20));
   const asked = { parameters: {}, query: new URLSearchParams(), form: noForm };
   return (await readRequest(operation, bytes, asked, { maxMessages: 1, maxInputs: 1 })).logged();
 };
@@ -97,6 +100,35 @@ describe("a JSON body", () => {
     expect((await refusal(request(large)))[0]).toBe("payload_too_large");
     expect(cancelled).toBe(true);
     expect(pulled).toBeLessThan(10);
+  });
+});
+
+describe("bodies that do not end", () => {
+  const limits = { maxBodyBytes: 1 << 20, bodyTimeoutMs: 30_000 };
+  const large = new Uint8Array(1 << 19);
+
+  test("take a share of memory together, beside which a short one is read", async () => {
+    const bodies = new BodyBuffers(1 << 20);
+    const take = (body: Body) => readBody(request(body), limits, bodies);
+    const senders: ReadableStreamDefaultController<Uint8Array>[] = [];
+    const unfinished = () =>
+      new ReadableStream<Uint8Array>({
+        start(controller) {
+          controller.enqueue(large);
+          senders.push(controller);
+        },
+      });
+    const reading = [take(unfinished()), take(unfinished())];
+    await waitFor("what came to be read", () => bodies.held > 1 << 19);
+    expect(await rejectionOf(take(large))).toMatchObject({
+      kind: "overloaded",
+      message: expect.stringContaining("bodies of other requests"),
+    });
+    expect(await take('{"size":1}')).toHaveLength(10);
+    for (const sender of senders) sender.close();
+    expect(await Promise.all(reading)).toHaveLength(2);
+    expect(bodies.held).toBe(0);
+    expect(await take(large)).toHaveLength(large.length);
   });
 });
 

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
+import { noImages } from "../../../../src/server/wire/images.ts";
 import type { Message } from "../../../../src/server/wire/message-schema.ts";
-import { textOfParts, toChatMessages } from "../../../../src/server/wire/messages.ts";
+import { readParts, toChatMessages } from "../../../../src/server/wire/messages.ts";
 
 const user: Message = { role: "user", content: "Hi" };
 const call = (id: string, text = "{}") =>
@@ -83,7 +84,7 @@ describe("messages that cannot be taken", () => {
     ["no content", [user, { role: "user" }], "messages[1].content", /is required/],
     ["null content", [{ role: "user", content: null }], "messages[0].content", /is required/],
     ["an assistant of nothing", [user, { role: "assistant" }], "messages[1].content", /required/],
-    ["an image", [part("image_url")], "messages[0].content[0]", /'image_url'.*no images/],
+    ["an image", [part("image_url")], "messages[0].content[0]", /is an image.*no images/],
     ["audio", [part("input_audio")], "messages[0].content[0]", /'input_audio'.*no audio/],
     ["a file", [part("file")], "messages[0].content[0]", /'file'.*no files/],
     ["another part", [part("smell")], "messages[0].content[0]", /no parts of type 'smell'/],
@@ -144,26 +145,29 @@ describe("messages that cannot be taken", () => {
   });
 });
 
-const types = { readable: new Set(["text"]), names: new Map([["image", "images"]]) };
+const types = {
+  readable: new Set(["text"]),
+  names: new Map([["noise", "audio"]]),
+  imageIn: () => undefined,
+};
+const read = (parts: Parameters<typeof readParts>[0]) =>
+  readParts(parts, "content", types, noImages);
 
 test("parts of text are joined", () => {
   const parts = [
     { type: "text", text: "a" },
     { type: "refusal", refusal: "b" },
   ];
-  expect([textOfParts(parts, "content", types), textOfParts("c", "content", types)]).toEqual([
-    "ab",
-    "c",
-  ]);
+  expect([read(parts), read("c")]).toEqual([{ content: "ab" }, { content: "c" }]);
 });
 
 test.each([
-  ["image", "no images"],
+  ["noise", "no audio"],
   ["smell", "no parts of type 'smell'"],
   // The name of what every object has.
   ["constructor", "no parts of type 'constructor'"],
 ])("a part of type %s is rejected", (type, said) => {
-  expect(() => textOfParts([{ type }], "content", types)).toThrow(
-    `'content[0]' has the type '${type}': this node's models read text only, ${said}.`,
+  expect(() => read([{ type }])).toThrow(
+    `'content[0]' has the type '${type}': this node's models read ${said}.`,
   );
 });

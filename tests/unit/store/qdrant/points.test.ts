@@ -141,10 +141,19 @@ describe("a foreign point", () => {
   });
 
   test("has its vector by its name, or without one", () => {
-    expect(vectorOf({ id: 7, vector: [1, 2] }, own)).toEqual(Float32Array.of(1, 2));
-    expect(vectorOf({ id: 7, vector: { "": [1, 2] } }, own)).toEqual(Float32Array.of(1, 2));
-    expect(vectorOf({ id: 7, vector: { text: [1, 2] } }, foreign)).toEqual(Float32Array.of(1, 2));
-    for (const vector of [undefined, null, {}, { text: [[1]] }, { other: [1] }]) {
+    expect(vectorOf({ id: 7, vector: [1, 2, 3] }, own)).toEqual(Float32Array.of(1, 2, 3));
+    expect(vectorOf({ id: 7, vector: { "": [1, 2, 3] } }, own)).toEqual(Float32Array.of(1, 2, 3));
+    expect(vectorOf({ id: 7, vector: { text: [1, 2, 3] } }, foreign)).toEqual(
+      Float32Array.of(1, 2, 3),
+    );
+    for (const vector of [
+      undefined,
+      null,
+      {},
+      { text: [[1], [2], [3]] },
+      { text: [1, 2] },
+      { other: [1, 2, 3] },
+    ]) {
       expect(vectorOf({ id: 7, vector }, foreign)).toBeUndefined();
     }
   });
@@ -154,7 +163,8 @@ test("an id is a UUID or a whole number", () => {
   const id = "0b6f2a52-1111-4222-8333-abcdefabcdef";
   expect(pointId(id)).toBe(id);
   expect(pointId("12")).toBe(12);
-  for (const unfit of ["", "a", "-1", "1.5", "99999999999999999999", `${id}0`]) {
+  expect(JSON.stringify(pointId("18446744073709551615"))).toBe("18446744073709551615");
+  for (const unfit of ["", "a", "-1", "1.5", "18446744073709551616", `${id}0`]) {
     expect(() => pointId(unfit)).toThrow("must be a UUID");
   }
 });

@@ -1,6 +1,6 @@
 import { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
-import { stat, writeFile } from "node:fs/promises";
+import { copyFile, rename, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { hasCurrentWords } from "../../../../src/store/sqlite/collection-file.ts";
 import { CollectionSearch } from "../../../../src/store/sqlite/collection-search.ts";
@@ -241,6 +241,33 @@ describe("a collection's file", () => {
     expect(await store.list()).toEqual([]);
   });
 
+  test("that is gone from the disk is missed, and nothing is stored that would be lost", async () => {
+    await using folder = await tempDir();
+    const store = new SqliteCollectionStore(folder.path, silentLog);
+    await using repository = await store.create("moved", specOf(2));
+    await repository.upsert([passage(1, [1, 0])]);
+    const [path, aside] = ["moved.sqlite", "aside"].map((name) => join(folder.path, name));
+    if (path === undefined || aside === undefined) throw new Error("there are two");
+    await rename(path, aside);
+    for (const attempt of [
+      () => repository.upsert([passage(2, [0, 1])]),
+      () => repository.delete("a.md"),
+      () => repository.search(Float32Array.of(1, 0), { limit: 5, scoreThreshold: -1 }),
+      () => repository.count(),
+    ]) {
+      expect(await rejectionOf(attempt())).toMatchObject({
+        kind: "unavailable",
+        message: expect.stringContaining("is gone from the disk, or another, since it was opened"),
+      });
+    }
+    await copyFile(aside, path);
+    expect(await rejectionOf(repository.count())).toMatchObject({ kind: "unavailable" });
+    await rename(aside, path);
+    expect(await repository.count()).toBe(1);
+    await repository.upsert([passage(2, [0, 1])]);
+    expect(await repository.count()).toBe(2);
+  });
+
   test("survives that two make it at once", async () => {
     await using folder = await tempDir();
     const store = new SqliteCollectionStore(folder.path, silentLog);
@@ -270,7 +297,15 @@ describe("the list of collections", () => {
     const changed = async (): Promise<bigint> =>
       (await stat(folder.path, { bigint: true })).mtimeNs;
     const before = await changed();
-    expect(await store.list()).toEqual(names);
+    let isListed = false;
+    const listing = store.list().then((listed) => {
+      isListed = true;
+      return listed;
+    });
+    for (let turn = 0; turn < 1000; turn++) await Promise.resolve();
+    // The disk was not waited for here: it may hang.
+    expect(isListed).toBe(false);
+    expect(await listing).toEqual(names);
     expect(await changed()).toBe(before);
   });
 

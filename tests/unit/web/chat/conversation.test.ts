@@ -92,8 +92,26 @@ const asked: Conversation = {
   turns,
 };
 
+const imagesOf = (): string[] => [];
+
+test("a request has the images of a question before its text, as far as the browser has them", () => {
+  const known = (id: string): string[] => (id === "1" ? ["data:a", "data:b"] : []);
+  const { messages } = toRequest(asked, { isLimited: true, imagesOf: known });
+  expect(messages.slice(0, 2)).toEqual([
+    {
+      role: "user",
+      content: [
+        { type: "image_url", image_url: { url: "data:a" } },
+        { type: "image_url", image_url: { url: "data:b" } },
+        { type: "text", text: "one" },
+      ],
+    },
+    { role: "user", content: "two" },
+  ]);
+});
+
 test("a request has what was said, without answers that hold nothing, and the settings that are set", () => {
-  expect(JSON.parse(JSON.stringify(toRequest(asked, true)))).toEqual({
+  expect(JSON.parse(JSON.stringify(toRequest(asked, { isLimited: true, imagesOf })))).toEqual({
     model: "m",
     stream_options: { include_usage: true },
     temperature: 0,
@@ -116,7 +134,7 @@ test.each([
   "with %p of the reader's and a limit of the model's (%p) it asks for %p tokens",
   (max_tokens, isLimited, most) => {
     const changed = { ...asked, settings: { ...asked.settings, max_tokens } };
-    expect(toRequest(changed, isLimited).max_tokens).toBe(most);
+    expect(toRequest(changed, { isLimited, imagesOf }).max_tokens).toBe(most);
   },
 );
 
@@ -139,7 +157,7 @@ test.each<[Partial<Settings>, ChatRequest["rag"]]>([
   [{ grounded: "off", collections: ["vs_1"] }, false],
 ])("with %j it asks for rag %j", (settings, rag) => {
   const changed = { ...asked, settings: { ...asked.settings, ...settings } };
-  const request = toRequest(changed, false);
+  const request = toRequest(changed, { isLimited: false, imagesOf });
   expect(request.rag).toEqual(rag);
   expect(request).not.toContainAnyKeys(["passages", "collections", "grounded"]);
 });

@@ -235,6 +235,23 @@ describe("a hostile page", () => {
     expect(await page(`${tag.repeat(20_000)}deep<script>no</script>`)).toBe("deep");
   });
 
+  test.each([
+    ["<table>", "</td>"],
+    ["<b>", "</i>"],
+    ["<p>text<div>", "</nothing>"],
+  ])("of %s without end and %s without a beginning is refused", async (open, end) => {
+    const refusal = await rejectionOf(page(open.repeat(40_000) + end.repeat(40_000)));
+    expect(refusal).toMatchObject({
+      kind: "invalid_request",
+      message: expect.stringContaining("more end tags without a beginning"),
+    });
+  });
+
+  test("of thousands of both, as pages without care have, is read", async () => {
+    const items = Array.from({ length: 3000 }, (_, at) => `<br><font>item ${at}</b></center>`);
+    expect(await page(`<body>${items.join("")}`)).toContain("item 2999");
+  });
+
   test("of lists without end is read all the same", async () => {
     expect(await page(`${"<ul><li>".repeat(20_000)}deep`)).toMatch(/^(- )+deep$/);
   });

@@ -5,6 +5,7 @@ import {
   CountTokensRequest,
   MessageRequest,
 } from "../../../../../src/server/operations/messages/schema.ts";
+import { noImages } from "../../../../../src/server/wire/images.ts";
 
 const ignoredFields = fieldExaminer(MessageRequest);
 const ignoredInCount = fieldExaminer(CountTokensRequest);
@@ -53,7 +54,7 @@ describe("the two names of an answer's form", () => {
   test("do not stand beside each other", () => {
     const both = request({ output_config: { format }, output_format: format });
     for (const read of [toChatRequest, toPrompt]) {
-      expect(() => read(both)).toThrow(
+      expect(() => read(both, noImages)).toThrow(
         expect.objectContaining({ kind: "invalid_request", param: "output_format" }),
       );
     }

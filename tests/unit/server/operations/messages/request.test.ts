@@ -150,7 +150,7 @@ describe("a conversation of Anthropic's API", () => {
     [
       "with an image in a result",
       [user("Hi"), assistant([call("a")]), user([result("a", { content: [{ type: "image" }] })])],
-      "'messages[2].content[0].content[0]' has the type 'image'",
+      "'messages[2].content[0].content[0]' is an image; this operation reads text only, no images.",
     ],
     [
       "with a call without an id",

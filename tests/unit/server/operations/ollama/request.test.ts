@@ -9,6 +9,7 @@ import {
   toSettings,
 } from "../../../../../src/server/operations/ollama/request.ts";
 import { asksToUnload, type Message } from "../../../../../src/server/operations/ollama/schema.ts";
+import { noImages } from "../../../../../src/server/wire/images.ts";
 
 const user: Message = { role: "user", content: "Light?" };
 const called = (name: string, id?: string) => ({
@@ -154,6 +155,7 @@ describe("a chat", () => {
         },
       },
       "tiny",
+      noImages,
     );
     expect(request).toEqual({
       model: "tiny",
@@ -174,15 +176,15 @@ describe("a chat", () => {
       type: "function" as const,
       function: { name: "light", parameters: { not: {} } },
     };
-    expect(toChatRequest({ model: "tiny", messages: [user], tools: [tool] }, "tiny")).toMatchObject(
-      {
-        toolUse: {
-          tools: [{ name: "light", parameters: { not: {} }, strict: false }],
-          choice: "auto",
-          parallel: true,
-        },
+    expect(
+      toChatRequest({ model: "tiny", messages: [user], tools: [tool] }, "tiny", noImages),
+    ).toMatchObject({
+      toolUse: {
+        tools: [{ name: "light", parameters: { not: {} }, strict: false }],
+        choice: "auto",
+        parallel: true,
       },
-    );
+    });
   });
 
   test.each([
@@ -203,7 +205,9 @@ describe("a chat", () => {
     ["", undefined],
     [{ type: "null" }, { schema: { type: "null" } }],
   ] as const)("has the format %j as the domain's", (format, expected) => {
-    expect(toChatRequest({ model: "a", messages: [user], format }, "a").format).toEqual(expected);
+    expect(toChatRequest({ model: "a", messages: [user], format }, "a", noImages).format).toEqual(
+      expected,
+    );
   });
 });
 
@@ -211,7 +215,7 @@ describe("a prompt", () => {
   const body = { model: "a", prompt: "Hello" };
 
   test("is a chat of its own, with its system prompt", () => {
-    expect(toGenerateChat({ ...body, system: "Be brief." }, "a")).toEqual({
+    expect(toGenerateChat({ ...body, system: "Be brief." }, "a", noImages)).toEqual({
       model: "a",
       messages: [
         { role: "system", content: "Be brief." },
