@@ -59,6 +59,12 @@ const changeOf = (folder: string): Promise<number> =>
     () => 0,
   );
 
+/** File systems count time in steps: a change right after this one may have the same time. */
+const settledMs = 1000;
+
+const settled = (changedAt: number): number =>
+  Math.abs(Date.now() - changedAt) > settledMs ? changedAt : Number.NaN;
+
 export interface LibraryParts {
   options: LibraryOptions;
   models: ModelRegistry;
@@ -82,7 +88,7 @@ export class FolderLibrary implements ModelLibrary {
 
   constructor(parts: LibraryParts, { found, changedAt }: FolderState) {
     this.#parts = parts;
-    this.#changedAt = changedAt;
+    this.#changedAt = settled(changedAt);
     for (const one of found) this.#add(one);
   }
 
@@ -102,14 +108,14 @@ export class FolderLibrary implements ModelLibrary {
   async refresh(): Promise<void> {
     const { options } = this.#parts;
     if (options.config.models_folder.serve === "none") return;
-    for (;;) {
-      const changedAt = await changeOf(folderOf(options));
-      if (changedAt === this.#changedAt) return;
-      this.#refreshing ??= this.#readAgain(changedAt).finally(() => {
-        this.#refreshing = undefined;
-      });
-      await this.#refreshing;
-    }
+    const changedAt = await changeOf(folderOf(options));
+    if (changedAt === this.#changedAt) return;
+    // It may have begun before the change; one that begins after it has not.
+    await this.#refreshing;
+    this.#refreshing ??= this.#readAgain(changedAt).finally(() => {
+      this.#refreshing = undefined;
+    });
+    await this.#refreshing;
   }
 
   async pull(
@@ -185,7 +191,7 @@ export class FolderLibrary implements ModelLibrary {
   async #readAgain(changedAt: number): Promise<void> {
     const { options } = this.#parts;
     const found = await findFolderModels(options, [...this.#served.values()]);
-    this.#changedAt = changedAt;
+    this.#changedAt = settled(changedAt);
     const isSame = ({ model, stamp }: FolderModel): boolean =>
       found.some((one) => one.model.name === model.name && one.stamp === stamp);
     for (const [name, served] of this.#served) {
