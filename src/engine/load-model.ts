@@ -1,7 +1,13 @@
 /** Loads models into this process, inside a runner or in a command that does not serve: chat, embedding or reranking. */
 import { stat } from "node:fs/promises";
 import { basename } from "node:path";
-import type { LlamaContextOptions, LlamaModel, LlamaRankingContext, Token } from "node-llama-cpp";
+import type {
+  LlamaContext,
+  LlamaContextOptions,
+  LlamaModel,
+  LlamaRankingContext,
+  Token,
+} from "node-llama-cpp";
 import { knownPrefixes } from "../core/embedding/embedding-prefixes.ts";
 import { NodeError, reasonOf } from "../core/errors.ts";
 import { given } from "../core/given.ts";
@@ -73,9 +79,18 @@ export async function loadModel(
         spec.settings.nGpuLayers === "auto" && nGpuLayers > 0 ? { max: nGpuLayers } : nGpuLayers,
       onLoadProgress: (loaded: number) => step.update(Math.floor(loaded * 100)),
     });
+    const contexts: Pick<LlamaContext, "dispose">[] = [];
+    const dispose = async (): Promise<void> => {
+      await Promise.all(contexts.map((context) => context.dispose()));
+      await model.dispose();
+    };
+    const keep: Loading["keep"] = (context) => {
+      contexts.push(context);
+      return context;
+    };
     try {
       const weights = await weightsDigest(path);
-      const loading = { backend, model, spec: { ...spec, settings }, weights, onStage };
+      const loading = { backend, model, spec: { ...spec, settings }, weights, onStage, keep };
       const { sizes, template = "none", thinks, ...own } = await makers[type](loading);
       const actual: ModelSettings = { ...settings, ...sizes, nGpuLayers: model.gpuLayers };
       if (why !== undefined) {
@@ -102,11 +117,11 @@ export async function loadModel(
         }),
         async [Symbol.asyncDispose]() {
           await own.engine.close();
-          await model.dispose();
+          await dispose();
         },
       };
     } catch (error) {
-      await model.dispose();
+      await dispose();
       throw error;
     }
   } catch (cause) {
@@ -162,6 +177,8 @@ interface Loading {
   spec: FittedSpec;
   weights: string;
   onStage: (stage: LoadStage) => void;
+  /** For every context: the library forgets one that was garbage-collected, and a model's disposal then waits for it for ever. */
+  keep: <Context extends Pick<LlamaContext, "dispose">>(context: Context) => Context;
 }
 
 type FittedSpec = ModelSpec & { settings: ModelSettings };
@@ -176,7 +193,7 @@ type Made = (
   thinks?: boolean;
 };
 
-async function makeChat({ backend, model, spec, onStage }: Loading): Promise<Made> {
+async function makeChat({ backend, model, spec, onStage, keep }: Loading): Promise<Made> {
   if (model.fileInfo.architectureMetadata.attention?.causal === false) {
     throw new Error('it is an embedding model; configure it with type = "embedding"');
   }
@@ -202,6 +219,7 @@ async function makeChat({ backend, model, spec, onStage }: Loading): Promise<Mad
         cause,
       });
     });
+  keep(context);
   onStage("trial");
   const direct = await proveChat(context, model, backend);
   onStage("model");
@@ -239,12 +257,13 @@ function demandsOf({ cacheTypeK, cacheTypeV, lora }: ContextSettings): string {
   return demands.length === 0 ? "" : ` (${demands.join("; ")}; llama.cpp's reason is in the log)`;
 }
 
-async function makeEmbedding({ backend, model, spec, weights, onStage }: Loading): Promise<Made> {
+async function makeEmbedding(loading: Loading): Promise<Made> {
+  const { backend, model, spec, weights, onStage, keep } = loading;
   const size = contextSize(model, spec);
   const create = async (): Promise<NativeEmbeddingContext> =>
     new NativeEmbeddingContext(
       // llama.cpp computes the embedding of a text in a single batch.
-      await model.createEmbeddingContext({ contextSize: size, batchSize: size, threads: 1 }),
+      keep(await model.createEmbeddingContext({ contextSize: size, batchSize: size, threads: 1 })),
     );
   const first = await create();
   onStage("trial");
@@ -253,7 +272,7 @@ async function makeEmbedding({ backend, model, spec, weights, onStage }: Loading
   const { threads, steps, servesModelsAlone: mayWait } = backend;
   const markers = (tokens: readonly Token[]): Token[] => first.withMarkers(tokens);
   const options = { maxTokens: size, threads, steps, markers };
-  const direct = await openDirectEmbedding(backend, model, size, proof);
+  const direct = await openDirectEmbedding(loading, size, proof);
   if (direct !== undefined) await first.dispose();
   const rest = direct ?? {
     contexts: [first, ...(await Promise.all(Array.from({ length: threads - 1 }, create)))] as const,
@@ -266,10 +285,10 @@ async function makeEmbedding({ backend, model, spec, weights, onStage }: Loading
   };
 }
 
-async function makeReranker({ backend, model, spec, onStage }: Loading): Promise<Made> {
+async function makeReranker({ backend, model, spec, onStage, keep }: Loading): Promise<Made> {
   const size = contextSize(model, spec);
-  const create = (): Promise<LlamaRankingContext> =>
-    model.createRankingContext({ contextSize: size, batchSize: size, threads: 1 });
+  const create = async (): Promise<LlamaRankingContext> =>
+    keep(await model.createRankingContext({ contextSize: size, batchSize: size, threads: 1 }));
   const contexts = await Promise.all(Array.from({ length: backend.threads }, create));
   onStage("trial");
   const engine = new LlamaReranker(model, contexts, { maxTokens: size, steps: backend.steps });

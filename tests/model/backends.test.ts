@@ -1,4 +1,4 @@
-import { describe, expect, test } from "bun:test";
+import { describe, expect, spyOn, test } from "bun:test";
 import { open } from "node:fs/promises";
 import { join } from "node:path";
 import { loadModel } from "../../src/engine/load-model.ts";
@@ -112,6 +112,32 @@ describe("a model's trial", () => {
         message: "The model 'spoilt' cannot be loaded: what it computes is not a number",
       });
     }
+  });
+
+  test("that fails disposes of its context before the model, which would wait for it for ever", async () => {
+    await using folder = await tempDir();
+    const backend = await testBackend();
+    const path = join(folder.path, "chat.gguf");
+    await Bun.write(path, Bun.file((await tinyModels()).chat));
+    await spoilWeights(path);
+    const order: string[] = [];
+    const load = backend.llama.loadModel.bind(backend.llama);
+    using loadModelOf = spyOn(backend.llama, "loadModel").mockImplementation(async (options) => {
+      const model = await load(options);
+      model.onDispose.createListener(() => order.push("model"));
+      const create = model.createContext.bind(model);
+      spyOn(model, "createContext").mockImplementation(async (settings) => {
+        const context = await create(settings);
+        context.onDispose.createListener(() => order.push("context"));
+        return context;
+      });
+      return model;
+    });
+    await rejectionOf(
+      loadModel(backend, tinySpec({ name: "spoilt", type: "chat", path }), silentProgress),
+    );
+    expect(loadModelOf).toHaveBeenCalledTimes(1);
+    expect(order).toEqual(["context", "model"]);
   });
 });
 

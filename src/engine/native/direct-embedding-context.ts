@@ -68,10 +68,16 @@ interface DirectEmbedding {
   onClose: () => void;
 }
 
+interface Opening {
+  backend: Backend;
+  model: LlamaModel;
+  /** Disposes of a context with the model. */
+  keep: (context: LlamaContext) => LlamaContext;
+}
+
 /** Undefined if they do not work here: where the C interface does not, and for models that read from left to right. */
 export async function openDirectEmbedding(
-  backend: Backend,
-  model: LlamaModel,
+  { backend, model, keep }: Opening,
   size: number,
   { tokens, vector }: EmbeddingProof,
 ): Promise<DirectEmbedding | undefined> {
@@ -93,7 +99,7 @@ export async function openDirectEmbedding(
         _embeddings: true,
       };
       const batchSize = Math.max(size, pack.tokens);
-      const context = await model.createContext({ ...options, batchSize });
+      const context = keep(await model.createContext({ ...options, batchSize }));
       made.push(context);
       return native.use(new DirectEmbeddingContext(c, context, resident, pack.tokens));
     };
