@@ -200,19 +200,19 @@ describe("a first start with the starter models", () => {
   });
 
   test("grounds a conversation, whose second turn reuses what the first evaluated", async () => {
-    const ask = async (messages: readonly object[]) =>
+    const ask = async (messages: readonly object[], mostTokens: number) =>
       await decode(
         ChatCompletion,
         await post("/chat/completions", {
           model: question.model,
           temperature: 0,
-          max_tokens: 24,
+          max_tokens: mostTokens,
           rag: { limit: 1 },
           messages,
         }),
       );
     const first = { role: "user", content: "How do I stop this node?" };
-    const answer = await ask([first]);
+    const answer = await ask([first], 24);
     expect(answer.retrieval).toMatchObject({
       points: [{ metadata: { document: "paddock:handbook/getting-started.md" } }],
       dropped: 0,
@@ -220,7 +220,7 @@ describe("a first start with the starter models", () => {
     expect(answer.choices[0]?.message.content).toMatch(/Ctrl-C|SIGTERM/);
     const { content } = answer.choices[0]?.message ?? {};
     const reply = { role: "assistant", content };
-    const second = await ask([first, reply, { role: "user", content: "Which port is used?" }]);
+    const second = await ask([first, reply, { role: "user", content: "Which port is used?" }], 1);
     expect(second.retrieval?.carried).toBe(1);
     expect(second.usage.prompt_tokens_details.cached_tokens).toBeGreaterThanOrEqual(
       answer.usage.prompt_tokens,
