@@ -9,7 +9,7 @@ import { parseArgs } from "node:util";
 import { theNode } from "../../src/core/documents/document-caller.ts";
 import made from "../made/handbook-questions.json";
 import { handbookCollection } from "./handbook-collection.ts";
-import { readSet, type Squad } from "./retrieval-set.ts";
+import { readSet } from "./question-set.ts";
 
 /** Of a file's questions so many are asked, spread over all of it. */
 const mostOfFile = 200;
@@ -67,8 +67,7 @@ console.log(`\nEveryday, highest:\n  ${list(everyday.toSorted(byScore).slice(-10
 
 async function ofFile(): Promise<string[]> {
   if (file === undefined) return [];
-  const squad: Squad = await Bun.file(file).json();
-  const { questions } = readSet(squad);
+  const { questions } = await readSet(file);
   const every = Math.max(1, Math.floor(questions.length / mostOfFile));
   return questions
     .filter((_, at) => at % every === 0)

@@ -1,4 +1,4 @@
-/** A file in SQuAD's format as a collection and its questions, for the benchmarks of retrieval. */
+/** A collection of texts and a search of it, for the benchmarks of retrieval. */
 import type { EmbeddingModel, RerankingModel } from "../../src/core/models/model.ts";
 import { ModelRegistry } from "../../src/core/models/model-registry.ts";
 import type {
@@ -15,74 +15,44 @@ import {
   RetrievalService,
 } from "../../src/core/retrieval/retrieval-service.ts";
 
-export interface Squad {
-  data: { paragraphs: { context: string; qas: { question: string }[] }[] }[];
-}
-
-export interface Paragraph {
-  text: string;
-  /** Which article it is of. */
-  article: number;
-}
-
-interface Question {
-  text: string;
-  /** Which paragraph answers it. */
-  paragraph: number;
-  article: number;
-}
-
-export interface RetrievalSet {
-  paragraphs: Paragraph[];
-  questions: Question[];
-}
-
 export const benchCollection = "bench-retrieval";
 const { signal } = new AbortController();
 
-export function readSet({ data }: Squad): RetrievalSet {
-  const all = data.flatMap(({ paragraphs }, article) =>
-    paragraphs.map((paragraph) => ({ ...paragraph, article })),
-  );
-  return {
-    paragraphs: all.map(({ context, article }) => ({ text: context, article })),
-    questions: all.flatMap(({ qas, article }, paragraph) =>
-      qas.map(({ question }) => ({ text: question, paragraph, article })),
-    ),
-  };
-}
-
-/** The whole paragraph is a passage, cut only where the model cannot take it; its document is its number. */
+/** A whole text is a passage, cut only where the model cannot take it; its document is its number. */
 export async function fill(
   store: CollectionStore,
   { engine, identity }: EmbeddingModel,
-  paragraphs: readonly (Paragraph & { number: number })[],
+  sources: readonly string[],
 ): Promise<PassageRepository> {
   await store.drop(benchCollection);
   const spec = { dimension: engine.dimension, embedding: identity };
   const repository = await store.create(benchCollection, spec);
   const { documentPrefix } = identity;
-  const texts = await Promise.all(
-    paragraphs.map(
-      async ({ text }) => documentPrefix + (await shortened(engine, text, documentPrefix)),
-    ),
-  );
-  const embeddings = await engine.embed(texts, { signal });
-  await repository.upsert(
-    paragraphs.map(({ text: source, number }, at) => ({
-      id: `00000000-0000-4000-8000-${String(number).padStart(12, "0")}`,
-      source,
-      document: String(number),
-      heading: "",
-      position: 0,
-      hash: "",
-      documentHash: "",
-      parts: 1,
-      vector: embeddings[at]?.vector ?? new Float32Array(engine.dimension),
-    })),
-  );
+  for (let from = 0; from < sources.length; from += batch) {
+    const some = sources.slice(from, from + batch);
+    const texts = await Promise.all(
+      some.map(async (text) => documentPrefix + (await shortened(engine, text, documentPrefix))),
+    );
+    const embeddings = await engine.embed(texts, { signal });
+    await repository.upsert(
+      some.map((source, at) => ({
+        id: `00000000-0000-4000-8000-${String(from + at).padStart(12, "0")}`,
+        source,
+        document: String(from + at),
+        heading: "",
+        position: 0,
+        hash: "",
+        documentHash: "",
+        parts: 1,
+        vector: embeddings[at]?.vector ?? new Float32Array(engine.dimension),
+      })),
+    );
+  }
   return repository;
 }
+
+/** Texts that are embedded and stored together. */
+const batch = 256;
 
 async function shortened(
   engine: EmbeddingModel["engine"],
