@@ -194,8 +194,20 @@ async function readUnder(
   // Without O_NONBLOCK a file that became a pipe since it was found would never open.
   const flags = roots === undefined ? "r" : constants.O_RDONLY | (constants.O_NONBLOCK ?? 0);
   await using file = await open(path, flags);
-  if (roots !== undefined) await checkPlace(path, file, roots);
-  return await boundedBytes(file.createReadStream({ autoClose: false }), limits);
+  const { size } = await (roots === undefined ? file.stat() : checkPlace(path, file, roots));
+  return await boundedBytes(chunksOf(file, size), limits);
+}
+
+const largestChunk = 1 << 20;
+
+/** `size`: as the file says, so that a small one is read in one go; a stream takes several times as long to make. */
+async function* chunksOf(file: FileHandle, size: number): AsyncGenerator<Uint8Array> {
+  const length = Math.min(size + 1, largestChunk);
+  for (;;) {
+    const { bytesRead, buffer } = await file.read(Buffer.allocUnsafe(length), 0, length);
+    if (bytesRead === 0) return;
+    yield buffer.subarray(0, bytesRead);
+  }
 }
 
 /** All of a stream; one that is longer than a file may be is refused before more of it is in memory. */
@@ -214,7 +226,11 @@ export async function boundedBytes(
 }
 
 /** Checked on the open file, so that swapping a link after the check has no effect. */
-async function checkPlace(path: string, file: FileHandle, roots: readonly string[]): Promise<void> {
+async function checkPlace(
+  path: string,
+  file: FileHandle,
+  roots: readonly string[],
+): Promise<{ size: number }> {
   const opened = await file.stat();
   const real = await realpath(path);
   if (!opened.isFile()) throw unreadable("is no file any more");
@@ -223,4 +239,5 @@ async function checkPlace(path: string, file: FileHandle, roots: readonly string
   if (!isUnder(roots, real) || !isSame) {
     throw unreadable("leads out of the folders that were named, by a link");
   }
+  return opened;
 }

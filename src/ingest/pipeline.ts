@@ -44,6 +44,7 @@ interface Batch {
   passages: PassageToStore[];
   /** The batch's share of its documents' bytes, for the progress bar. */
   bytes: number;
+  /** Documents that had passages before: those that are not among these ids are removed. */
   done: { document: SourceDocument; ids: ReadonlySet<string> }[];
 }
 
@@ -174,9 +175,9 @@ async function* toBatches(
       yield batch;
       batch = emptyBatch();
     }
-    batch.done.push({ document, ids });
+    if (before !== undefined) batch.done.push({ document, ids });
   }
-  if (batch.done.length > 0) yield batch;
+  if (batch.passages.length > 0 || batch.done.length > 0) yield batch;
 }
 
 export async function embedMissing(
