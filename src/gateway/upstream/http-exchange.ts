@@ -85,7 +85,7 @@ async function responseTo(
       }
     })
     .on("close", forget);
-  sendBody(request, body);
+  void sendBody(request, body);
   const head = await begun.promise;
   // The reader gets the error. Without a reader, it is not needed.
   head.on("error", () => {});
@@ -151,13 +151,22 @@ function requestFor({ url: address, body, key }: ExchangeRequest, fresh: boolean
 /** Responses 1xx before the answer: each takes time on the event loop. */
 const mostAnnounced = 32;
 
-/** A small body is sent in one piece with the head. */
-function sendBody(request: http.ClientRequest, parts: Body): void {
+/** A small body is sent in one piece with the head, a large one as fast as the server takes it: all at once would block everybody. */
+async function sendBody(request: http.ClientRequest, parts: Body): Promise<void> {
   if (lengthOf(parts) <= mostJoined) {
     request.end(Buffer.concat(parts.map((part) => Buffer.from(part))));
     return;
   }
-  for (const part of parts) request.write(part);
+  // By an error, which its listener tells, or by an answer that came before.
+  const closed = new Promise((resolve) => request.once("close", resolve));
+  for (const part of parts) {
+    const bytes = typeof part === "string" ? Buffer.from(part) : part;
+    for (let at = 0; at < bytes.length; at += mostJoined) {
+      if (request.destroyed) return;
+      if (request.write(bytes.subarray(at, at + mostJoined))) continue;
+      await Promise.race([closed, new Promise((resolve) => request.once("drain", resolve))]);
+    }
+  }
   request.end();
 }
 

@@ -39,6 +39,33 @@ describe("a request to a server elsewhere", () => {
     });
   });
 
+  test("sends all of a large body to a server that takes its time", async () => {
+    const body = ['{"image":"', Buffer.alloc(4 << 20, "x"), '"}'];
+    const hash = new Bun.CryptoHasher("sha256");
+    await using server = await rawServer((socket) => {
+      let received = "";
+      socket.on("data", (bytes) => {
+        received += bytes.toString("latin1");
+        const start = received.indexOf("\r\n\r\n") + 4;
+        socket.pause();
+        setImmediate(() => socket.resume());
+        if (received.length - start < (4 << 20) + 12) return;
+        hash.update(received.slice(start));
+        socket.write(whole);
+      });
+    });
+    expect(await ask(server.url, { body })).toEqual({ status: 200, text: "ok" });
+    const sent = new Bun.CryptoHasher("sha256").update(body.map(String).join(""));
+    expect(hash.digest("hex")).toBe(sent.digest("hex"));
+  });
+
+  test("stops sending a body when the server answers before its end", async () => {
+    const early = "HTTP/1.1 413 Large\r\nContent-Length: 2\r\nConnection: close\r\n\r\nno";
+    await using server = await rawServer(afterRequest(early, (socket) => socket.pause()));
+    const body = [Buffer.alloc(24 << 20, "x")];
+    expect(await ask(server.url, { body })).toEqual({ status: 413, text: "no" });
+  });
+
   test("follows no redirect: the key would go with it", async () => {
     const moved =
       "HTTP/1.1 307 Moved\r\nLocation: http://127.0.0.1:1/\r\nContent-Length: 0\r\n\r\n";
