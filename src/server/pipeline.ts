@@ -30,10 +30,10 @@ import {
 } from "./middleware/origin.ts";
 import { acquireLease, meter, type RateLimitSettings } from "./middleware/rate-limit.ts";
 import {
-  BodyBuffers,
   type BodyLimits,
   type ListLimits,
-  mostBodyBytes,
+  mostLargeBodies,
+  RequestMemory,
   readBody,
   readRequest,
 } from "./middleware/read-request.ts";
@@ -83,11 +83,11 @@ interface RoutedRequest {
 export class Pipeline {
   readonly #settings: PipelineSettings;
   readonly #buffers = new StreamBuffers();
-  readonly #bodies: BodyBuffers;
+  readonly #memory: RequestMemory;
 
   constructor(settings: PipelineSettings) {
     this.#settings = settings;
-    this.#bodies = new BodyBuffers(mostBodyBytes(settings.limits));
+    this.#memory = new RequestMemory(() => mostLargeBodies * settings.limits.maxBodyBytes);
   }
 
   /** Opens the request's context, and runs the checks that apply to every address. */
@@ -113,10 +113,10 @@ export class Pipeline {
       context.lease = ending.use(await acquireLease(request, context, rateLimit, operation.facts));
       ending.defer(() => void meter(context));
     }
-
-    const { body } = operation.facts;
+    const { body, scope } = operation.facts;
+    context.held = ending.use(this.#memory.begin(scope === undefined ? "" : context.lease.caller));
     const bytes =
-      body === undefined ? undefined : await readBody(request, limits, this.#bodies, body);
+      body === undefined ? undefined : await readBody(request, limits, context.held, body);
     const form = ending.use(new UploadForm(request, context, limits));
     const { searchParams: query } = new URL(request.url);
     const parameters = Object.fromEntries(
@@ -129,7 +129,6 @@ export class Pipeline {
     if (asked.model !== undefined && models.typeOf(asked.model) === undefined)
       await library.refresh();
     this.#rejectManaging(...asked.scopes);
-    const { scope } = operation.facts;
     if (scope && asked.scopes.length > 0) context.authenticate(scope, ...asked.scopes);
     if (asked.answers > 1) await context.lease.reserve(asked.answers);
     if (asked.requests > 1) await context.lease.countAs(asked.requests);

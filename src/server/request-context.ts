@@ -14,6 +14,7 @@ import { pathOf } from "./address.ts";
 import type { Access, Caller } from "./middleware/authentication.ts";
 import type { ErrorFormat } from "./middleware/errors.ts";
 import type { RateLimitLease } from "./middleware/rate-limit.ts";
+import type { HeldBytes } from "./middleware/read-request.ts";
 import type { HeaderFormat, OperationFacts } from "./operation.ts";
 import { chatNames, type FieldNames } from "./wire/field-names.ts";
 
@@ -79,6 +80,7 @@ export class RequestContext {
   readonly #cancelled = new AbortController();
   #caller: Caller | undefined;
   #lease: RateLimitLease | undefined;
+  #held: HeldBytes | undefined;
   #status = 200;
   #brokenStatus: number | undefined;
   #outlivesHandler = false;
@@ -128,6 +130,16 @@ export class RequestContext {
 
   set lease(lease: RateLimitLease) {
     this.#lease = lease;
+  }
+
+  /** The memory that counts as the request's until it has ended. */
+  get held(): HeldBytes {
+    if (this.#held !== undefined) return this.#held;
+    throw new NodeError("internal", "The request's memory is not counted.");
+  }
+
+  set held(held: HeldBytes) {
+    this.#held = held;
   }
 
   /** Ends the work on these signals too, and when it is cancelled. */

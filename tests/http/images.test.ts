@@ -11,6 +11,7 @@ import { finish } from "../support/scripted-engines.ts";
 import { tempDir } from "../support/temp-dir.ts";
 import { type TestApp, testApp } from "../support/test-app.ts";
 import { chatModel, card as testCard } from "../support/test-models.ts";
+import { waitFor } from "../support/wait-for.ts";
 
 const url = imageUrl();
 const text = (value: string) => ({ type: "text", text: value }) as const;
@@ -68,6 +69,16 @@ describe("an image", () => {
     expect(await response.text()).toContain(
       "is an image, and the model 'chatty' reads text only, no images. No model of this node reads images.",
     );
+  });
+
+  test("in base64 with line breaks for padding is sent without them", async () => {
+    const app = testApp({ vision: true });
+    const padded = imageUrl("image/png", 40);
+    expect(padded).toEndWith("==");
+    const sent = chatWith(imagePart(padded.replace("==", "\n\n")));
+    expect(await givenTo(app, "/v1/chat/completions", sent)).toMatchObject([
+      { images: [{ url: padded }] },
+    ]);
   });
 
   test("keeps its place between texts", async () => {
@@ -328,6 +339,45 @@ describe("an uploaded image", () => {
       expect.stringContaining("more than 100000 bytes in base64"),
     ]);
     expect(await refusal(inMessage("file-0"))).toEqual([404, "No such file: 'file-0'."]);
+  });
+
+  test("takes memory until its answer has ended, and one caller not all of it", async () => {
+    const limits = { maxBodyBytes: 200_000, maxImageBytes: 150_000, slots: 64, maxQueue: 64 };
+    const keys = ["first-key", "second-key"];
+    await using running = await runningDocuments({ vision: true, keys, ...limits });
+    const { app } = running;
+    const image = new Blob([imageBytes("image/png", 149_000)]);
+    const id = await documentsClient(app, "first-key").file(image, "llama.png");
+    const line = Promise.withResolvers<void>();
+    app.chat.line = line.promise;
+    const send = async (key: string, body: object) => {
+      app.chat.script(text("A llama."), finish);
+      const headers = { authorization: `Bearer ${key}` };
+      const response = await app.post("/v1/messages", { ...ask, ...body }, headers);
+      return { status: response.status, text: await response.text() };
+    };
+    const answered: Awaited<ReturnType<typeof send>>[] = [];
+    const sent = Array.from({ length: 40 }, async () => {
+      answered.push(await send("first-key", inMessage(id)));
+    });
+    await waitFor("all to be held or refused", () => {
+      return app.chat.requests.length + answered.length === 40;
+    });
+    // 32 bodies of the largest size for all, and half of them for one caller.
+    expect(app.chat.requests).toHaveLength(24);
+    for (const { status, text } of answered) {
+      expect([status, text]).toEqual([529, expect.stringContaining("memory for large bodies")]);
+    }
+    const others = [
+      send("second-key", inMessage(id)),
+      send("first-key", { max_tokens: 9, ...chatWith(text("And llamas?")) }),
+    ];
+    await waitFor("the others to be admitted", () => app.chat.requests.length === 26);
+    line.resolve();
+    await Promise.all(sent);
+    for (const { status } of await Promise.all(others)) expect(status).toBe(200);
+    expect(answered.filter(({ status }) => status === 200)).toHaveLength(24);
+    expect((await send("first-key", inMessage(id))).status).toBe(200);
   });
 
   test("is only for keys that may read files, and for those that may see it", async () => {

@@ -1,5 +1,4 @@
 /** Answers chat requests: fills in the model's defaults, adds passages and starts the engine. */
-import type { DocumentCaller } from "../documents/document-caller.ts";
 import { given } from "../given.ts";
 import type { ModelSettings } from "../models/model.ts";
 import type { ModelRegistry } from "../models/model-registry.ts";
@@ -11,7 +10,7 @@ import type {
   Sampling,
 } from "../ports/chat-engine.ts";
 import type { GroundingService } from "./grounding.ts";
-import type { ImageFiles } from "./images.ts";
+import type { ImageFiles, ImageReading } from "./images.ts";
 import { merge, type Numbered } from "./merge.ts";
 import type { Grounding, RagRequest } from "./rag.ts";
 
@@ -23,10 +22,8 @@ export interface ChatRequest extends Omit<GenerationRequest, "sampling"> {
   rag?: RagRequest;
 }
 
-/** A request with its caller, since not every caller may see every passage. */
-export interface CallerRequest extends ChatRequest {
-  searcher: DocumentCaller;
-}
+/** A request with its caller, since not every caller may see every passage and file. */
+export interface CallerRequest extends ChatRequest, ImageReading {}
 
 export interface ChatAnswer {
   model: string;
@@ -51,11 +48,11 @@ export class ChatService {
 
   /** Starts an answer; throws for a model that is missing or not ready, before any event. */
   async answer(request: CallerRequest, { onStart, ...options }: CallOptions): Promise<ChatAnswer> {
-    const { model, sampling, choices = 1, rag, searcher, ...generation } = request;
+    const { model, sampling, choices = 1, rag, searcher, hold, ...generation } = request;
     const { card, engine, fingerprint, ignores = [] } = this.#models.chat(model);
     const { nPredict } = card.settings;
     const maxTokens = request.maxTokens ?? (nPredict < 0 ? undefined : nPredict);
-    const seen = await this.#images.read(request.messages, searcher, options.signal);
+    const seen = await this.#images.read(request.messages, { searcher, hold }, options.signal);
     const { messages, grounding, stop } = await this.#grounding.ground(
       { messages: seen, tools: request.toolUse?.tools ?? [], maxTokens },
       rag,

@@ -1,10 +1,12 @@
 /** Images of a conversation: checks what they are, reads uploaded ones, and keeps their places in the text. */
 import type { DocumentCaller } from "../documents/document-caller.ts";
 import type { FileService } from "../documents/file-service.ts";
+import type { FileRecord } from "../documents/records.ts";
 import { NodeError } from "../errors.ts";
 import { given } from "../given.ts";
 import type { ChatMessage, Content, MessageImage } from "../ports/chat-engine.ts";
 import { quoted } from "../quoted.ts";
+import { Turns } from "../turns.ts";
 
 /** An image in base64; `type`: the media type that the caller gave it, if any. */
 export interface EncodedImage {
@@ -73,13 +75,21 @@ function checkBytes(bytes: Uint8Array, sent: Partial<EncodedImage>, most: number
   if (said !== undefined && said !== found) {
     return { problem: `says that it is ${quoted(said)}, and its content is '${found}'` };
   }
-  const isPlain = sent.data?.length === Math.ceil(bytes.length / 3) * 4;
+  // Of the same length, line breaks may stand for padding.
+  const isPadded = bytes.length % 3 === 0 || sent.data?.endsWith("=") === true;
+  const isPlain = isPadded && sent.data?.length === Math.ceil(bytes.length / 3) * 4;
   return { url: `data:${found};base64,${isPlain ? sent.data : bytes.toBase64()}` };
 }
 
 const tooLarge = (most: number): CheckedImage => ({
   problem: `has more than the ${most} bytes that an image may have (limits.max_image_bytes)`,
 });
+
+/** Who reads files, and what counts the memory that they take; it throws if there is no room. */
+export interface ImageReading {
+  searcher: DocumentCaller;
+  hold: (bytes: number) => void;
+}
 
 interface ImageLimits {
   maxImageBytes: number;
@@ -90,6 +100,7 @@ interface ImageLimits {
 export class ImageFiles {
   readonly #files: Pick<FileService, "content">;
   readonly #limits: ImageLimits;
+  readonly #turns = new Turns();
 
   /** `limits` may change while requests are answered. */
   constructor(files: Pick<FileService, "content">, limits: ImageLimits) {
@@ -100,7 +111,7 @@ export class ImageFiles {
   /** The conversation with `data:` addresses in place of files. Throws for a file that the caller may not see, and for one that is not an image. */
   async read(
     messages: readonly ChatMessage[],
-    caller: DocumentCaller,
+    reader: ImageReading,
     signal: AbortSignal,
   ): Promise<readonly ChatMessage[]> {
     const urls = new Map<string, string>();
@@ -108,7 +119,7 @@ export class ImageFiles {
     for (const image of messages.flatMap(imagesOf)) {
       if (!("file" in image)) continue;
       signal.throwIfAborted();
-      const url = urls.get(image.file) ?? (await this.#dataUrl(image.file, caller));
+      const url = urls.get(image.file) ?? (await this.#dataUrl(image.file, reader));
       urls.set(image.file, url);
       characters += url.length;
       // One file may be named often, and each time is sent to the model's server.
@@ -123,13 +134,24 @@ export class ImageFiles {
     return messages.map((message) => withImages(message, imagesOf(message).map(read)));
   }
 
-  async #dataUrl(id: string, caller: DocumentCaller): Promise<string> {
+  async #dataUrl(id: string, { searcher, hold }: ImageReading): Promise<string> {
     const { maxImageBytes: most } = this.#limits;
-    const { file, bytes } = await this.#files.content(caller, id);
-    const checked = file.bytes > most ? tooLarge(most) : checkBytes(await bytes.bytes(), {}, most);
+    const { file, bytes } = await this.#files.content(searcher, id);
+    const checked = file.bytes > most ? tooLarge(most) : await this.#encode(file, bytes, hold);
     if ("url" in checked) return checked.url;
     const why = `The file '${id}', which is used as an image, ${checked.problem}.`;
     throw new NodeError("invalid_request", why, { subject: { part: "messages" } });
+  }
+
+  async #encode(
+    file: FileRecord,
+    content: Blob,
+    hold: ImageReading["hold"],
+  ): Promise<CheckedImage> {
+    hold(Math.ceil(file.bytes / 3) * 4);
+    const bytes = await content.bytes();
+    await this.#turns.next();
+    return checkBytes(bytes, {}, this.#limits.maxImageBytes);
   }
 
   #tooMuch(): NodeError {
@@ -143,6 +165,13 @@ export const imagesOf = ({ images = [] }: Content): readonly MessageImage[] => i
 
 export const hasImages = (messages: readonly Content[]): boolean =>
   messages.some((message) => imagesOf(message).length > 0);
+
+/** Of its text, and of its images in base64. */
+export const charactersOf = (message: Content): number =>
+  imagesOf(message).reduce(
+    (sum, image) => sum + ("url" in image ? image.url.length : 0),
+    message.content.length,
+  );
 
 const withImages = <Of extends Content>(message: Of, images: readonly MessageImage[]): Of =>
   images.length === 0 ? message : { ...message, images };

@@ -5,6 +5,7 @@ import { untilAborted } from "../../core/abort.ts";
 import { NodeError } from "../../core/errors.ts";
 import { given } from "../../core/given.ts";
 import { quoted } from "../../core/quoted.ts";
+import { Turns } from "../../core/turns.ts";
 import { findViolation, formatPath, type Violation } from "../../validation/violation.ts";
 import type { AskedFor, Operation, ReadRequest } from "../operation.ts";
 import { refuse } from "../wire/fields.ts";
@@ -43,6 +44,8 @@ function messageOf({ path, kind, expected, found, knownKeys }: Violation): strin
   return `${name} must be ${expected}; found ${found}.`;
 }
 
+const largeBodies = new Turns();
+
 async function parsed(bytes: Uint8Array): Promise<unknown> {
   // JSON may be small in bytes but deep, or have too many values.
   const excess = await new JsonSize().addInSlices(bytes);
@@ -51,6 +54,7 @@ async function parsed(bytes: Uint8Array): Promise<unknown> {
     const subject = param === undefined ? "The body" : quoted(param);
     throw new NodeError("invalid_request", `${subject} ${excessText[what]}.`, given({ param }));
   }
+  if (bytes.length > sliceBytes) await largeBodies.next();
   const text = orInvalid("UTF-8", () => new TextDecoder("utf-8", { fatal: true }).decode(bytes));
   if (text.trim() === "") {
     throw new NodeError("invalid_request", "The body is empty; a JSON object is needed.");
@@ -71,12 +75,20 @@ export interface BodyLimits {
   bodyTimeoutMs: number;
 }
 
-/** Bytes of bodies that are still on their way, of all requests. */
-export class BodyBuffers {
-  readonly #most: number;
+/** What a request holds in memory besides its own few fields. */
+export interface HeldBytes extends Disposable {
+  /** Throws if there is no room for more. */
+  add(bytes: number): void;
+}
+
+/** Bytes that all requests in progress hold: their bodies, and what was read for them. */
+export class RequestMemory {
+  readonly #most: () => number;
+  readonly #ofCallers = new Map<string, number>();
   #held = 0;
 
-  constructor(most: number) {
+  /** `most` may change while requests are answered. */
+  constructor(most: () => number) {
     this.#most = most;
   }
 
@@ -84,24 +96,32 @@ export class BodyBuffers {
     return this.#held;
   }
 
-  /** Counts what came of a body until it is disposed of; the beginning is free, so that short requests always get in. */
-  begin(): Disposable & { add(bytes: number): void } {
-    let received = 0;
+  /** Counts until it is disposed of; the beginning is free, so that short requests always get in. */
+  begin(caller: string): HeldBytes {
+    let all = 0;
     let counted = 0;
     return {
       add: (bytes) => {
-        received += bytes;
-        const more = Math.max(0, received - freeBytes) - counted;
-        if (more > 0 && this.#held + more > this.#most) {
+        all += bytes;
+        const more = Math.max(0, all - freeBytes) - counted;
+        if (more <= 0) return;
+        // A caller never holds more than it leaves to others.
+        const own = (this.#ofCallers.get(caller) ?? 0) + more;
+        if (own > this.#most() - this.#held - more) {
           const why =
-            "The bodies of other requests that are still on their way take all the memory for them. Try again later.";
+            "Other requests in progress take all the memory for large bodies and images. Try again later.";
           throw new NodeError("overloaded", why);
         }
         counted += more;
         this.#held += more;
+        this.#ofCallers.set(caller, own);
       },
       [Symbol.dispose]: () => {
         this.#held -= counted;
+        const left = (this.#ofCallers.get(caller) ?? 0) - counted;
+        if (left > 0) this.#ofCallers.set(caller, left);
+        else this.#ofCallers.delete(caller);
+        counted = 0;
       },
     };
   }
@@ -109,15 +129,14 @@ export class BodyBuffers {
 
 const freeBytes = 64 * 1024;
 
-/** Of all bodies together: sixteen of the usual largest, or some of a larger. */
-export const mostBodyBytes = ({ maxBodyBytes }: BodyLimits): number =>
-  Math.max(256 * 1024 * 1024, 4 * maxBodyBytes);
+/** Of the largest bodies; half of them for a lone caller. */
+export const mostLargeBodies = 32;
 
 /** The complete body; rejects one that is not `application/json`, too large or too late. */
 export async function readBody(
   request: Request,
   limits: BodyLimits,
-  bodies: BodyBuffers,
+  held: Pick<HeldBytes, "add">,
   { takesAnyType = false }: { takesAnyType?: boolean } = {},
 ): Promise<Uint8Array> {
   const { maxBodyBytes: maxBytes } = limits;
@@ -134,12 +153,11 @@ export async function readBody(
   );
   if (Number(request.headers.get("content-length") ?? 0) > maxBytes) throw tooLarge;
   const chunks: Uint8Array[] = [];
-  using buffer = bodies.begin();
   let size = 0;
   for await (const chunk of inTime(request.body, limits.bodyTimeoutMs)) {
     size += chunk.length;
     if (size > maxBytes) throw tooLarge;
-    buffer.add(chunk.length);
+    held.add(chunk.length);
     chunks.push(chunk);
   }
   return Buffer.concat(chunks);

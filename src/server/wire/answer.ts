@@ -33,7 +33,8 @@ export async function beginAnswer(
   { chat, log }: ChatNeeds,
   { onStart, nameOf }: Pick<CallOptions, "onStart"> & { nameOf?: typeof wireName } = {},
 ): Promise<ChatAnswer> {
-  const asked = { ...request, searcher: context.authenticated };
+  const hold = (bytes: number): void => context.held.add(bytes);
+  const asked = { ...request, searcher: context.authenticated, hold };
   return await beginWith(
     (options) => chat.answer(asked, { ...options, ...given({ onStart }) }),
     context,

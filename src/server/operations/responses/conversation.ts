@@ -2,6 +2,7 @@
 import { Type as T } from "@sinclair/typebox";
 import { TypeCompiler } from "@sinclair/typebox/compiler";
 import { checkConversation } from "../../../core/chat/conversation.ts";
+import { charactersOf } from "../../../core/chat/images.ts";
 import { NodeError, reasonOf } from "../../../core/errors.ts";
 import type { ChatMessage, ToolCall } from "../../../core/ports/chat-engine.ts";
 import { isFinished } from "../../../core/ports/response-store.ts";
@@ -50,6 +51,7 @@ export async function askedConversation(
 ): Promise<AskedConversation> {
   const sent = required(body.input, "input", "a text or a list of items");
   const before = await saidBefore(body, references.find, { itemsOf, readStored });
+  references.hold(before.reduce((sum, message) => sum + charactersOf(message), 0));
   const input = typeof sent === "string" ? sent : await withoutReferences(sent, references);
   const messages = [...before, ...toMessages(input, before, readImage)];
   if (messages.length > maxMessages) {

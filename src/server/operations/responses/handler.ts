@@ -122,6 +122,7 @@ export async function readConversation(
   const { card } = models.chat(body.model);
   const asked = await askedConversation(body, {
     ...{ id, signal, ...limits },
+    hold: (bytes) => context.held.add(bytes),
     readImage: imagesFor(body.model, context, needs),
     readStored: anyImages(context, limits),
     find: (other) => responses.find(other, authenticated),

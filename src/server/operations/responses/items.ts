@@ -15,6 +15,8 @@ export interface ReferenceOptions {
   find: FindResponse;
   /** Most bytes of all referenced items: as many as could be sent directly. */
   maxBodyBytes: number;
+  /** Counts the memory of what is read; throws if there is no room. */
+  hold: (bytes: number) => void;
   signal: AbortSignal;
 }
 
@@ -25,7 +27,7 @@ export const itemCheck = TypeCompiler.Compile(InputItem);
 
 export async function withoutReferences(
   items: readonly InputItem[],
-  { find, maxBodyBytes, signal }: ReferenceOptions,
+  { find, maxBodyBytes, hold, signal }: ReferenceOptions,
 ): Promise<InputItem[]> {
   const resolved = [...items];
   const size = new JsonSize();
@@ -45,6 +47,7 @@ export async function withoutReferences(
           `refers to an item that makes more than ${maxBodyBytes} bytes with those before it, and no more may be sent (limits.max_body_bytes)`,
         );
       }
+      hold(json.length);
       const excess = await size.addInSlices(json);
       if (excess !== undefined) {
         throw refuse(

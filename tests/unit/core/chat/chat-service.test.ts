@@ -3,7 +3,7 @@ import { type ChatRequest, ChatService } from "../../../../src/core/chat/chat-se
 import { GroundingService } from "../../../../src/core/chat/grounding.ts";
 import { ImageFiles } from "../../../../src/core/chat/images.ts";
 import type { RagSettings } from "../../../../src/core/chat/rag.ts";
-import { theNode as searcher } from "../../../../src/core/documents/document-caller.ts";
+import { theNode } from "../../../../src/core/documents/document-caller.ts";
 import { ModelRegistry } from "../../../../src/core/models/model-registry.ts";
 import { RetrievalService } from "../../../../src/core/retrieval/retrieval-service.ts";
 import { untilAborted } from "../../../support/aborted.ts";
@@ -31,6 +31,8 @@ const defaults = {
   dryBase: 1.75,
   dryAllowedLength: 2,
 };
+
+const reading = { searcher: theNode, hold: () => {} };
 
 function service({ nPredict = -1 }: { nPredict?: number } = {}) {
   const engine = new ScriptedChatEngine();
@@ -60,7 +62,7 @@ function service({ nPredict = -1 }: { nPredict?: number } = {}) {
   );
   const answer = async (sent: Partial<ChatRequest>) => {
     const { signal } = new AbortController();
-    const { events, ...rest } = await chat.answer({ ...request, ...sent, searcher }, { signal });
+    const { events, ...rest } = await chat.answer({ ...request, ...sent, ...reading }, { signal });
     return { ...rest, events: await Array.fromAsync(events) };
   };
   return { engine, chat, answer };
@@ -151,7 +153,7 @@ test("a model that is not there is refused before any event", async () => {
   const { chat } = service();
   const { signal } = new AbortController();
   const refusal = await rejectionOf(
-    chat.answer({ ...request, searcher, model: "nobody" }, { signal }),
+    chat.answer({ ...request, ...reading, model: "nobody" }, { signal }),
   );
   expect(refusal).toMatchObject({ kind: "model_not_found" });
 });

@@ -3,8 +3,8 @@ import { Type as T } from "@sinclair/typebox";
 import { NodeError } from "../../../../src/core/errors.ts";
 import { UploadForm } from "../../../../src/server/middleware/multipart.ts";
 import {
-  BodyBuffers,
   type BodyLimits,
+  RequestMemory,
   readBody,
   readRequest,
 } from "../../../../src/server/middleware/read-request.ts";
@@ -36,7 +36,7 @@ const operation = defineOperation({
 
 /** The body of a request as the pipeline reads it. */
 const reader = (limits: BodyLimits) => async (given: Request) => {
-  const bytes = await readBody(given, limits, new BodyBuffers(1 << 20));
+  const bytes = await readBody(given, limits, new RequestMemory(() => 1 << 22).begin("ada"));
   const asked = { parameters: {}, query: new URLSearchParams(), form: noForm };
   return (await readRequest(operation, bytes, asked, { maxMessages: 1, maxInputs: 1 })).logged();
 };
@@ -103,32 +103,51 @@ describe("a JSON body", () => {
   });
 });
 
-describe("bodies that do not end", () => {
+describe("the memory of requests", () => {
   const limits = { maxBodyBytes: 1 << 20, bodyTimeoutMs: 30_000 };
   const large = new Uint8Array(1 << 19);
+  const refused = {
+    kind: "overloaded",
+    message: expect.stringContaining("Other requests in progress take all the memory"),
+  };
 
-  test("take a share of memory together, beside which a short one is read", async () => {
-    const bodies = new BodyBuffers(1 << 20);
-    const take = (body: Body) => readBody(request(body), limits, bodies);
-    const senders: ReadableStreamDefaultController<Uint8Array>[] = [];
+  test("counts bodies that do not end, beside which a short one is read", async () => {
+    const memory = new RequestMemory(() => 1 << 21);
+    const take = (body: Body) => readBody(request(body), limits, memory.begin("ada"));
     const unfinished = () =>
-      new ReadableStream<Uint8Array>({
-        start(controller) {
-          controller.enqueue(large);
-          senders.push(controller);
-        },
-      });
-    const reading = [take(unfinished()), take(unfinished())];
-    await waitFor("what came to be read", () => bodies.held > 1 << 19);
-    expect(await rejectionOf(take(large))).toMatchObject({
-      kind: "overloaded",
-      message: expect.stringContaining("bodies of other requests"),
-    });
+      new ReadableStream<Uint8Array>({ start: (controller) => controller.enqueue(large) });
+    void take(unfinished());
+    void take(unfinished());
+    await waitFor("what came to be read", () => memory.held > 1 << 19);
+    expect(await rejectionOf(take(large))).toMatchObject(refused);
     expect(await take('{"size":1}')).toHaveLength(10);
-    for (const sender of senders) sender.close();
-    expect(await Promise.all(reading)).toHaveLength(2);
-    expect(bodies.held).toBe(0);
-    expect(await take(large)).toHaveLength(large.length);
+  });
+
+  test("counts until the request has ended", async () => {
+    const memory = new RequestMemory(() => 1 << 20);
+    const first = memory.begin("ada");
+    await readBody(request(large), limits, first);
+    expect(memory.held).toBeGreaterThan(1 << 18);
+    expect(() => memory.begin("ada").add(1 << 19)).toThrow(expect.objectContaining(refused));
+    first[Symbol.dispose]();
+    first[Symbol.dispose]();
+    expect(memory.held).toBe(0);
+    memory.begin("ada").add(1 << 19);
+  });
+
+  test("leaves to others as much as a caller holds", () => {
+    const memory = new RequestMemory(() => 1 << 22);
+    const fill = (caller: string): number => {
+      for (let count = 0; ; count++) {
+        try {
+          memory.begin(caller).add(1 << 18);
+        } catch {
+          return count;
+        }
+      }
+    };
+    const counts = ["ada", "bob", "cleo"].map(fill);
+    expect(counts).toEqual([10, 5, 3]);
   });
 });
 
