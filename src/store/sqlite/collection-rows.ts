@@ -193,19 +193,19 @@ export class CollectionRows implements Disposable {
     });
   }
 
-  /** A graph of the index that is not used yet. */
-  newGraph(): IndexFile | undefined {
-    return this.#file.search.newGraph();
+  /** A file of the index that may be damaged. */
+  unread(): IndexFile | undefined {
+    return this.#file.search.unread();
   }
 
-  /** Reads all of a graph's file. */
-  isWhole(graph: IndexFile): boolean {
+  /** Reads all of a file of the index. */
+  isWhole(file: IndexFile): boolean {
     const { folder } = this.#place;
-    return folder !== undefined && isWhole(folder, graph);
+    return folder !== undefined && isWhole(folder, file);
   }
 
-  useGraph(graph: IndexFile, isWholeFile: boolean): void {
-    this.#file.search.useGraph(graph, isWholeFile);
+  wasRead(file: IndexFile, isWholeFile: boolean): void {
+    this.#file.search.wasRead(file, isWholeFile);
   }
 
   /** Whether the index has nothing left to do. */

@@ -1,7 +1,7 @@
 /** What a thread knows of a collection to answer questions: its segments, and in memory the passages that no segment has yet. Follows the file, whichever process changes it. */
 import type { Database } from "bun:sqlite";
 import type { SearchBounds } from "../../core/ports/passage-repository.ts";
-import { change, numberOf, rowsOf } from "../database.ts";
+import { numberOf, rowsOf } from "../database.ts";
 import type { DocumentNames } from "../document-names.ts";
 import { hasSegments } from "./collection-file.ts";
 import type { IndexFile } from "./index-file.ts";
@@ -52,20 +52,15 @@ export class CollectionSearch {
     return searchWords(this.#parts(), text, limit, this.#choose(documents));
   }
 
-  /** The file of a graph that is not used yet, if there is one. */
-  newGraph(): IndexFile | undefined {
+  /** A file of a segment that may be damaged, if there is one. */
+  unread(): IndexFile | undefined {
     this.#follow();
-    return this.#segments.find(({ newGraph }) => newGraph !== undefined)?.newGraph;
+    return this.#segments.find(({ unread }) => unread !== undefined)?.unread;
   }
 
-  /** `isWhole` false: it is damaged, and will be built again. */
-  useGraph(graph: IndexFile, isWhole: boolean): void {
-    const segment = this.#segments.find(({ newGraph }) => newGraph?.file === graph.file);
-    if (isWhole) segment?.useGraph(graph);
-    else {
-      const sql = "update segments set graph = null where graph = ?";
-      change(this.#database, sql, JSON.stringify(graph));
-    }
+  wasRead(file: IndexFile, isWhole: boolean): void {
+    const segment = this.#segments.find(({ unread }) => unread?.file === file.file);
+    segment?.wasRead(file, isWhole);
   }
 
   #parts(): readonly Part[] {

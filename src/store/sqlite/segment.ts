@@ -5,7 +5,7 @@ import { platform } from "node:os";
 import { join } from "node:path";
 import { change, insert, ownerOnly, rowOf, rowsOf } from "../database.ts";
 import { toVector } from "./collection-file.ts";
-import { hasSize, type IndexFile, writeIndexFile } from "./index-file.ts";
+import { hasSize, type IndexFile, removeFile, writeIndexFile } from "./index-file.ts";
 import {
   type Chosen,
   compare,
@@ -98,6 +98,7 @@ export class Segment extends Part {
   readonly #folder: string;
   readonly #dimension: number;
   #matrix: Int8Array | undefined;
+  #areVectorsRead = false;
   #graph: VectorGraph | undefined;
   /** The file of the graph in use. */
   #used: string | undefined;
@@ -137,15 +138,28 @@ export class Segment extends Part {
     return scan(this.#matrix, question, count, chosen);
   }
 
-  /** A graph that is not used yet. */
-  get newGraph(): IndexFile | undefined {
-    return this.#used === this.row.graph?.file ? undefined : this.row.graph;
+  /** A file that may be damaged: its vectors, which are used until it is read, or a graph, which is not. */
+  get unread(): IndexFile | undefined {
+    const { vectors, graph } = this.row;
+    if (!this.#areVectorsRead) return vectors;
+    return this.#used === graph?.file ? undefined : graph;
   }
 
-  /** Begins to use the graph, whose file was found to be whole. */
-  useGraph({ file }: IndexFile): void {
-    this.#used = file;
-    this.#graph = VectorGraph.view(join(this.#folder, file), this.#dimension);
+  /** All of the file was read. Whatever is damaged will be built again. */
+  wasRead(file: IndexFile, isWhole: boolean): void {
+    const path = join(this.#folder, file.file);
+    if (file.file === this.row.vectors.file) {
+      this.#areVectorsRead = true;
+      if (isWhole) return;
+      removeFile(path);
+      this.#matrix = undefined;
+    } else if (isWhole) {
+      this.#used = file.file;
+      this.#graph = VectorGraph.view(path, this.#dimension);
+    } else {
+      const sql = "update segments set graph = null where graph = ?";
+      change(this.#database, sql, JSON.stringify(file));
+    }
   }
 
   /** A missing file is read from the rows, which hold everything. */

@@ -179,7 +179,7 @@ export class SqliteRepository implements PassageRepository {
   }
 
   async #index(): Promise<void> {
-    await this.#useGraphs();
+    await this.#readFiles();
     if (this.#isClosed || (await this.#questions.isIndexed())) return;
     while (!this.#isClosed) {
       const isAsked = this.#asking > 0 || performance.now() - this.#askedAt < busyForMs;
@@ -190,16 +190,16 @@ export class SqliteRepository implements PassageRepository {
         return;
       }
       // The other thread reads what was stored meanwhile, so that a question need not wait for it.
-      await this.#useGraphs();
+      await this.#readFiles();
     }
   }
 
-  async #useGraphs(): Promise<void> {
+  /** A damaged file must not be searched, and reading all of it takes a while. */
+  async #readFiles(): Promise<void> {
     while (!this.#isClosed) {
-      const graph = await this.#questions.newGraph();
-      if (graph === undefined) return;
-      // A damaged one must not be searched, and reading all of it takes a while.
-      await this.#questions.useGraph(graph, await this.#changes.isWhole(graph));
+      const file = await this.#questions.unread();
+      if (file === undefined) return;
+      await this.#questions.wasRead(file, await this.#changes.isWhole(file));
     }
   }
 

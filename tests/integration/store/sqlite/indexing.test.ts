@@ -206,6 +206,18 @@ describe("a large collection", () => {
     await expectExact(repository);
   });
 
+  test("does not use vectors that are others, though as many", async () => {
+    await using folder = await filled();
+    const [before] = await indexed(folder);
+    const path = join(folder.path, before?.vectors ?? "");
+    await writeFile(path, new Uint8Array((await stat(path)).size));
+    await using repository = await opened(folder);
+    await waitFor("other vectors", () =>
+      filesOf(folder).every(({ vectors }) => vectors !== before?.vectors),
+    );
+    await expectExact(repository);
+  });
+
   test("gives back the space of what was removed, and still finds the rest by words and vectors", async () => {
     await using folder = await filled();
     await indexed(folder);
