@@ -17,16 +17,16 @@ export interface MostTokens {
   answer: number;
 }
 
-const finishReasons: Readonly<Record<string, FinishReason>> = {
-  stop: "stop",
-  length: "length",
-  tool_calls: "tool_calls",
-  function_call: "tool_calls",
-  content_filter: "content_filter",
+const finishReasons: ReadonlyMap<string, FinishReason> = new Map([
+  ["stop", "stop"],
+  ["length", "length"],
+  ["tool_calls", "tool_calls"],
+  ["function_call", "tool_calls"],
+  ["content_filter", "content_filter"],
   // Text Generation Inference
-  eos_token: "stop",
-  stop_sequence: "stop",
-};
+  ["eos_token", "stop"],
+  ["stop_sequence", "stop"],
+]);
 
 export class ChatChunks {
   readonly #most: MostTokens;
@@ -94,7 +94,7 @@ export class ChatChunks {
     if (reason === undefined) return events;
     if (reason === "abort" || reason === "error")
       throw new BadAnswer("an answer that it broke off");
-    this.#reason = finishReasons[reason] ?? "stop";
+    this.#reason = finishReasons.get(reason) ?? "stop";
     // The names in vLLM and SGLang. A number there is the token that ended the answer.
     this.#stop = textAt(choice, "stop_reason") ?? textAt(choice, "matched_stop");
     return events;

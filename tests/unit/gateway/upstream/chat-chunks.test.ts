@@ -39,6 +39,10 @@ describe("the chunks of a streamed completion", () => {
     ]);
   });
 
+  test.each(["__proto__", "constructor", "weary"])("end for a reason, also for %s", (reason) => {
+    expect(read([delta({ content: "a" }, reason)]).at(-1)).toMatchObject({ reason: "stop" });
+  });
+
   test("tell thoughts from the answer, under either name", () => {
     expect(read(parse(vllmStreams.reasoning))).toEqual([
       { type: "reasoning", text: "The capital" },
