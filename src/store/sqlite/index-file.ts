@@ -63,23 +63,23 @@ export function removeIndexFiles(
   if (!existsSync(folder)) return;
   for (const file of readdirSync(folder)) {
     if (indexName.exec(file)?.[1] !== collection || used.has(file)) continue;
-    const path = join(folder, file);
-    const found = statSync(path, { throwIfNoEntry: false });
-    if (found !== undefined && found.mtimeMs < before) removeFile(path);
+    const found = statSync(join(folder, file), { throwIfNoEntry: false });
+    if (found !== undefined && found.mtimeMs < before) removeFile(folder, file);
   }
 }
 
-/** Windows refuses while a process has it mapped; it is then removed later, as an abandoned one. */
-export function removeFile(path: string): void {
+/** Only a file of an index: a collection from elsewhere may name any. Windows refuses while a process has it mapped; it is then removed later, as an abandoned one. */
+export function removeFile(folder: string, file: string): void {
+  if (!indexName.test(file)) return;
   try {
-    rmSync(path, { force: true });
+    rmSync(join(folder, file), { force: true });
   } catch {
     // See above.
   }
 }
 
 /** `notes.1a2b3c4d.usearch` and `notes.1a2b3c4d.vectors.part` of the collection `notes`. */
-const indexName = /^(.+)\.[0-9a-f]{8}\.(?:usearch|vectors)(?:\.part)?$/;
+const indexName = /^([^/\\]+)\.[0-9a-f]{8}\.(?:usearch|vectors)(?:\.part)?$/;
 
 function sync(path: string): void {
   const file = openSync(path, "r+");

@@ -1,7 +1,6 @@
 /** Builds a collection's segments and their graphs from its rows, in steps that leave room for other work of the thread. */
 import type { Database } from "bun:sqlite";
 import { availableParallelism } from "node:os";
-import { join } from "node:path";
 import { change, numberOf, rowsOf } from "../database.ts";
 import { dimensionIn } from "./collection-file.ts";
 import {
@@ -194,7 +193,7 @@ class SegmentJob implements Job {
         return true;
       })
       .immediate();
-    if (!isWritten) removeFile(join(folder, vectors.file));
+    if (!isWritten) removeFile(folder, vectors.file);
     const used = new Set(
       segmentRows(database).flatMap((row) => [row.vectors.file, row.graph?.file ?? ""]),
     );
@@ -214,7 +213,7 @@ class SegmentJob implements Job {
 
 function removeFiles(folder: string, { vectors, graph }: SegmentRow, used: Set<string>): void {
   for (const file of [vectors.file, graph?.file]) {
-    if (file !== undefined && !used.has(file)) removeFile(join(folder, file));
+    if (file !== undefined && !used.has(file)) removeFile(folder, file);
   }
 }
 
@@ -250,7 +249,7 @@ class GraphJob implements Job {
     const before = this.#segment.graph === undefined ? null : JSON.stringify(this.#segment.graph);
     const sql = "update segments set graph = ? where id = ? and graph is ?";
     const isUsed = change(database, sql, JSON.stringify(file), this.#segment.id, before) > 0;
-    if (!isUsed) removeFile(join(folder, file.file));
+    if (!isUsed) removeFile(folder, file.file);
     return isUsed;
   }
 }

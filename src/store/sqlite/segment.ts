@@ -147,15 +147,14 @@ export class Segment extends Part {
 
   /** All of the file was read. Whatever is damaged will be built again. */
   wasRead(file: IndexFile, isWhole: boolean): void {
-    const path = join(this.#folder, file.file);
     if (file.file === this.row.vectors.file) {
       this.#areVectorsRead = true;
       if (isWhole) return;
-      removeFile(path);
+      removeFile(this.#folder, file.file);
       this.#matrix = undefined;
     } else if (isWhole) {
       this.#used = file.file;
-      this.#graph = VectorGraph.view(path, this.#dimension);
+      this.#graph = VectorGraph.view(join(this.#folder, file.file), this.#dimension);
     } else {
       const sql = "update segments set graph = null where graph = ?";
       change(this.#database, sql, JSON.stringify(file));

@@ -218,6 +218,26 @@ describe("a large collection", () => {
     await expectExact(repository);
   });
 
+  test("removes no file but those of an index, whatever its rows name", async () => {
+    await using folder = await filled();
+    const [before] = await indexed(folder);
+    const precious = join(folder.path, "keys.txt");
+    await writeFile(precious, "precious");
+    {
+      using database = new Database(join(folder.path, "big.sqlite"));
+      database.run(
+        "update segments set vectors = json_set(vectors, '$.file', 'keys.txt') where vectors like ?",
+        [`%${before?.vectors}%`],
+      );
+    }
+    await using repository = await opened(folder);
+    await waitFor("other vectors", () =>
+      filesOf(folder).every(({ vectors }) => vectors !== "keys.txt"),
+    );
+    await expectExact(repository);
+    expect(await readFile(precious, "utf8")).toBe("precious");
+  });
+
   test("gives back the space of what was removed, and still finds the rest by words and vectors", async () => {
     await using folder = await filled();
     await indexed(folder);
