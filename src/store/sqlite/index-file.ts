@@ -68,7 +68,7 @@ export function removeIndexFiles(
   }
 }
 
-/** Only a file of an index: a collection from elsewhere may name any. Windows refuses while a process has it mapped; it is then removed later, as an abandoned one. */
+/** Only a file of an index: the rows of a collection may name any. Windows refuses while a process has it mapped; it is then removed later, as an abandoned one. */
 export function removeFile(folder: string, file: string): void {
   if (!indexName.test(file)) return;
   try {
