@@ -31,12 +31,11 @@ import {
 import { acquireLease, meter, type RateLimitSettings } from "./middleware/rate-limit.ts";
 import {
   type BodyLimits,
-  type ListLimits,
   mostLargeBodies,
   RequestMemory,
   readBody,
-  readRequest,
-} from "./middleware/read-request.ts";
+} from "./middleware/read-body.ts";
+import { type ListLimits, readRequest } from "./middleware/read-request.ts";
 import {
   logPrompt,
   type Observers,

@@ -14,7 +14,7 @@ import { pathOf } from "./address.ts";
 import type { Access, Caller } from "./middleware/authentication.ts";
 import type { ErrorFormat } from "./middleware/errors.ts";
 import type { RateLimitLease } from "./middleware/rate-limit.ts";
-import type { HeldBytes } from "./middleware/read-request.ts";
+import type { HeldBytes } from "./middleware/read-body.ts";
 import type { HeaderFormat, OperationFacts } from "./operation.ts";
 import { chatNames, type FieldNames } from "./wire/field-names.ts";
 

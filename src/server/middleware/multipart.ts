@@ -6,7 +6,7 @@ import { NodeError, reasonOf } from "../../core/errors.ts";
 import { given } from "../../core/given.ts";
 import { quoted } from "../../core/quoted.ts";
 import { nextTurn } from "./answer.ts";
-import { mostInTurn } from "./read-request.ts";
+import { mostInTurn } from "./read-body.ts";
 
 export interface UploadLimits {
   maxFileBytes: number;

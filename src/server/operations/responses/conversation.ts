@@ -8,7 +8,7 @@ import type { ChatMessage, ToolCall } from "../../../core/ports/chat-engine.ts";
 import { isFinished } from "../../../core/ports/response-store.ts";
 import { quoted } from "../../../core/quoted.ts";
 import type { ConversationItem } from "../../../core/responses/conversation-service.ts";
-import { JsonSize } from "../../middleware/read-request.ts";
+import { JsonSize } from "../../middleware/json-size.ts";
 import { chatNames, type FieldNames, withNames } from "../../wire/field-names.ts";
 import { refuse, required } from "../../wire/fields.ts";
 import { type ImageReader, noImages, noImagesOf } from "../../wire/images.ts";

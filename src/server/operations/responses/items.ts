@@ -3,7 +3,7 @@ import { TypeCompiler } from "@sinclair/typebox/compiler";
 import type { SavedResponse } from "../../../core/ports/response-store.ts";
 import { quoted } from "../../../core/quoted.ts";
 import type { ConversationItem } from "../../../core/responses/conversation-service.ts";
-import { excessText, JsonSize } from "../../middleware/read-request.ts";
+import { excessText, JsonSize } from "../../middleware/json-size.ts";
 import { refuse } from "../../wire/fields.ts";
 import { type Input, InputItem } from "./request-schema.ts";
 import { type Includable, served } from "./schema.ts";

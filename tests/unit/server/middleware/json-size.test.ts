@@ -4,7 +4,7 @@ import {
   JsonSize,
   mostKeys,
   mostValues,
-} from "../../../../src/server/middleware/read-request.ts";
+} from "../../../../src/server/middleware/json-size.ts";
 
 const add = (text: string) => new JsonSize().add(new TextEncoder().encode(text));
 const nested = (depth: number): string => "[".repeat(depth) + "]".repeat(depth);

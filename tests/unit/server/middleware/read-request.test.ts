@@ -6,8 +6,8 @@ import {
   type BodyLimits,
   RequestMemory,
   readBody,
-  readRequest,
-} from "../../../../src/server/middleware/read-request.ts";
+} from "../../../../src/server/middleware/read-body.ts";
+import { readRequest } from "../../../../src/server/middleware/read-request.ts";
 import { defineOperation } from "../../../../src/server/operation.ts";
 import { rejectionOf } from "../../../support/rejection.ts";
 import { waitFor } from "../../../support/wait-for.ts";
