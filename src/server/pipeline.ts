@@ -6,7 +6,6 @@
  * with the stream, long after the handler has returned, and Elysia has no hook for that.
  */
 import { NodeError } from "../core/errors.ts";
-import type { Scope } from "../core/limits/api-key.ts";
 import type { Log } from "../core/log.ts";
 import type { ModelLibrary } from "../core/models/model-library.ts";
 import type { ModelRegistry } from "../core/models/model-registry.ts";
@@ -17,7 +16,7 @@ import {
   startTimeout,
   streamResponse,
 } from "./middleware/answer.ts";
-import { type Access, authenticate } from "./middleware/authentication.ts";
+import { type Access, authenticate, withoutManaging } from "./middleware/authentication.ts";
 import { answerError, toErrorResponse } from "./middleware/errors.ts";
 import { announceIgnored } from "./middleware/ignored-fields.ts";
 import { UploadForm, type UploadLimits } from "./middleware/multipart.ts";
@@ -81,11 +80,14 @@ interface RoutedRequest {
 
 export class Pipeline {
   readonly #settings: PipelineSettings;
+  readonly #access: Access;
   readonly #buffers = new StreamBuffers();
   readonly #memory: RequestMemory;
 
   constructor(settings: PipelineSettings) {
+    const { access, isOpen } = settings;
     this.#settings = settings;
+    this.#access = isOpen ? withoutManaging(access) : access;
     this.#memory = new RequestMemory(() => mostLargeBodies * settings.limits.maxBodyBytes);
   }
 
@@ -107,7 +109,6 @@ export class Pipeline {
     using ending = new DisposableStack();
 
     authenticate(context, operation.facts, this.#isOpen(operation.facts.name));
-    this.#rejectManaging(operation.facts.scope);
     if (operation.facts.scope !== undefined) {
       context.lease = ending.use(await acquireLease(request, context, rateLimit, operation.facts));
       ending.defer(() => void meter(context));
@@ -127,7 +128,6 @@ export class Pipeline {
     // Another program may have pulled it a moment ago.
     if (asked.model !== undefined && models.typeOf(asked.model) === undefined)
       await library.refresh();
-    this.#rejectManaging(...asked.scopes);
     if (scope && asked.scopes.length > 0) context.authenticate(scope, ...asked.scopes);
     if (asked.answers > 1) await context.lease.reserve(asked.answers);
     if (asked.requests > 1) await context.lease.countAs(asked.requests);
@@ -186,7 +186,7 @@ export class Pipeline {
   }
 
   #open(request: Request, target: Target, headers: ResponseHeaders): RequestContext {
-    const { access, corsOrigins, logsPrompts, telemetry } = this.#settings;
+    const { corsOrigins, logsPrompts, telemetry } = this.#settings;
     const id = requestId(request);
     headers[requestIdHeader] = id;
     const { headerFormat } = target.operation ?? {};
@@ -194,7 +194,7 @@ export class Pipeline {
     headers["x-content-type-options"] = "nosniff";
     Object.assign(headers, corsHeaders(request, corsOrigins));
     const context = new RequestContext({
-      ...{ request, id, target, headers, access, logsPrompts },
+      ...{ request, id, target, headers, access: this.#access, logsPrompts },
       onWork: (event, since) => telemetry.worked(event, since),
     });
     observe(context, this.#settings);
@@ -215,15 +215,6 @@ export class Pipeline {
     if (!this.#settings.isDraining() || operation?.whileDraining === true) return;
     headers.connection = "close";
     throw new NodeError("unavailable", "The node is stopping. Try again later.");
-  }
-
-  /** Who is served without a key should not fill the disk, or delete files. */
-  #rejectManaging(...scopes: readonly (Scope | undefined)[]): void {
-    const { access, isOpen } = this.#settings;
-    if (!isOpen || access.wantsKeys() || !scopes.includes("models")) return;
-    const why =
-      "This node serves everyone without a key ([auth] open), so its models are managed on its machine only: 'paddock pull', 'paddock models rm'.";
-    throw new NodeError("forbidden", why);
   }
 
   #isOpen(name: string): boolean {

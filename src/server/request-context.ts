@@ -113,6 +113,16 @@ export class RequestContext {
     return this.#caller;
   }
 
+  /** Whether the caller may use what needs this scope. */
+  opens(scope: Scope): boolean {
+    try {
+      this.#authenticate([scope]);
+      return true;
+    } catch {
+      return false;
+    }
+  }
+
   get authenticated(): Caller {
     if (this.#caller !== undefined) return this.#caller;
     throw new NodeError("internal", "Nobody was authenticated.");

@@ -12,6 +12,7 @@ const entry = (id: string) => ({
   type: id === "chatty" ? "chat" : "embedding",
   loaded: true,
   capabilities: id === "chatty" ? ["tools"] : ["embedding"],
+  unloadable: false,
   removable: false,
   created: madeAt.getTime() / 1000,
   object: "model",
@@ -22,7 +23,12 @@ const entry = (id: string) => ({
 
 describe("the list of models", () => {
   const memory = { total: 8e9, free: 4e9 };
-  const list = { object: "list", data: ["chatty", "vectors", "others"].map(entry), memory };
+  const list = {
+    object: "list",
+    data: ["chatty", "vectors", "others"].map(entry),
+    manageable: true,
+    memory,
+  };
 
   test("has the specification's fields and the context, for POST without a body", async () => {
     const request = new Request("http://localhost/v1/models", { method: "POST" });
@@ -43,7 +49,7 @@ describe("the list of models", () => {
 
   test("is empty until a model is ready", async () => {
     const response = await testApp({ unprepared: true }).get("/v1/models");
-    expect(await response.json()).toEqual({ object: "list", data: [], memory });
+    expect(await response.json()).toEqual({ object: "list", data: [], manageable: true, memory });
   });
 });
 
@@ -127,7 +133,7 @@ describe("a model that can be unloaded", () => {
     ],
   ])("is listed with its state: %j", async (residence, expected) => {
     const response = await appWith(residence).get("/v1/models/chatty");
-    expect(await response.json()).toMatchObject({ removable: true, ...expected });
+    expect(await response.json()).toMatchObject({ unloadable: true, removable: true, ...expected });
   });
 
   test("is loaded and unloaded when asked to", async () => {
@@ -150,7 +156,7 @@ describe("a model that can be unloaded", () => {
     app.models.add({ ...chatModel("chatty", app.chat), residence: () => residence });
     const of = async (headers = {}): Promise<unknown> =>
       await (await app.get("/v1/models", headers)).json();
-    expect(await of()).toEqual({ object: "list", data: expect.any(Array) });
+    expect(await of()).toEqual({ object: "list", data: expect.any(Array), manageable: false });
     expect(JSON.stringify(await of())).not.toContain("memory_bytes");
     const known = await of({ authorization: "Bearer a-good-key" });
     expect(known).toMatchObject({ memory: { total: 8e9 }, data: [{ memory_bytes: 7 }, {}, {}] });
@@ -234,7 +240,7 @@ describe("a node that serves everyone", () => {
       expect([path, response.status]).toEqual([path, 403]);
       expect(await response.text()).toContain("on its machine");
     }
-    expect((await app.get("/v1/models")).status).toBe(200);
+    expect(await (await app.get("/v1/models")).json()).toMatchObject({ manageable: false });
     // With keys, only their holders are served.
     const keyed = testApp({ open: true, keys: ["a-good-key"] });
     const headers = { authorization: "Bearer a-good-key" };
@@ -251,7 +257,11 @@ describe("a key", () => {
       const response = await app.post(`/v1/models/${path}`, asked, headers);
       expect([path, response.status]).toEqual([path, 403]);
     }
+    const listed = await app.get("/v1/models", headers);
+    expect(await listed.json()).toMatchObject({ manageable: false });
     const allowed = testApp({ ring: ringOf("models") });
+    const list = await allowed.get("/v1/models", headers);
+    expect(await list.json()).toMatchObject({ manageable: true, memory: { total: 8e9 } });
     expect((await allowed.post("/v1/models/load", asked, headers)).status).toBe(200);
   });
 });

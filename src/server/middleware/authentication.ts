@@ -100,6 +100,19 @@ function accept(key: ApiKey, wanted: readonly Scope[]): Caller {
   return { id, name, called: `The key '${name}'`, limits, quota, ...boundStores(vectorStores) };
 }
 
+/** Wraps an access: without a key, nobody manages models, which could fill the disk or delete files. */
+export function withoutManaging(access: Access): Access {
+  return {
+    wantsKeys: () => access.wantsKeys(),
+    check(request, ...wanted) {
+      if (access.wantsKeys() || !wanted.includes("models")) return access.check(request, ...wanted);
+      const why =
+        "This node serves everyone without a key ([auth] open), so its models are managed on its machine only: 'paddock pull', 'paddock models rm'.";
+      throw new NodeError("forbidden", why);
+    },
+  };
+}
+
 /** The key in the header of OpenAI's clients, or of Anthropic's. */
 function offeredKey({ headers }: Request): string | undefined {
   const bearer = /^Bearer\s+(\S+)\s*$/i.exec(headers.get("authorization") ?? "")?.[1];

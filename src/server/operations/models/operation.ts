@@ -39,6 +39,7 @@ const modelExample: Model = {
   type: "chat",
   loaded: true,
   capabilities: ["tools"],
+  unloadable: true,
   removable: false,
   size: 636_729_504,
   quantization: "Q4_0",
@@ -51,14 +52,18 @@ const list = {
   ...common,
   description: "The models of every type, loaded or not. No body is read.",
   key: "optional",
-  answer: described({ ModelList }, "The models.", { object: "list", data: [modelExample] }),
-  handler: async (_request: unknown, { isStranger }: RequestContext, needs: ModelNeeds) => {
+  answer: described({ ModelList }, "The models.", {
+    ...{ object: "list", data: [modelExample], manageable: true },
+  }),
+  handler: async (_request: unknown, context: RequestContext, needs: ModelNeeds) => {
     const { models, library } = needs;
+    const { isStranger } = context;
     await library.refresh();
     const data = models.all().map((model) => toModel(model, library, isStranger));
     const pulling = library.pulling();
+    const manageable = context.opens("models");
     const more = isStranger ? {} : { memory: await library.memory(), ...given({ pulling }) };
-    return { json: { object: "list", data, ...more } satisfies ModelList };
+    return { json: { object: "list", data, manageable, ...more } satisfies ModelList };
   },
 } as const;
 
@@ -230,7 +235,7 @@ export function capabilitiesOf({ type, vision, thinks }: ModelCard): Capability[
 }
 
 function toModel(
-  { card, residence }: LoadedModel,
+  { card, residence, unload }: LoadedModel,
   library: Pick<ModelLibrary, "mayRemove">,
   isStranger: boolean,
 ): Model {
@@ -249,6 +254,7 @@ function toModel(
     loaded: state === "loaded",
     ...(state === "loading" ? { loading: true } : {}),
     capabilities: capabilitiesOf(card),
+    unloadable: unload !== undefined,
     removable: library.mayRemove(id),
     ...given({ size: weights?.bytes, quantization: weights?.quantization }),
     ...given({ parameters: weights?.parameters }),

@@ -18,6 +18,10 @@ export const Model = T.Object({
   }),
   loading: optional(T.Boolean(), "True while it is being loaded."),
   capabilities: T.Array(oneOf(capabilities), { description: "What it can do." }),
+  unloadable: T.Boolean({
+    description:
+      "Whether `POST /v1/models/unload` unloads it: not a model upstream, or in the node's own process.",
+  }),
   removable: T.Boolean({ description: "Whether `DELETE /v1/models/{id}` removes it." }),
   size: optional(count(), "Bytes of its files; absent for a model upstream, as are the next two."),
   quantization: T.Optional(T.String()),
@@ -42,13 +46,17 @@ export const ModelList = T.Object({
   data: T.Array(Model, {
     description: "The chat model to use without another choice comes first.",
   }),
+  manageable: T.Boolean({
+    description:
+      "Whether the caller may load, unload, pull and delete models. An extension, as is the rest.",
+  }),
   memory: optional(
     T.Object({
       total: count("Bytes that the node may use: the machine's, or its control group's."),
       free: count("Bytes of these that are free now."),
       models: optional(count(), "Most bytes of all models together; absent: not bounded."),
     }),
-    "An extension, as is `pulling`. Not for callers without a key, on a node with keys.",
+    "Not for callers without a key, on a node with keys.",
   ),
   pulling: optional(Pulling, "The pull in progress."),
 });
