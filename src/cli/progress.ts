@@ -1,5 +1,6 @@
 /** Shows progress: one moving line on a terminal, else a few plain lines. */
 import { byteSize } from "../core/byte-size.ts";
+import { pace, timeLeft } from "../core/pace.ts";
 import type { Progress, ProgressStep } from "../core/progress.ts";
 import { printableName } from "./printing.ts";
 import type { Shell } from "./shell.ts";
@@ -20,8 +21,6 @@ const redrawMs = 100;
 /** Without a terminal, a line at each quarter is enough, and one a minute. */
 const plainSteps = 4;
 const plainEveryMs = 60_000;
-/** Rates are averaged over this time, since older speeds do not predict the rest. */
-const recentMs = 10_000;
 
 export function createProgress({ isTerminal, say, draw }: Shell): Progress {
   const write = isTerminal ? (line: string) => draw(`\r\u001b[K${line}`) : say;
@@ -91,27 +90,6 @@ function lines(
     const more = note === undefined ? `${speed}${left}` : `, ${note}`;
     say(`${label}: ${Math.floor((done / total) * 100)} % of ${amount(total, unit)}${more}\n`);
   };
-}
-
-function pace(from: number): (done: number) => number {
-  const marks = [{ at: performance.now(), done: from }];
-  return (done) => {
-    const now = performance.now();
-    const last = marks.at(-1);
-    if (last === undefined || now - last.at >= redrawMs) marks.push({ at: now, done });
-    while (marks.length > 2 && now - (marks[1]?.at ?? now) > recentMs) marks.shift();
-    const [first = { at: now, done }] = marks;
-    return (done - first.done) / Math.max((now - first.at) / 1000, 0.001);
-  };
-}
-
-function timeLeft(amountLeft: number, rate: number, before: string): string {
-  if (rate <= 0) return "";
-  const seconds = Math.max(0, Math.ceil(amountLeft / rate));
-  const minutes = Math.ceil(seconds / 60);
-  if (seconds < 90) return `${before}${seconds} s left`;
-  if (minutes < 90) return `${before}${minutes} min left`;
-  return `${before}${(minutes / 60).toFixed(1)} h left`;
 }
 
 function amount(value: number, unit: Unit): string {

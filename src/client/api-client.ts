@@ -8,6 +8,7 @@ import type {
   ModelList,
   NodeInfo,
   PassagePage,
+  PullEvent,
   Readiness,
   RetrieveRequest,
   RetrieveResult,
@@ -36,7 +37,7 @@ interface PageOptions extends RequestOptions {
 
 interface AnyRequestOptions extends RequestOptions {
   /** Default: POST with a body, otherwise GET. */
-  method?: "DELETE";
+  method?: "DELETE" | "POST";
   body?: object;
   /** In addition to the key and the content type. */
   headers?: Readonly<Record<string, string>>;
@@ -64,6 +65,28 @@ export class ApiClient {
 
   async models(options?: RequestOptions): Promise<ModelList> {
     return await this.ask("/models", options);
+  }
+
+  async loadModel(model: string, options?: RequestOptions): Promise<void> {
+    await this.request("/models/load", { ...options, body: { model } });
+  }
+
+  async unloadModel(model: string, options?: RequestOptions): Promise<void> {
+    await this.request("/models/unload", { ...options, body: { model } });
+  }
+
+  deleteModel(model: string, options?: RequestOptions): Promise<void> {
+    return this.#delete(`/models/${encodeURIComponent(model)}`, options);
+  }
+
+  /** Resolves when the pull begins; its events end with the model's name. */
+  async pullModel(source: string, options?: RequestOptions): Promise<AsyncGenerator<PullEvent>> {
+    const { body } = await this.request("/models/pull", { ...options, body: { source } });
+    return readChunks<PullEvent>(body, options?.signal);
+  }
+
+  async cancelPull(options?: RequestOptions): Promise<void> {
+    await this.request("/models/pull/cancel", { ...options, method: "POST" });
   }
 
   async info(options?: RequestOptions): Promise<NodeInfo> {

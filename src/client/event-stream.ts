@@ -23,14 +23,14 @@ export async function* eventData(bytes: AsyncIterable<Uint8Array>): AsyncGenerat
 type Body = ReadableStream<Uint8Array> | null;
 
 /** Ends at `[DONE]`; a stream that ends without it throws an ApiError. */
-export async function* readChunks(
+export async function* readChunks<Chunk = ChatCompletionChunk>(
   body: Body,
   signal?: AbortSignal,
-): AsyncGenerator<ChatCompletionChunk> {
+): AsyncGenerator<Chunk> {
   for await (const events of eventData(piecesOf(body, signal))) {
     for (const data of events) {
       if (data === endOfStream) return;
-      const chunk = parse(data);
+      const chunk: Chunk = parse(data);
       const sent = isObject(chunk) && "error" in chunk ? sentError(chunk) : undefined;
       if (sent !== undefined) throw new ApiError("stream_error", sent.message, { sent });
       yield chunk;
@@ -57,7 +57,7 @@ async function* piecesOf(body: Body, signal?: AbortSignal): AsyncGenerator<Uint8
   }
 }
 
-function parse(data: string): ChatCompletionChunk {
+function parse<Chunk>(data: string): Chunk {
   try {
     return JSON.parse(data);
   } catch (cause) {

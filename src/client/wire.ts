@@ -8,7 +8,7 @@ export type {
   ChatCompletionRequest,
 } from "../server/operations/chat/schema.ts";
 export type { FileObject } from "../server/operations/files/schema.ts";
-export type { Model, ModelList } from "../server/operations/models/schema.ts";
+export type { Model, ModelList, PullEvent } from "../server/operations/models/schema.ts";
 export type { NodeInfo, Readiness } from "../server/operations/node/schema.ts";
 export type { RetrieveRequest, RetrieveResult } from "../server/operations/retrieve/schema.ts";
 export type { VectorStore, VectorStoreFile } from "../server/operations/vector-stores/schema.ts";

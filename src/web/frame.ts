@@ -6,6 +6,7 @@ export const tabs = [
   { id: "chat", name: "Chat" },
   { id: "documents", name: "Documents" },
   { id: "knowledge", name: "Knowledge" },
+  { id: "models", name: "Models" },
   { id: "node", name: "Node" },
 ] as const;
 

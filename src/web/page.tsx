@@ -7,12 +7,14 @@ import { DocumentsView } from "./documents/documents-view.tsx";
 import { ReaderDialog } from "./documents/reader-dialog.tsx";
 import { openTab, tab, tabs, theme, toggleTheme } from "./frame.ts";
 import { KnowledgeView } from "./knowledge/knowledge-view.tsx";
+import { ModelsView } from "./models/models-view.tsx";
 import { NodeView } from "./node/node-view.tsx";
 
 const views = {
   chat: ChatView,
   documents: DocumentsView,
   knowledge: KnowledgeView,
+  models: ModelsView,
   node: NodeView,
 };
 

@@ -6,6 +6,7 @@ import { PassageItem } from "../components/passage-item.tsx";
 import { collectionsOf } from "../documents/collections.ts";
 import { read, readingOf } from "../documents/reading.ts";
 import { Markdown, MarkerContext, type MarkerTarget } from "../markdown/markdown.tsx";
+import { modelList } from "../node/state.ts";
 import { type AnswerTurn, type Measures, speedOf } from "./conversation.ts";
 import { focusComposer } from "./store.ts";
 import { retry } from "./turn.ts";
@@ -40,7 +41,9 @@ export function AnswerView({ turn, conversationId, isLast }: AnswerViewProps) {
           </details>
         )}
         {content === "" && state === "writing" ? (
-          <p class="waiting">Waiting for the first word</p>
+          <p class="waiting">
+            {isLoaded(turn.model) ? "Waiting for the first word" : "Loading the model"}
+          </p>
         ) : (
           <MarkerContext.Provider value={target}>
             <Markdown text={content} />
@@ -75,6 +78,10 @@ export function AnswerView({ turn, conversationId, isLast }: AnswerViewProps) {
     </article>
   );
 }
+
+/** An upstream model is always. */
+const isLoaded = (name: string): boolean =>
+  modelList.value.find(({ id }) => id === name)?.loaded !== false;
 
 /** What an answer's markers open; undefined if the location of its passages is not known. */
 function targetOf(points: readonly Point[] = []): MarkerTarget | undefined {

@@ -1,9 +1,10 @@
 /** The conversation's model, system prompt and sampling. */
-import { useId, useState } from "preact/hooks";
+import { useEffect, useId, useState } from "preact/hooks";
 import { ModelField } from "../components/controls.tsx";
-import { chatModels } from "../node/state.ts";
+import { waitingNote } from "../models/facts.ts";
+import { chatModels, modelList, pollNode, whileVisible } from "../node/state.ts";
 import { mostTokens, type NumberSetting } from "./conversation.ts";
-import { changeSettings, lastSettings } from "./store.ts";
+import { changeSettings, chooseModel, lastSettings } from "./store.ts";
 
 interface NumberField {
   name: NumberSetting;
@@ -49,6 +50,8 @@ const numbers: readonly NumberField[] = [
 ];
 
 export function SettingsPanel() {
+  // Models are pulled and unloaded while the panel is open.
+  useEffect(() => whileVisible(pollNode), []);
   const settings = lastSettings();
   const model = chatModels.value.find(({ name }) => name === settings.model);
   const id = useId();
@@ -65,7 +68,8 @@ export function SettingsPanel() {
         label="Model"
         models={chatModels.value}
         value={settings.model}
-        onChoose={(model) => changeSettings({ model })}
+        note={waitingNote(modelList.value.find(({ id }) => id === settings.model))}
+        onChoose={chooseModel}
       />
       <div class="field">
         <label for={`${id}-system`}>System prompt</label>

@@ -46,10 +46,28 @@ export function chooseGrounded(grounded: Grounded): void {
 /** The user's choice, else `auto` if there are documents to answer from. */
 const groundedAtFirst = (): Grounded => groundedChoice() ?? (holdsPassages.value ? "auto" : "off");
 
+const modelItem = "paddock.model";
+
+/** The model that the user chose last. */
+const modelChoice = signal(readItem("local", modelItem));
+
+export function chooseModel(model: string): void {
+  modelChoice.value = model;
+  writeItem("local", modelItem, model);
+  changeSettings({ model });
+}
+
+/** The user's choice if the node has it, else the node's first, which may be newly pulled. */
+const modelAtFirst = computed(() => {
+  const names = chatModels.value.map(({ name }) => name);
+  return names.find((name) => name === modelChoice.value) ?? names[0];
+});
+
 export function startConversation(): Conversation {
   const empty = conversations.value.find(({ turns }) => turns.length === 0);
   const settings = lastSettings();
-  const started = empty ?? newConversation({ ...settings, grounded: groundedAtFirst() });
+  const model = modelAtFirst.value ?? settings.model;
+  const started = empty ?? newConversation({ ...settings, model, grounded: groundedAtFirst() });
   if (empty === undefined) conversations.value = [started, ...conversations.value];
   select(started.id);
   return started;
@@ -155,12 +173,14 @@ export function focusComposer(): void {
 
 /** Adapts settings to the node's models, collections and documents. */
 export function keepToTheNode(): void {
-  // Switches to the node's first model if it does not have the conversation's.
+  // A conversation keeps its model once it has begun, unless the node no longer has that.
   effect(() => {
-    const [first] = chatModels.value;
     const model = current.value?.settings.model;
-    const known = chatModels.value.some(({ name }) => name === model);
-    if (!known && first !== undefined) changeSettings({ model: first.name });
+    const isKept =
+      emptyId.value === undefined && chatModels.value.some(({ name }) => name === model);
+    const wanted = modelAtFirst.value;
+    if (isKept || wanted === undefined || wanted === model) return;
+    untracked(() => changeSettings({ model: wanted }));
   });
   // Removes deleted collections from the settings; the node would reject the request with them.
   effect(() => {

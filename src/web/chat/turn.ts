@@ -3,7 +3,7 @@ import type { ChatRequest } from "../../client/api-client.ts";
 import { announce, newId } from "../browser.ts";
 import { api, withKey } from "../client.ts";
 import { failureOf } from "../failure.ts";
-import { chatModels } from "../node/state.ts";
+import { chatModels, modelList, pollNode } from "../node/state.ts";
 import {
   type AnswerTurn,
   hasText,
@@ -82,6 +82,8 @@ async function answer(id: string): Promise<void> {
   const ended = await stream(id, turn, request, controller.signal);
   running.delete(id);
   show(id, ended);
+  // Its question has loaded it.
+  if (modelList.value.find((one) => one.id === turn.model)?.loaded === false) void pollNode();
   persist();
   announce(spoken(ended));
 }

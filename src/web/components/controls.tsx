@@ -233,21 +233,33 @@ interface ModelFieldProps {
   label: string;
   models: readonly { name: string }[];
   value: string | undefined;
+  /** What the choice leads to. */
+  note?: string | undefined;
   onChoose: (name: string) => void;
 }
 
-export function ModelField({ label, models, value, onChoose }: ModelFieldProps) {
+export function ModelField({ label, models, value, note, onChoose }: ModelFieldProps) {
   const id = useId();
   return (
     <div class="field">
       <label for={id}>{label}</label>
-      <select id={id} value={value} onChange={({ currentTarget }) => onChoose(currentTarget.value)}>
+      <select
+        id={id}
+        value={value}
+        aria-describedby={note && `${id}-note`}
+        onChange={({ currentTarget }) => onChoose(currentTarget.value)}
+      >
         {models.map(({ name }) => (
           <option key={name} value={name}>
             {name}
           </option>
         ))}
       </select>
+      {note !== undefined && (
+        <p id={`${id}-note`} class="note" role="status">
+          {note}
+        </p>
+      )}
     </div>
   );
 }

@@ -6,7 +6,16 @@ import type { ModelInfo } from "../../client/wire.ts";
 import { api, forgetKey, key } from "../client.ts";
 import { Button, type Fact, Facts, FailureNote } from "../components/controls.tsx";
 import { failureOf } from "../failure.ts";
-import { info, modelList, nodeFailure, pollNode, readiness, refreshNode } from "./state.ts";
+import { kinds } from "../models/facts.ts";
+import {
+  info,
+  modelList,
+  nodeFailure,
+  pollNode,
+  readiness,
+  refreshNode,
+  whileVisible,
+} from "./state.ts";
 
 export function NodeView() {
   useEffect(watchLoad, []);
@@ -119,12 +128,6 @@ function Load() {
 
 const dates = new Intl.DateTimeFormat(undefined, { dateStyle: "medium" });
 
-const kinds = {
-  chat: "Chat model",
-  embedding: "Embedding model",
-  reranker: "Reranking model",
-} as const;
-
 function ModelCard({ model }: { model: ModelInfo }) {
   const made = modelList.value.find(({ id }) => id === model.name)?.created;
   const sampling: Fact[] =
@@ -211,7 +214,6 @@ function Sparkline({ name, unit, values, digits }: SparklineProps) {
   );
 }
 
-const everyMs = 2000;
 const mostSamples = 60;
 
 /** Sums over all models. */
@@ -227,19 +229,11 @@ const loadFailure = signal<string | undefined>(undefined);
 
 let before: (Load & { at: number }) | undefined;
 
-/** Samples every two seconds while the page is visible; returns a function that stops it. */
 function watchLoad(): () => void {
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  let ended = false;
-  const poll = async (): Promise<void> => {
-    if (document.visibilityState === "visible") await Promise.all([sample(), pollNode()]);
-    if (!ended) timer = setTimeout(poll, everyMs);
-  };
-  void poll();
+  const stop = whileVisible(() => Promise.all([sample(), pollNode()]));
   return () => {
-    ended = true;
+    stop();
     before = undefined;
-    clearTimeout(timer);
   };
 }
 

@@ -5,11 +5,22 @@ import { api, KeyDeclined, key, Loaded, withKey } from "../client.ts";
 
 const node = new Loaded<Awaited<ReturnType<typeof loadNode>>>();
 
-const loadNode = () =>
-  Promise.all([withKey(() => api.info()), withKey(() => api.models()), api.readiness()]);
+/** The list comes first: with it, the node looks whether its models folder has changed. */
+async function loadNode() {
+  const models = await withKey(() => api.models());
+  const [info, ready] = await Promise.all([withKey(() => api.info()), api.readiness()]);
+  return [info, models, ready] as const;
+}
 
 export const info = computed(() => node.value.value?.[0]);
-export const modelList = computed(() => node.value.value?.[1].data ?? []);
+const listed = computed(() => node.value.value?.[1]);
+export const modelList = computed(() => listed.value?.data ?? []);
+/** Of the node's machine; undefined for a caller without a key, on a node with keys. */
+export const memory = computed(() => listed.value?.memory);
+/** Whether the user may load, unload, pull and delete models; undefined until it is known. */
+export const mayManage = computed(() => listed.value?.manageable);
+/** A pull in progress, of this page or another client. */
+export const pulling = computed(() => listed.value?.pulling);
 /** Undefined while the node does not answer. */
 export const readiness = computed(() =>
   node.failure.value === undefined ? node.value.value?.[2] : undefined,
@@ -36,11 +47,26 @@ export const coming = computed(() =>
   readiness.value?.status === "ready" ? readiness.value.reasons : [],
 );
 
-const whilePreparingMs = 2000;
+const everyMs = 2000;
+
+/** Polls every two seconds while the page is visible; returns a function that stops it. */
+export function whileVisible(poll: () => Promise<unknown>): () => void {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  let ended = false;
+  const again = async (): Promise<void> => {
+    if (document.visibilityState === "visible") await poll();
+    if (!ended) timer = setTimeout(again, everyMs);
+  };
+  void again();
+  return () => {
+    ended = true;
+    clearTimeout(timer);
+  };
+}
 
 /** Polls until the node is ready and complete, so that a page opened early updates by itself. */
 export async function followNode(): Promise<void> {
   const isComplete = readiness.value?.status === "ready" && coming.value.length === 0;
   if (!isComplete) await pollNode();
-  setTimeout(followNode, whilePreparingMs);
+  setTimeout(followNode, everyMs);
 }
