@@ -29,7 +29,12 @@ const something = "a line of code that is much longer than any narrow screen is 
 
 /** A node with something to show everywhere. */
 async function fullApp(): Promise<ListeningDocuments> {
-  const listening = await listeningDocuments();
+  const listening = await listeningDocuments({
+    library: {
+      mayRemove: () => true,
+      pulling: () => ({ source: long, label: "Downloading", completed: 5e8, total: 1e9 }),
+    },
+  });
   const { app, client } = listening;
   await app.repository.upsert([
     passage(1, [1, 1], {
@@ -91,6 +96,13 @@ async function* walk(page: Page): AsyncGenerator<string> {
   await page.getByRole("button", { name: "Search" }).click();
   await page.locator(".passage").waitFor();
   yield "passages";
+  await page.getByRole("tab", { name: "Models" }).click();
+  await page.getByText("50 %, 500.0 MB of 1.0 GB").waitFor();
+  yield "models";
+  await page.getByRole("button", { name: "Delete chatty" }).click();
+  await page.getByRole("dialog").waitFor();
+  yield "a model's removal";
+  await page.keyboard.press("Escape");
   await page.getByRole("tab", { name: "Node" }).click();
   await page.getByText("2 of 4 slots answer right now.").waitFor();
   yield "the node";
@@ -158,6 +170,8 @@ describe.skipIf(browserPath === undefined)("the page", () => {
       ["a removal", 360],
       ["a new collection", 360],
       ["passages", 360],
+      ["models", 360],
+      ["a model's removal", 360],
       ["the node", 360],
     ]);
     await page.getByRole("tab", { name: "Chat" }).click();

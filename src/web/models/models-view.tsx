@@ -1,4 +1,5 @@
 /** The models tab: what the node can answer with, the machine's memory, and how to get more. */
+import { signal } from "@preact/signals";
 import { useEffect, useState } from "preact/hooks";
 import type { Model } from "../../client/wire.ts";
 import { byteSize } from "../../core/byte-size.ts";
@@ -47,6 +48,7 @@ export function ModelsView() {
       </section>
       {mayManage.value === true && <PullSection onChat={chatWith} />}
       {mayManage.value === false && <NotManaged />}
+      <DeleteDialog />
     </div>
   );
 }
@@ -97,14 +99,15 @@ function Memory() {
 type Action = "loadModel" | "unloadModel";
 
 function ModelRow({ model }: { model: Model }) {
-  const [doing, setDoing] = useState<Action>();
-  const [isDeleting, setDeleting] = useState(false);
+  const [isRunning, setRunning] = useState(false);
   const [failure, setFailure] = useState<string>();
-  const { id, type, loaded, loading, error, size } = model;
+  const { id, type, loaded, loading, unloadable, error } = model;
+  const isBusy = isRunning || loading === true;
   const { kind, word } = stateOf(model);
   const note = memoryNote(model);
   const run = async (action: Action): Promise<void> => {
-    setDoing(action);
+    if (isBusy) return;
+    setRunning(true);
     setFailure(undefined);
     try {
       await withKey(() => api[action](id));
@@ -112,10 +115,9 @@ function ModelRow({ model }: { model: Model }) {
     } catch (error) {
       setFailure(failureOf(error).message);
     }
-    setDoing(undefined);
+    setRunning(false);
     await refreshNode();
   };
-  const isBusy = doing !== undefined || loading === true;
   return (
     <li class={`document model ${kind}`}>
       <p class="name">
@@ -134,26 +136,27 @@ function ModelRow({ model }: { model: Model }) {
         )}
         {mayManage.value === true && (
           <>
-            {!loaded && (
+            {(!loaded || unloadable) && (
               <Button
-                label={isBusy ? "Loading …" : "Load"}
+                label={loaded ? "Unload" : "Load"}
                 class="quiet"
                 about={id}
-                disabled={isBusy}
-                onClick={() => void run("loadModel")}
-              />
-            )}
-            {loaded && model.unloadable && (
-              <Button
-                label={isBusy ? "Unloading …" : "Unload"}
-                class="quiet"
-                about={id}
-                disabled={isBusy}
-                onClick={() => void run("unloadModel")}
-              />
+                // Not disabled, which would take the focus away.
+                aria-disabled={isBusy}
+                onClick={() => void run(loaded ? "unloadModel" : "loadModel")}
+              >
+                {isBusy && " …"}
+              </Button>
             )}
             {model.removable && (
-              <Button label="Delete" class="quiet" about={id} onClick={() => setDeleting(true)} />
+              <Button
+                label="Delete"
+                class="quiet"
+                about={id}
+                onClick={() => {
+                  deleting.value = model;
+                }}
+              />
             )}
           </>
         )}
@@ -163,19 +166,31 @@ function ModelRow({ model }: { model: Model }) {
           {failure ?? error}
         </p>
       )}
-      {isDeleting && (
-        <RemovalDialog
-          title={`Delete “${id}”?`}
-          lost={`This deletes its files from the node${size === undefined ? "" : `, and frees ${byteSize(size)} of disk`}. Its answers in progress are finished first. To use it again, it has to be pulled again.`}
-          action="Delete it"
-          files={undefined}
-          remove={({ signal }) => withKey(() => api.deleteModel(id, { signal }), signal)}
-          onClose={() => setDeleting(false)}
-          onDone={() => void refreshNode()}
-          focusAfter="models-title"
-        />
-      )}
     </li>
+  );
+}
+
+/** Outside of the rows: the deleted model's disappears while its last answers are finished. */
+const deleting = signal<Model | undefined>(undefined);
+
+function DeleteDialog() {
+  if (deleting.value === undefined) return null;
+  const { id, size } = deleting.value;
+  const freed = size === undefined ? "" : `, and frees ${byteSize(size)} of disk`;
+  return (
+    <RemovalDialog
+      key={id}
+      title={`Delete “${id}”?`}
+      lost={`This deletes its files from the node${freed}. Its answers in progress are finished first. To use it again, it has to be pulled again.`}
+      action="Delete it"
+      files={undefined}
+      remove={({ signal }) => withKey(() => api.deleteModel(id, { signal }), signal)}
+      onClose={() => {
+        deleting.value = undefined;
+      }}
+      onDone={() => void refreshNode()}
+      focusAfter="models-title"
+    />
   );
 }
 

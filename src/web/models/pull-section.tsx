@@ -5,13 +5,21 @@ import { byteSize } from "../../core/byte-size.ts";
 import { Button, boundTo, FailureNote } from "../components/controls.tsx";
 import { failureOf } from "../failure.ts";
 import { chatModels, memory, modelList } from "../node/state.ts";
-import { cancelPull, percentOf, progressText, pull, pullEnd, startPull, wordsOf } from "./pull.ts";
+import { cancelPull, pull, pullEnd, startPull } from "./pull.ts";
+import { percentOf, progressText, wordsOf } from "./pull-progress.ts";
 import { fitting, type Suggestion, suggestedName } from "./suggestions.ts";
+
+const titleId = "pull-title";
+
+/** A button that disappears must not take the focus with it; the progress is below. */
+const focusTitle = (): void => document.getElementById(titleId)?.focus();
 
 export function PullSection({ onChat }: { onChat: (model: string) => void }) {
   return (
-    <section aria-labelledby="pull-title">
-      <h3 id="pull-title">Get a model</h3>
+    <section aria-labelledby={titleId}>
+      <h3 id={titleId} tabIndex={-1}>
+        Get a model
+      </h3>
       {pull.value === undefined ? <Ended onChat={onChat} /> : <Progress />}
       <SourceForm />
       <Suggestions />
@@ -25,7 +33,7 @@ function Progress() {
   if (state === undefined) return null;
   const cancel = (): void => {
     setFailure(undefined);
-    cancelPull().catch((error: unknown) => setFailure(failureOf(error).message));
+    cancelPull().then(focusTitle, (error: unknown) => setFailure(failureOf(error).message));
   };
   return (
     <>
@@ -127,6 +135,10 @@ function Suggestions() {
 
 function SuggestionRow({ suggestion }: { suggestion: Suggestion }) {
   const { title, use, source, size, memory: needed } = suggestion;
+  const get = (): void => {
+    void startPull(source);
+    focusTitle();
+  };
   return (
     <li class="document suggestion">
       <p class="name">{title}</p>
@@ -136,12 +148,7 @@ function SuggestionRow({ suggestion }: { suggestion: Suggestion }) {
         <span>{byteSize(needed)} of memory</span>
       </p>
       <div class="row actions">
-        <Button
-          label="Pull"
-          about={title}
-          disabled={pull.value !== undefined}
-          onClick={() => void startPull(source)}
-        />
+        <Button label="Pull" about={title} disabled={pull.value !== undefined} onClick={get} />
       </div>
     </li>
   );

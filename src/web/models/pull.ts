@@ -1,28 +1,11 @@
 /** The pull of a model: it goes on in every view, one at a time, and can be cancelled. */
 import { computed, signal } from "@preact/signals";
 import { ApiError } from "../../client/api-error.ts";
-import type { ModelList } from "../../client/wire.ts";
-import { byteSize } from "../../core/byte-size.ts";
-import { pace, timeLeft } from "../../core/pace.ts";
 import { announce } from "../browser.ts";
 import { api, withKey } from "../client.ts";
 import { Failure, failureOf } from "../failure.ts";
 import { pulling, refreshNode } from "../node/state.ts";
-
-type Pulling = NonNullable<ModelList["pulling"]>;
-
-interface PullProgress extends Pulling {
-  /** Bytes a second. */
-  rate: number;
-}
-
-interface PullEnd {
-  source: string;
-  /** Absent if it failed, or if the node does not serve it. */
-  model?: string | undefined;
-  failure?: Failure;
-  isCancelled?: boolean;
-}
+import { follow, type PullEnd, type PullProgress, wordsOf } from "./pull-progress.ts";
 
 const own = signal<PullProgress | undefined>(undefined);
 const followOthers = follow();
@@ -79,39 +62,4 @@ export async function cancelPull(): Promise<void> {
     isCancelled = false;
     throw error;
   }
-}
-
-export function wordsOf({ source, model, failure, isCancelled: wasCancelled }: PullEnd): string {
-  if (wasCancelled === true) return "Cancelled. What is here already stays for the next try.";
-  if (failure !== undefined) return failure.message;
-  if (model !== undefined) return `${model} is here, and answers.`;
-  return `${source} is here. This node's configuration does not serve it ([models_folder] serve).`;
-}
-
-/** Tells the speed of each step of a pull. */
-export function follow(): (state: Pulling) => PullProgress {
-  let step = "";
-  let rateAt = pace(0);
-  return ({ source, label, completed, total }) => {
-    const now = [source, label, total].join("\n");
-    if (now !== step) rateAt = pace(completed);
-    step = now;
-    return { source, label, completed, total, rate: rateAt(completed) };
-  };
-}
-
-/** The share in whole percent; undefined if the size is not known. */
-export const percentOf = ({ completed, total }: Pulling): number | undefined =>
-  total === 0 ? undefined : Math.min(100, Math.floor((completed / total) * 100));
-
-export function progressText(state: PullProgress): string {
-  const { label, completed, total, rate } = state;
-  if (completed === 0) return `${label} …`;
-  const percent = percentOf(state);
-  const share =
-    percent === undefined
-      ? byteSize(completed)
-      : `${percent} %, ${byteSize(completed)} of ${byteSize(total)}`;
-  const speed = rate > 0 ? `, ${byteSize(rate)}/s` : "";
-  return `${share}${speed}${percent === undefined ? "" : timeLeft(total - completed, rate, ", ")}`;
 }

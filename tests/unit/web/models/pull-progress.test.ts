@@ -1,5 +1,10 @@
 import { afterEach, expect, mock, spyOn, test } from "bun:test";
-import { follow, percentOf, progressText, wordsOf } from "../../../../src/web/models/pull.ts";
+import {
+  follow,
+  percentOf,
+  progressText,
+  wordsOf,
+} from "../../../../src/web/models/pull-progress.ts";
 
 afterEach(() => {
   mock.restore();
