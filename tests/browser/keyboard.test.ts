@@ -69,7 +69,9 @@ describe.skipIf(browserPath === undefined)("with the keyboard alone", () => {
     await page.getByText("No passage is that close").waitFor();
     await tabTo(page, "tab-knowledge", "Shift+Tab");
     await page.keyboard.press("ArrowRight");
-    await page.getByRole("heading", { name: "Models" }).waitFor();
+    await page.getByRole("heading", { name: "Models", exact: true }).waitFor();
+    await page.keyboard.press("ArrowRight");
+    await page.getByRole("heading", { name: "Node", exact: true }).waitFor();
     await page.keyboard.press("ArrowRight");
     await answers(page).getByText("The end.").waitFor();
   });
