@@ -19,7 +19,7 @@ export interface ModelLibrary {
   /** Whether `remove` would do so. */
   mayRemove(name: string): boolean;
   /** Removes a model's files once its calls have ended; returns the freed bytes. Throws if they are not the node's to remove. */
-  remove(name: string, signal: AbortSignal): Promise<number>;
+  remove(name: string): Promise<number>;
   memory(): Promise<MachineMemory>;
 }
 

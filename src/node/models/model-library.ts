@@ -164,7 +164,7 @@ export class FolderLibrary implements ModelLibrary {
     return this.#served.get(name)?.isPulled === true;
   }
 
-  async remove(name: string, signal: AbortSignal): Promise<number> {
+  async remove(name: string): Promise<number> {
     const { options, models } = this.#parts;
     const served = this.#served.get(name);
     if (served === undefined) {
@@ -177,7 +177,8 @@ export class FolderLibrary implements ModelLibrary {
       throw new NodeError("invalid_request", why, { param: "model" });
     }
     this.#forget(name, served);
-    await end(served, signal);
+    // Also if the client leaves: the model is not served any more.
+    await end(served, this.#parts.stopping);
     const freed = await removeModel(folderOf(options), basename(served.path));
     options.log.info("a model was removed", { model: name, bytes: freed });
     return freed;

@@ -122,9 +122,9 @@ export const modelOperations = [
       deleted: true,
     }),
     errors: { ...modelErrors, 400: "The model is not the node's to remove, for the reason given." },
-    handler: async ({ parameters: { id } }, { signal }, { models, library }: ModelNeeds) => {
+    handler: async ({ parameters: { id } }, _context, { models, library }: ModelNeeds) => {
       if (models.typeOf(id) === undefined) await library.refresh();
-      await library.remove(id, signal);
+      await library.remove(id);
       return { json: { id, object: "model", deleted: true } satisfies DeletedModel };
     },
   }),

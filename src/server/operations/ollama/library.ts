@@ -117,10 +117,10 @@ export const ollamaLibraryOperations = [
     },
     answer: described({ OllamaDeleted }, "It is gone.", {}),
     errors: ollamaModelErrors,
-    handler: async ({ body }, { signal }, { models, library }: ModelNeeds) => {
+    handler: async ({ body }, _context, { models, library }: ModelNeeds) => {
       const asked = nameIn(body);
       await library.refresh();
-      await library.remove(modelNamed(models, asked), signal);
+      await library.remove(modelNamed(models, asked));
       return { json: {} };
     },
   }),

@@ -1,12 +1,17 @@
 import { beforeEach, describe, expect, test } from "bun:test";
 import { copyFile, mkdir, rm, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { untilAborted } from "../../../../src/core/abort.ts";
+import { ModelActivities } from "../../../../src/core/models/model-activity.ts";
+import { ModelRegistry } from "../../../../src/core/models/model-registry.ts";
 import { noteOrigin } from "../../../../src/models/models-folder.ts";
 import { starterChat, starterEmbedding } from "../../../../src/models/starter-models.ts";
 import { findFolderModels } from "../../../../src/node/models/folder-models.ts";
-import { readFolder } from "../../../../src/node/models/model-library.ts";
+import { FolderLibrary, readFolder } from "../../../../src/node/models/model-library.ts";
 import { bareNodeOptions } from "../../../support/bare-node.ts";
+import { ScriptedChatEngine } from "../../../support/scripted-engines.ts";
 import { tempDir } from "../../../support/temp-dir.ts";
+import { chatModel } from "../../../support/test-models.ts";
 import { tinyModels } from "../../../support/tiny-models.ts";
 
 let dataDir: string;
@@ -104,4 +109,31 @@ describe("the starter chat model", () => {
     const toml = `[models_folder]\nserve = "all"\n[[models]]\nname = "t"\ntype = "chat"\nsource = "starter:chat"`;
     expect(await served(toml)).toEqual(["starter:chat"]);
   });
+});
+
+test("a removal waits for the model's last answer, which no new one follows", async () => {
+  await put("hf_owner_repo_m-Q4.gguf", { source: "hf:owner/repo:Q4_K_M" });
+  const models = new ModelRegistry([]);
+  const watched = { [Symbol.dispose]: () => {} };
+  const library = new FolderLibrary(
+    {
+      ...{ options: options(), models, activities: new ModelActivities([]) },
+      telemetry: { addModel: () => watched, watchMemory: () => watched },
+      stopping: new AbortController().signal,
+    },
+    await readFolder(options()),
+  );
+  const answered = Promise.withResolvers<void>();
+  const loaded = {
+    ...chatModel("repo-Q4_K_M", new ScriptedChatEngine()),
+    unload: (signal: AbortSignal) => untilAborted(answered.promise, signal),
+  };
+  library.open({ load: async () => loaded });
+  await models.find("repo-Q4_K_M").load?.(new AbortController().signal);
+  const removed = library.remove("repo-Q4_K_M");
+  expect(models.typeOf("repo-Q4_K_M")).toBeUndefined();
+  expect(await found()).toHaveLength(1);
+  answered.resolve();
+  await removed;
+  expect(await found()).toEqual([]);
 });
