@@ -16,6 +16,8 @@ interface RemovalDialogProps {
   files: string | undefined;
   /** Number of steps, if there are many. */
   steps?: number;
+  /** Whether it ends when the user asks for that. Default: true. */
+  canStop?: boolean;
   remove: (options: RemovalOptions) => Promise<void>;
   onClose: () => void;
   /** Something was removed: all of it, or what came before a failure. */
@@ -25,7 +27,8 @@ interface RemovalDialogProps {
 }
 
 export function RemovalDialog(props: RemovalDialogProps) {
-  const { title, lost, action, files, steps, remove, onClose, onDone, focusAfter } = props;
+  const { title, lost, action, files, steps, canStop = true } = props;
+  const { remove, onClose, onDone, focusAfter } = props;
   const [withFiles, setWithFiles] = useState(true);
   const [done, setDone] = useState<number>();
   const [failure, setFailure] = useState<string>();
@@ -79,7 +82,8 @@ export function RemovalDialog(props: RemovalDialogProps) {
       )}
       <div class="row end">
         <Button
-          label={isRunning ? "Stop" : "Keep it"}
+          label={isRunning && canStop ? "Stop" : "Keep it"}
+          disabled={isRunning && !canStop}
           onClick={isRunning ? () => running.current?.abort() : onClose}
         />
         <Button label={action} class="primary" disabled={isRunning} onClick={() => void run()} />

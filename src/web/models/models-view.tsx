@@ -184,7 +184,8 @@ function DeleteDialog() {
       lost={`This deletes its files from the node${freed}. Its answers in progress are finished first. To use it again, it has to be pulled again.`}
       action="Delete it"
       files={undefined}
-      remove={({ signal }) => withKey(() => api.deleteModel(id, { signal }), signal)}
+      canStop={false}
+      remove={() => withKey(() => api.deleteModel(id))}
       onClose={() => {
         deleting.value = undefined;
       }}
