@@ -174,6 +174,10 @@ describe.skipIf(browserPath === undefined)("the page", () => {
       ["a model's removal", 360],
       ["the node", 360],
     ]);
+    const tab: number = await page.evaluate(
+      `document.getElementById("tab-node").getBoundingClientRect().right`,
+    );
+    expect(tab).toBeLessThanOrEqual(360);
     await page.getByRole("tab", { name: "Chat" }).click();
     await page.getByRole("button", { name: "Conversations" }).click();
     expect(await page.getByRole("button", { name: "New conversation" }).isVisible()).toBe(true);

@@ -8,6 +8,7 @@ import { listeningApp } from "../support/listening-app.ts";
 import { type Answer, type Asked, honest, modelServer } from "../support/model-server.ts";
 import { servePaddock } from "../support/paddock-process.ts";
 import { randomLlama } from "../support/random-llama.ts";
+import { finish } from "../support/scripted-engines.ts";
 import { tempDir } from "../support/temp-dir.ts";
 import { chatModel, madeAt } from "../support/test-models.ts";
 import { save, tinyModels } from "../support/tiny-models.ts";
@@ -105,6 +106,32 @@ describe.skipIf(browserPath === undefined)("a real node's models", () => {
     await page.getByRole("tab", { name: "Chat" }).click();
     await page.locator(".composer .model", { hasText: "base" }).waitFor();
     expect([complaints, strangers]).toEqual([[], []]);
+  });
+});
+
+// Where there is no browser, tests/support/browser.ts says so.
+describe.skipIf(browserPath === undefined)("the model of a new conversation", () => {
+  test("is the one that was chosen last, also if another becomes the node's first", async () => {
+    await using app = listeningApp();
+    for (const name of ["second", "third"]) app.models.add(chatModel(name, app.chat));
+    app.chat.script({ type: "text", text: "Hm." }, finish);
+    await using visited = await visit(app.origin);
+    const { page } = visited;
+    const used = (name: string) => page.locator(".composer .model", { hasText: name });
+    await used("chatty").waitFor();
+    // Nothing was chosen yet.
+    app.models.putFirst("third");
+    await page.getByRole("button", { name: "Settings" }).click();
+    await used("third").waitFor();
+    await page.getByLabel("Model", { exact: true }).selectOption("second");
+    await ask(page, "Hi");
+    await answers(page).getByText("Hm.").waitFor();
+    app.models.putFirst("chatty");
+    await page.reload();
+    await used("second").waitFor();
+    await page.getByRole("button", { name: "New conversation" }).first().click();
+    await page.locator(".starter-questions").waitFor();
+    await used("second").waitFor();
   });
 });
 

@@ -176,10 +176,10 @@ export function keepToTheNode(): void {
   // A conversation keeps its model once it has begun, unless the node no longer has that.
   effect(() => {
     const model = current.value?.settings.model;
-    const isKept =
+    const stays =
       emptyId.value === undefined && chatModels.value.some(({ name }) => name === model);
     const wanted = modelAtFirst.value;
-    if (isKept || wanted === undefined || wanted === model) return;
+    if (stays || wanted === undefined || wanted === model) return;
     untracked(() => changeSettings({ model: wanted }));
   });
   // Removes deleted collections from the settings; the node would reject the request with them.
