@@ -190,20 +190,15 @@ interface ModelPart extends GgufHeader {
 /** The first one first; of a model in several files, any of them may be named. */
 async function readModelParts(path: string): Promise<ModelPart[]> {
   const files = partsOf(path);
-  const sizes = await Promise.all(
-    files.map((file) =>
-      stat(file).then(
-        ({ size }) => size,
-        () => undefined,
-      ),
-    ),
-  );
-  const missing = files.filter((_, at) => sizes[at] === undefined);
+  const found = await Promise.all(files.map((file) => stat(file).catch(() => undefined)));
+  const missing = files.filter((_, at) => found[at] === undefined);
   if (missing.length > 0) throw new Error(missingParts(missing, files.length));
+  // Who opens a pipe waits until somebody writes to it.
+  if (!found.every((each) => each?.isFile())) throw new Error("it is not a file");
   const parts: ModelPart[] = [];
   // One after the other, since each header may take as much memory as the limit allows.
   for (const [at, file] of files.entries()) {
-    parts.push({ file, bytes: sizes[at] ?? 0, ...(await readGgufHeader(file)) });
+    parts.push({ file, bytes: found[at]?.size ?? 0, ...(await readGgufHeader(file)) });
     const said = parts[0]?.metadata.get("split.count");
     if (typeof said !== "number" || said <= 1 || said === files.length) continue;
     throw new Error(
