@@ -1,5 +1,5 @@
 /** The models in the models folder that no section of the configuration uses, with what their files say. */
-import { stat } from "node:fs/promises";
+import { realpath, stat } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { completeModel, isUpstream, type ModelConfig } from "../../config/model-schema.ts";
 import { reasonOf } from "../../core/errors.ts";
@@ -43,12 +43,14 @@ export async function findFolderModels(
   const used = await usedFiles({ config, baseDir });
   const names = new Set(config.models.map(({ name }) => name));
   const { models: files } = await listModels(folder);
-  const paths = files.filter(isChosen).map((file) => join(folder, file));
+  const chosen = files.filter(isChosen).map((file) => join(folder, file));
+  const places = await Promise.all(chosen.map(placeOf));
+  const paths = chosen.filter((_, at) => !used.has(places[at] ?? ""));
   const stats = await Promise.all(paths.map((path) => stat(path).catch(() => undefined)));
   const found = paths
     .flatMap((path, at) => {
       const { size, mtime } = stats[at] ?? {};
-      if (size === undefined || mtime === undefined || used.has(path)) return [];
+      if (size === undefined || mtime === undefined) return [];
       return { path, createdAt: mtime, stamp: `${size} ${mtime.getTime()}` };
     })
     .sort((a, b) => a.createdAt.getTime() - b.createdAt.getTime());
@@ -63,9 +65,11 @@ export async function findFolderModels(
     }
     const origins =
       basename(path) === starterGteSmall.file ? [starterGteSmall.source] : await originsOf(path);
-    const name = [nameOf(origins[0] ?? path), nameOf(path)].find((each) => !names.has(each));
+    const name = [nameOf(origins[0] ?? path), nameOf(path)].find(
+      (each) => each !== "" && !names.has(each),
+    );
     if (name === undefined) {
-      log.warn("a file in the models folder has the name of another model", {
+      log.warn("a file in the models folder has no name, or that of another model", {
         file: basename(path),
       });
       continue;
@@ -86,8 +90,12 @@ async function usedFiles({
   const folder = modelsFolder(dataDirOf(config, baseDir));
   const local = config.models.filter(({ source }) => !isUpstream(source));
   const files = local.map(({ source }) => findSource(source, { folder, baseDir }));
-  return new Set((await Promise.all(files)).flatMap((path) => path ?? []));
+  const found = (await Promise.all(files)).flatMap((path) => path ?? []);
+  return new Set(await Promise.all(found.map(placeOf)));
 }
+
+/** One file may be named by several paths, through links. */
+const placeOf = (path: string): Promise<string> => realpath(path).catch(() => path);
 
 /** An adapter or an image encoder is a GGUF too. */
 const isServable = (facts: unknown): facts is ModelFacts =>

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test } from "bun:test";
-import { copyFile, mkdir, rm, utimes, writeFile } from "node:fs/promises";
+import { copyFile, mkdir, rm, symlink, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { untilAborted } from "../../../../src/core/abort.ts";
 import { ModelActivities } from "../../../../src/core/models/model-activity.ts";
@@ -73,6 +73,26 @@ describe("the models folder", () => {
     expect(await found(`[[models]]\nname = "a"\ntype = "chat"\nsource = ${source}`)).toEqual([]);
     await put("other.gguf");
     expect((await found()).map(([name]) => name).sort()).toEqual(["mine", "other"]);
+  });
+
+  test("has no model of a section that names the file by another way", async () => {
+    await put("mine.gguf", { source: "hf:owner/repo/mine.gguf" });
+    const link = join(dataDir, "link");
+    await symlink(join(dataDir, "models"), link);
+    const source = JSON.stringify(join(link, "mine.gguf"));
+    expect(await found(`[[models]]\nname = "a"\ntype = "chat"\nsource = ${source}`)).toEqual([]);
+  });
+
+  test("has a model whose source leaves it no name under its file's", async () => {
+    await put("hf_owner_repo_sub_.gguf", { source: "hf:owner/repo/sub/.gguf", ago: 2 });
+    await put(".gguf");
+    expect(await found()).toEqual([["hf_owner_repo_sub_", "chat", true]]);
+  });
+
+  test("does not wait for a pipe", async () => {
+    expect(Bun.spawnSync(["mkfifo", join(dataDir, "models", "pipe.gguf")]).exitCode).toBe(0);
+    await put("m.gguf");
+    expect((await found()).map(([name]) => name)).toEqual(["m"]);
   });
 
   test("reads a file again only if it changed", async () => {
