@@ -37,7 +37,8 @@ const ggufLimits = {
 
 /** Ten times the size of chat templates; larger texts, such as a whole tokenizer.json, are skipped. */
 const longestText = 2 ** 20;
-const mostNumbers = 4096;
+/** Numbers of one list, and of all lists together, that are read. */
+const mostNumbers = { list: 4096, all: 65_536 };
 const textType = 8;
 const arrayType = 9;
 
@@ -81,6 +82,7 @@ class HeaderReader {
   #at = 0;
   #view = new DataView(new ArrayBuffer(0));
   #items = 0;
+  #numbers = 0;
 
   constructor(path: string) {
     this.#file = Bun.file(path);
@@ -135,10 +137,11 @@ class HeaderReader {
       return { length };
     }
     const scalar = scalarOf(type);
-    if (length > mostNumbers) {
+    if (length > Math.min(mostNumbers.list, mostNumbers.all - this.#numbers)) {
       this.#skip(length * scalar.bytes);
       return { length };
     }
+    this.#numbers += length;
     const numbers: number[] = [];
     for (let at = 0; at < length; at++) numbers.push(Number(await this.#scalar(scalar)));
     return { length, numbers };

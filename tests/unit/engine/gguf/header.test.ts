@@ -70,6 +70,15 @@ describe("a header", () => {
     ]);
   });
 
+  test("has no more numbers in memory than a model needs, however many lists there are", async () => {
+    const lists = Array.from({ length: 17 }, (_, at) =>
+      list(`list ${at}`, types.u8, 4096, Buffer.alloc(4096)),
+    );
+    const { metadata } = await read(header({ keys: 17 }, ...lists));
+    expect(metadata.get("list 15")).toHaveProperty("numbers");
+    expect(metadata.get("list 16")).toEqual({ length: 4096 });
+  });
+
   // Read without bounds, the first three never ended, the lists within lists and what was cut off were taken.
   test.each([
     ["2^63 keys", header({ keys: huge }, architecture), "at most 65536 are read"],
