@@ -144,7 +144,8 @@ class FirstLoad {
   }
 
   async unload(signal: AbortSignal): Promise<void> {
-    const model = this.#loaded ?? (await this.#loading?.catch(() => undefined));
+    const loading = this.#loading?.catch(() => undefined);
+    const model = this.#loaded ?? (loading && (await untilAborted(loading, signal)));
     await model?.unload?.(signal);
   }
 

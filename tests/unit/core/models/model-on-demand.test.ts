@@ -40,6 +40,17 @@ function onDemand({ mostWaiting = 8 } = {}) {
 }
 
 describe("a model on demand", () => {
+  test("is not waited for by who gave up unloading it while it loads", async () => {
+    const { model, loads } = onDemand();
+    const client = new AbortController();
+    const loading = model.load?.(signal);
+    const unloading = model.unload?.(client.signal);
+    client.abort(new Error("left"));
+    await expect(unloading).rejects.toThrow("left");
+    loads[0]?.resolve(chatModel("m", new ScriptedChatEngine()));
+    await loading;
+  });
+
   test("is known before it is loaded, and loaded once by all calls that wait", async () => {
     const { model, engine, loads, described, ask } = onDemand();
     expect(model).toMatchObject({
