@@ -18,6 +18,7 @@ import type { ModelRegistry } from "../../core/models/model-registry.ts";
 import { noProgress, type Progress } from "../../core/progress.ts";
 import { quoted } from "../../core/quoted.ts";
 import { readMachineMemory } from "../../engine/machine/machine.ts";
+import { readFacts } from "../../engine/machine/model-memory.ts";
 import { modelsFolder, removeModel } from "../../models/models-folder.ts";
 import { hubFrom } from "../../models/sources/hub-reference.ts";
 import { isNear } from "../../models/sources/redirects.ts";
@@ -141,7 +142,10 @@ export class FolderLibrary implements ModelLibrary {
         ...given({ sha256: sha256?.toLowerCase(), registryOf }),
       });
       await this.refresh();
-      return await this.#nameOf(path);
+      const name = await this.#nameOf(path);
+      // Throws for a file that is no model: what came is not what was asked for.
+      if (name === undefined) await readFacts(path);
+      return name;
     } catch (error) {
       if (!stop.signal.aborted) throw asNodeError(error);
       const why = "The pull was cancelled. Pulling it again goes on from here.";

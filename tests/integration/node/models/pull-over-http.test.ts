@@ -129,6 +129,12 @@ describe("a pull over HTTP", () => {
     expect(await readdir(join(dataDir, "models")).catch(() => [])).toEqual([]);
   });
 
+  test("does not succeed with a file that is no model", async () => {
+    answer = honest(Buffer.concat([Buffer.from("GGUF"), Buffer.alloc(100, 255)]));
+    const events = await readFrames(await pull("hf:owner/repo/tiny.gguf"));
+    expect(events.at(-1)).toContain("It must be a whole GGUF file.");
+  });
+
   test("is what Ollama's package asks for, which can delete the model too", async () => {
     const server = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: app.fetch });
     resources.defer(() => server.stop(true));
