@@ -13,7 +13,7 @@ const typebox = "@sinclair/typebox";
 const parts = ["core", "config", "server", "engine", "runner", "store", "ingest", "mcp", "models"];
 const pageParts = [
   "core/byte-size.ts",
-  "core/pace.ts",
+  "core/progress.ts",
   "client/api-client.ts",
   "client/api-error.ts",
   "client/wire.ts",

@@ -1,7 +1,6 @@
 /** Shows progress: one moving line on a terminal, else a few plain lines. */
 import { byteSize } from "../core/byte-size.ts";
-import { pace, timeLeft } from "../core/pace.ts";
-import type { Progress, ProgressStep } from "../core/progress.ts";
+import { type Progress, type ProgressStep, pace, timeLeft } from "../core/progress.ts";
 import { printableName } from "./printing.ts";
 import type { Shell } from "./shell.ts";
 

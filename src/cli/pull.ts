@@ -25,10 +25,10 @@ import { dataDirOf } from "../node/node-settings.ts";
 import { engineVersion, findPackage, packagesOf, scope } from "../packaging/gpu-packages.ts";
 import { pulledFolder } from "../packaging/native-libraries.ts";
 import { addConfigOptions, addExamples, readConfig } from "./command-options.ts";
-import { findRunningNode } from "./found-node.ts";
 import { configurationFor, describeModel, fits } from "./models/rows.ts";
 import { printedJson } from "./printing.ts";
 import { createProgress } from "./progress.ts";
+import { findRunningNode } from "./remote-server.ts";
 import { CommandError, type Shell } from "./shell.ts";
 
 interface Pulled {

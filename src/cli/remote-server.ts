@@ -4,8 +4,11 @@ import { ApiError } from "../client/api-error.ts";
 import { readChunks } from "../client/event-stream.ts";
 import { isObject, listAt, numberAt, objectAt, textAt } from "../client/json-fields.ts";
 import type { ModelList } from "../client/wire.ts";
+import type { Config } from "../config/schema.ts";
 import { NodeError, reasonOf } from "../core/errors.ts";
-import { CommandError } from "./shell.ts";
+import { dataDirOf } from "../node/node-settings.ts";
+import { findNodes } from "../node/running-node.ts";
+import { CommandError, type Shell } from "./shell.ts";
 
 /** The API's base URL. Without a path, `/v1` is added. */
 export function baseUrlOf(url: string): string {
@@ -238,3 +241,28 @@ function streamFailure({ kind, message }: ApiError): string {
 
 const failed = (reason: string): NodeError =>
   new NodeError("unavailable", `The answer failed: ${reason.replace(/\.$/, "")}.`);
+
+interface FoundNode {
+  address: string;
+  server: ChatServer;
+}
+
+/** The node that runs with a command's data dir; undefined if none does. */
+export async function findRunningNode(
+  shell: Shell,
+  config: Config,
+): Promise<FoundNode | undefined> {
+  const { here } = await findNodes(dataDirOf(config, shell.cwd), shell.processes);
+  const [first] = here;
+  return first && serverAt(shell, first.address);
+}
+
+export const serverAt = ({ env }: Pick<Shell, "env">, address: string): FoundNode => ({
+  address,
+  server: new ChatServer({ url: address, key: env.PADDOCK_KEY || undefined }),
+});
+
+export const noNode = (dataDir: string): CommandError =>
+  new CommandError(
+    `No node runs with the data dir ${dataDir}. Start one with 'paddock serve', or name the data dir of the one that runs: --data-dir.`,
+  );

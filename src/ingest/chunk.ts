@@ -1,4 +1,5 @@
 /** Splits a document into passages that fit an embedding model: at headings, blocks, sentences, words. */
+import { nextTurn } from "../core/turns.ts";
 import { type Block, toBlocks } from "./blocks.ts";
 
 export interface ChunkSizes {
@@ -257,7 +258,7 @@ function inBatches(countTokens: ChunkOptions["countTokens"]): Sizing["countToken
       } catch (error) {
         for (const { reject } of batch) reject(error);
       }
-      await new Promise((resolve) => setImmediate(resolve));
+      await nextTurn();
     }
     isCounting = false;
   };

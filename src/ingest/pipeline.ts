@@ -1,7 +1,9 @@
 /** The one ingest pipeline: reads and splits documents, embeds and stores what is new, removes what is gone. */
+
 import { NodeError, reasonOf } from "../core/errors.ts";
 import type { EmbeddedPassage } from "../core/ports/passage-repository.ts";
 import type { Progress } from "../core/progress.ts";
+import { nextTurn } from "../core/turns.ts";
 import {
   type PassageToStore,
   type PlanOptions,
@@ -130,7 +132,7 @@ async function storeAll(
       storing.catch(() => {});
       await before;
       // Passages whose vectors are known are stored without a wait, and others are to be answered meanwhile.
-      await new Promise((resolve) => setImmediate(resolve));
+      await nextTurn();
     }
   } finally {
     // Nothing is stored once this has returned, however it ends.

@@ -1,9 +1,10 @@
 /** Starts Bun's HTTP server, and tracks the connection of each request. */
+
 import { parseAddress, parseRange } from "../core/address-range.ts";
 import { given } from "../core/given.ts";
 import type { Log } from "../core/log.ts";
+import { nextTurn } from "../core/turns.ts";
 import { withHost } from "./address.ts";
-import { nextTurn } from "./middleware/answer.ts";
 import { errorResponse, toNodeError } from "./middleware/errors.ts";
 import { isEventStream } from "./sse.ts";
 

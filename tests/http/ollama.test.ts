@@ -418,8 +418,14 @@ describe("what Ollama's clients ask about models", () => {
     expect(await version.json()).toEqual({ version: expect.stringMatching(/^\d+\.\d+\.\d+$/) });
   });
 
-  test("are listed to everyone, as /v1/models is, on a node with keys", async () => {
+  test("are listed to everyone, as /v1/models is, on a node with keys, which tells its memory to callers with one", async () => {
     const app = testApp({ keys: ["a-good-key"] });
+    const residence = (): Residence => ({ state: "loaded", bytes: 5_000_000 });
+    app.models.add({ ...chatModel("chatty", app.chat), residence });
+    const sizes = async (headers: Record<string, string>) =>
+      (await decode(OllamaRunningModels, await app.get("/api/ps", headers))).models[0]?.size;
+    expect(await sizes({ authorization: "Bearer a-good-key" })).toBe(5_000_000);
+    expect(await sizes({})).not.toBe(5_000_000);
     for (const path of ["/api/tags", "/api/ps", "/api/version"]) {
       expect((await app.get(path)).status).toBe(200);
     }

@@ -4,8 +4,8 @@ import type { Model } from "../../client/wire.ts";
 import { byteSize } from "../../core/byte-size.ts";
 import { dataDirOf } from "../../node/node-settings.ts";
 import { addConfigOptions, addExamples, readConfig } from "../command-options.ts";
-import { findRunningNode, noNode, serverAt } from "../found-node.ts";
 import { printedJson, toTable } from "../printing.ts";
+import { findRunningNode, noNode, serverAt } from "../remote-server.ts";
 import type { Shell } from "../shell.ts";
 
 export function psCommand(shell: Shell): Command {

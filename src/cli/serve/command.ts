@@ -19,8 +19,8 @@ import {
   readConfigAgain,
   readConfigFile,
 } from "../command-options.ts";
-import { noNode } from "../found-node.ts";
 import { printableJson } from "../printing.ts";
+import { noNode } from "../remote-server.ts";
 import { CommandError, type Shell } from "../shell.ts";
 
 export function serveCommand(shell: Shell): Command {

@@ -81,6 +81,21 @@ export interface ModelCard {
   upstream?: UpstreamCard;
 }
 
+/** What a model can do, besides answering. */
+export const capabilities = ["tools", "vision", "thinking", "embedding"] as const;
+
+type Capability = (typeof capabilities)[number];
+
+/** Tools work with every chat model: the node shows them, and holds calls to their schemas. */
+export function capabilitiesOf({ type, vision, thinks }: ModelCard): Capability[] {
+  if (type !== "chat") return type === "embedding" ? ["embedding"] : [];
+  return [
+    "tools",
+    ...(vision === true ? (["vision"] as const) : []),
+    ...(thinks === true ? (["thinking"] as const) : []),
+  ];
+}
+
 /** Whether a model is in memory now. */
 export interface Residence {
   state: "loaded" | "loading" | "unloaded";

@@ -1,4 +1,5 @@
 /** Tokenizes texts in slices, between which the event loop turns: a megabyte in one piece takes seconds, or quadratic time. */
+
 import {
   type LlamaModel,
   type LlamaText,
@@ -6,6 +7,7 @@ import {
   SpecialTokensText,
   type Token,
 } from "node-llama-cpp";
+import { nextTurn } from "../../core/turns.ts";
 import { toToken } from "../native/sampler.ts";
 import { markerKinds } from "./vocabulary.ts";
 
@@ -256,7 +258,7 @@ export class LoopYield {
   /** To be called after each step of the work; throws the signal's reason. */
   async yieldIfDue(): Promise<void> {
     if (performance.now() - this.#yieldedAt < blockedMs) return;
-    await new Promise((resolve) => setImmediate(resolve));
+    await nextTurn();
     this.#signal?.throwIfAborted();
     this.#yieldedAt = performance.now();
   }

@@ -3,7 +3,6 @@ import { realpath, stat } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { completeModel, isUpstream, type ModelConfig } from "../../config/model-schema.ts";
 import { reasonOf } from "../../core/errors.ts";
-import { settledSettings } from "../../core/models/model.ts";
 import type { KnownModel } from "../../core/models/model-on-demand.ts";
 import { fingerprint } from "../../engine/fingerprint.ts";
 import { readMachineMemory, withinLimit } from "../../engine/machine/machine.ts";
@@ -111,17 +110,10 @@ export async function pickDefault(
 ): Promise<FolderModel | undefined> {
   if (found.length === 0) return undefined;
   const machine = withinLimit(await readMachineMemory(), toMemoryLimit(config));
-  const [
-    {
-      model: { parallel },
-    } = { model: { parallel: 1 } },
-  ] = found;
-  const picked = pickChatModel(
-    found.map(({ facts }) => facts),
-    machine,
-    parallel,
-  );
-  return found.find(({ facts }) => facts === picked);
+  const parallel = found[0]?.model.parallel ?? 1;
+  const facts = found.map((one) => one.facts);
+  const picked = pickChatModel(facts, machine, parallel);
+  return found.find((one) => one.facts === picked);
 }
 
 /** What the node says of a model until it is loaded. `version`: of the program, with its engine. */
@@ -133,10 +125,7 @@ export function toKnownModel(
   const spec = toModelSpec(model, path, options);
   const context = defaultContext(facts.trainContext, facts.kind);
   const batchSize = type === "chat" ? 512 : context;
-  const settings = {
-    ...settledSettings(spec.settings, { ctxSize: context, batchSize, nGpuLayers: 0 }),
-    ...{ ctxSize: context, batchSize, nGpuLayers: 0 },
-  };
+  const settings = { ...spec.settings, ctxSize: context, batchSize, nGpuLayers: 0 };
   const devices = acceleratorsOf(options).devices;
   const own = {
     card: {

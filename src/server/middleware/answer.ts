@@ -1,6 +1,8 @@
 /** Sends answers: streams, downloads, long lists, background work, and the request timeout. */
+
 import { NodeError } from "../../core/errors.ts";
 import type { Log } from "../../core/log.ts";
+import { nextTurn } from "../../core/turns.ts";
 import type { Answer, Download } from "../operation.ts";
 import { clientGone, clientStalled, type RequestContext } from "../request-context.ts";
 import { dataEvents, eventStream, type StreamBuffers } from "../sse.ts";
@@ -105,8 +107,6 @@ export function startTimeout(
   const timer = ms === 0 ? undefined : setTimeout(abort, ms);
   return { [Symbol.dispose]: () => clearTimeout(timer) };
 }
-
-export const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 /** Characters serialized before other requests get a turn: a few milliseconds. */
 const sliceLength = 400_000;

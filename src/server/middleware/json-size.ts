@@ -1,4 +1,5 @@
 /** Counts what JSON holds before it is parsed: a body may be small in bytes, and deep or of too many values. */
+import { nextTurn } from "../../core/turns.ts";
 
 /** The deepest nesting allowed: later code walks the value recursively. */
 export const deepestNesting = 256;
@@ -47,7 +48,7 @@ export class JsonSize {
     while (scan.at < json.length) {
       const excess = this.#advance(scan, scan.at + sliceBytes);
       if (excess !== undefined) return excess;
-      if (scan.at < json.length) await new Promise((resolve) => setImmediate(resolve));
+      if (scan.at < json.length) await nextTurn();
     }
     return undefined;
   }

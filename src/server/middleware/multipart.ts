@@ -1,11 +1,12 @@
 /** Reads `multipart/form-data` as a stream: a few short fields, and one file, chunk by chunk. */
+
 import { Busboy, type BusboyInstance } from "@fastify/busboy";
 import { onAbort, untilAborted } from "../../core/abort.ts";
 import { byteSize } from "../../core/byte-size.ts";
 import { NodeError, reasonOf } from "../../core/errors.ts";
 import { given } from "../../core/given.ts";
 import { quoted } from "../../core/quoted.ts";
-import { nextTurn } from "./answer.ts";
+import { nextTurn } from "../../core/turns.ts";
 import { mostInTurn } from "./read-body.ts";
 
 export interface UploadLimits {
@@ -157,7 +158,7 @@ const turns = 100;
 /** Fails if the parser has all input but waits for the rest of a part whose header does not end. */
 async function stuck(receiving: Promise<unknown> | undefined): Promise<never> {
   await receiving;
-  for (let turn = 0; turn < turns; turn++) await new Promise((resolve) => setImmediate(resolve));
+  for (let turn = 0; turn < turns; turn++) await nextTurn();
   throw malformed("has a part whose header does not end with an empty line");
 }
 

@@ -1,7 +1,7 @@
 /** Reads a request's body as it comes, within bounds of size, time and the memory of all requests. */
 import { untilAborted } from "../../core/abort.ts";
 import { NodeError } from "../../core/errors.ts";
-import { nextTurn } from "./answer.ts";
+import { nextTurn } from "../../core/turns.ts";
 
 export interface BodyLimits {
   maxBodyBytes: number;

@@ -1,7 +1,7 @@
 /** How far a pull is and how it ended, in words. */
 import type { ModelList } from "../../client/wire.ts";
 import { byteSize } from "../../core/byte-size.ts";
-import { pace, timeLeft } from "../../core/pace.ts";
+import { pace, timeLeft } from "../../core/progress.ts";
 import type { Failure } from "../failure.ts";
 
 type Pulling = NonNullable<ModelList["pulling"]>;

@@ -1,4 +1,5 @@
 /** Converts answers to a text completion of the OpenAI API, complete or in chunks. */
+
 import { unfinished } from "../../../core/chat/answer-parts.ts";
 import type { ChatAnswer } from "../../../core/chat/chat-service.ts";
 import type {
@@ -7,7 +8,7 @@ import type {
   TokenLogprob,
   TokenUsage,
 } from "../../../core/ports/chat-engine.ts";
-import { nextTurn } from "../../middleware/answer.ts";
+import { nextTurn } from "../../../core/turns.ts";
 import { ChunkWriter, newHead, toUsage } from "../../wire/completion.ts";
 import { refuse } from "../../wire/fields.ts";
 import type { Completion, CompletionChunk } from "./schema.ts";

@@ -1,16 +1,14 @@
 /** /v1/models: lists, loads, unloads, pulls and deletes models. */
 
-import { NodeError } from "../../../core/errors.ts";
 import { given } from "../../../core/given.ts";
-import type { LoadedModel, ModelCard } from "../../../core/models/model.ts";
+import { capabilitiesOf, type LoadedModel } from "../../../core/models/model.ts";
 import type { ModelLibrary } from "../../../core/models/model-library.ts";
-import type { ModelRegistry } from "../../../core/models/model-registry.ts";
 import { redactPaths } from "../../middleware/errors.ts";
 import { modelErrors } from "../../openapi.ts";
 import { defineOperation, described, namedSchema } from "../../operation.ts";
 import type { RequestContext } from "../../request-context.ts";
 import { toSeconds } from "../../wire/fields.ts";
-import { followPull } from "../../wire/pull-progress.ts";
+import { followPull, type ModelNeeds, unload } from "../../wire/models.ts";
 import {
   CancelledPull,
   DeletedModel,
@@ -21,11 +19,6 @@ import {
   PulledModel,
   PullRequest,
 } from "./schema.ts";
-
-export interface ModelNeeds {
-  models: ModelRegistry;
-  library: ModelLibrary;
-}
 
 const name = "TinyLlama-1.1B-Chat-v1.0";
 
@@ -212,26 +205,6 @@ async function* pullEvents(pull: ReturnType<typeof followPull>): AsyncGenerator<
     yield JSON.stringify({ status: "pulling", ...state } satisfies PullEvent);
   }
   yield JSON.stringify(pulled(await pull.model));
-}
-
-/** Throws for a model that cannot be unloaded. */
-export async function unload({ card, unload }: LoadedModel, signal: AbortSignal): Promise<void> {
-  if (unload !== undefined) return await unload(signal);
-  const where = card.upstream === undefined ? "in the node's own process" : "on another server";
-  const why = `The model '${card.name}' runs ${where}, so it cannot be unloaded.`;
-  throw new NodeError("invalid_request", why, { param: "model" });
-}
-
-export type Capability = Model["capabilities"][number];
-
-/** Tools work with every chat model: the node shows them, and holds calls to their schemas. */
-export function capabilitiesOf({ type, vision, thinks }: ModelCard): Capability[] {
-  if (type !== "chat") return type === "embedding" ? ["embedding"] : [];
-  return [
-    "tools",
-    ...(vision === true ? (["vision"] as const) : []),
-    ...(thinks === true ? (["thinking"] as const) : []),
-  ];
 }
 
 function toModel(

@@ -1,8 +1,7 @@
 /** Schemas of the list of models, and of what is done with them. */
 import { type Static, Type as T } from "@sinclair/typebox";
+import { capabilities } from "../../../core/models/model.ts";
 import { count, oneOf, openObject, optional, UnixTime } from "../../wire/fields.ts";
-
-export const capabilities = ["tools", "vision", "thinking", "embedding"] as const;
 
 export const Model = T.Object({
   id: T.String({ description: "The name that requests use." }),

@@ -5,16 +5,11 @@ import { given } from "../../../core/given.ts";
 import { quoted } from "../../../core/quoted.ts";
 import { defineOperation, described, namedSchema } from "../../operation.ts";
 import * as f from "../../wire/fields.ts";
-import { followPull } from "../../wire/pull-progress.ts";
-import type { ModelNeeds } from "../models/operation.ts";
+import { followPull, type ModelNeeds } from "../../wire/models.ts";
 import { ollamaErrors } from "./error-format.ts";
 import { inLines, lines, ollamaModelErrors } from "./operation.ts";
-import { modelNamed, withoutTag } from "./request.ts";
-
-const named = {
-  model: f.nullable(T.String(), "Name of the model."),
-  name: f.nullable(T.String(), "Older name of `model`. One of them is required."),
-};
+import { modelNamed, nameIn, withoutTag } from "./request.ts";
+import { named } from "./schema.ts";
 
 const OllamaPullRequest = f.openObject({
   ...named,
@@ -51,9 +46,6 @@ const common = {
 
 const example = "hf.co/bartowski/Qwen2.5-1.5B-Instruct-GGUF:Q4_K_M";
 const done: OllamaPullStatus = { status: "success" };
-
-const nameIn = (body: Static<typeof OllamaDeleteRequest>): string =>
-  f.required(body.model || body.name || undefined, "model", "a string");
 
 /** Ollama's name of a place on the hub. */
 const toSource = (name: string): string =>

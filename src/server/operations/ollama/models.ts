@@ -1,16 +1,22 @@
 /** What Ollama's clients ask about models: GET /api/tags, /api/ps and /api/version, POST /api/show. */
 import { type Static, Type as T } from "@sinclair/typebox";
 import { given } from "../../../core/given.ts";
-import type { LoadedModel, ModelCard } from "../../../core/models/model.ts";
+import {
+  capabilities,
+  capabilitiesOf,
+  type LoadedModel,
+  type ModelCard,
+  type Residence,
+} from "../../../core/models/model.ts";
 import type { ModelRegistry } from "../../../core/models/model-registry.ts";
 import { defineOperation, described, namedSchema } from "../../operation.ts";
 import * as f from "../../wire/fields.ts";
-import { capabilitiesOf, type ModelNeeds } from "../models/operation.ts";
-import { capabilities } from "../models/schema.ts";
+import type { ModelNeeds } from "../../wire/models.ts";
 import { Time } from "./answer-schema.ts";
 import { ollamaErrors } from "./error-format.ts";
 import { ollamaModelErrors } from "./operation.ts";
-import { modelNamed, usualTag } from "./request.ts";
+import { modelNamed, nameIn, usualTag } from "./request.ts";
+import { named } from "./schema.ts";
 
 /** The version of Ollama whose API this is: its clients compare it. The node's own is in /v1/info. */
 const apiVersion = "0.13.0";
@@ -62,7 +68,7 @@ export const OllamaShowRequest = f.openObject({
     T.String(),
     "Name of a model of this node; `:latest` after it changes nothing.",
   ),
-  name: f.nullable(T.String(), "Older name of `model`. One of them is required."),
+  name: named.name,
   verbose: f.accepted("There is nothing more to tell."),
   system: f.accepted(noEffect),
   template: f.accepted(noEffect),
@@ -87,8 +93,6 @@ type OllamaModel = Static<typeof OllamaModel>;
 export const OllamaVersion = T.Object({
   version: T.String({ description: "The version of Ollama whose API the node follows." }),
 });
-
-type Needs = Pick<ModelNeeds, "models" | "library">;
 
 const common = { name: "ollama_models", tag: "Ollama", errorFormat: ollamaErrors } as const;
 
@@ -121,7 +125,7 @@ export const ollamaModelOperations = [
     answer: described({ OllamaModelList }, "The models.", {
       models: [{ ...exampleModel, modified_at: modifiedAt }],
     }),
-    handler: async (_request, _context, { models, library }: Needs) => {
+    handler: async (_request, _context, { models, library }: ModelNeeds) => {
       await library.refresh();
       const listed = usable(models).map((model) => ({
         ...toListed(model),
@@ -133,16 +137,18 @@ export const ollamaModelOperations = [
   defineOperation({
     ...common,
     route: "GET /api/ps",
+    key: "optional",
     operationId: "ollamaPs",
     summary: "List the models that are loaded, in Ollama's API",
     answer: described({ OllamaRunningModels }, "The models.", {
       models: [{ ...exampleModel, size_vram: 0, context_length: 2048, expires_at: forever }],
     }),
-    handler: (_request, _context, { models }: Needs) => ({
+    handler: (_request, { isStranger }, { models }: ModelNeeds) => ({
       json: {
         models: usable(models).flatMap((model) => {
-          const { state, bytes, unloadsAt } = model.residence?.() ?? { state: "loaded" };
-          if (state !== "loaded") return [];
+          const residence = model.residence?.() ?? { state: "loaded" };
+          if (residence.state !== "loaded") return [];
+          const { bytes, unloadsAt }: Partial<Residence> = isStranger ? {} : residence;
           const { card } = model;
           return {
             ...toListed(model),
@@ -182,8 +188,8 @@ export const ollamaModelOperations = [
       modified_at: modifiedAt,
     }),
     errors: ollamaModelErrors,
-    handler: async ({ body }, _context, { models, library }: Needs) => {
-      const asked = f.required(body.model || body.name || undefined, "model", "a string");
+    handler: async ({ body }, _context, { models, library }: ModelNeeds) => {
+      const asked = nameIn(body);
       await library.refresh();
       return { json: toShown(models, models.card(modelNamed(models, asked))) };
     },

@@ -13,7 +13,7 @@ import { beginAnswer, beginWith, type ChatNeeds } from "../../wire/answer.ts";
 import { wireName } from "../../wire/generation-fields.ts";
 import { scopesOfRag } from "../../wire/grounding.ts";
 import { type ImageNeeds, imagesFor } from "../../wire/images.ts";
-import { unload } from "../models/operation.ts";
+import { unload } from "../../wire/models.ts";
 import { type Form, inMessage, inResponse, loaded, toLines, toWhole } from "./answer.ts";
 import { OllamaChatAnswer, OllamaGenerateAnswer } from "./answer-schema.ts";
 import { ollamaErrors } from "./error-format.ts";

@@ -13,7 +13,7 @@ import type {
 } from "../../../core/ports/chat-engine.ts";
 import { quoted } from "../../../core/quoted.ts";
 import { chatNames, type FieldNames, withNames } from "../../wire/field-names.ts";
-import { refuse, withoutNulls } from "../../wire/fields.ts";
+import { refuse, required, withoutNulls } from "../../wire/fields.ts";
 import { toSampling } from "../../wire/generation-fields.ts";
 import { toRag } from "../../wire/grounding.ts";
 import { type ImageReader, noImages, noImagesOf } from "../../wire/images.ts";
@@ -46,6 +46,15 @@ const workOf: Readonly<Record<ModelType, string>> = {
 
 export const withoutTag = (asked: string): string =>
   asked.endsWith(usualTag) ? asked.slice(0, -usualTag.length) : asked;
+
+interface NamedModel {
+  model?: string | null;
+  name?: string | null;
+}
+
+/** What a request about a model names. */
+export const nameIn = ({ model, name }: NamedModel): string =>
+  required(model || name || undefined, "model", "a string");
 
 /** The node's name of a model; throws if it has none by that name, or one of another type. */
 export function modelNamed(models: ModelRegistry, asked: string, wanted?: ModelType): string {

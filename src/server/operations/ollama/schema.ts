@@ -5,6 +5,12 @@ import { noEffort, Seed, samplingOptions } from "../../wire/generation-fields.ts
 import { ragField } from "../../wire/grounding.ts";
 import { FunctionTool } from "../../wire/message-schema.ts";
 
+/** Fields of requests about a model. */
+export const named = {
+  model: f.nullable(T.String(), "Name of the model."),
+  name: f.nullable(T.String(), "Older name of `model`. One of them is required."),
+};
+
 const images = f.nullable(
   T.Array(T.String()),
   "PNG, JPEG, WebP or GIF images in base64, each of at most `limits.max_image_bytes`, for a model that reads images. The model sees them before the text.",
