@@ -3,14 +3,14 @@
 interface Suite {
   /** How many files share a process: what is started and loaded once, a second of CPU time, serves all of them. */
   filesTogether: number;
-  /** Whether it is run only where it is named: `bun run test:release`. */
+  /** Whether it is run only where it is named: `bun run test:faults`, `bun run test:release`. */
   isNamed?: true;
 }
 
 /** Those with the longest tests come first, so that all cores have something to do until the end. */
 export const suites: Readonly<Record<string, Suite>> = {
   starter: { filesTogether: 10 },
-  faults: { filesTogether: 2 },
+  faults: { filesTogether: 2, isNamed: true },
   release: { filesTogether: 1, isNamed: true },
   e2e: { filesTogether: 5 },
   browser: { filesTogether: 5 },

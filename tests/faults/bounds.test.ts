@@ -5,7 +5,7 @@ import { largestBodies } from "../support/largest-bodies/largest-bodies.ts";
 import { type NodeUnderFault, nodeUnderFault } from "../support/node-under-fault.ts";
 import { tinyRerankerSection } from "../support/tiny-node.ts";
 
-/** All of them reach a model; tests/integration/node/bounds.test.ts has every body. */
+/** All of them reach a model; tests/faults/largest-bodies.test.ts has every body. */
 const heaviest: readonly (readonly [path: string, what: string])[] = [
   ["/v1/chat/completions", "escaped characters"],
   ["/v1/responses", "a long conversation to truncate"],

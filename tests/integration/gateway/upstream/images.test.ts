@@ -112,7 +112,7 @@ describe("a node in front of a vLLM whose model reads images", () => {
       const sent = new TextEncoder().encode(body());
       using loop = watchLoop();
       let least = Number.POSITIVE_INFINITY;
-      // As in tests/integration/node/bounds.test.ts; the server that is played is on this loop too.
+      // As in tests/faults/largest-bodies.test.ts; the server that is played is on this loop too.
       for (let tries = 0; tries < 5 && least >= 1000; tries++) {
         loop.longest();
         const response = await node.ask(path, undefined, { method: "POST", body: sent });

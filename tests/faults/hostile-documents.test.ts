@@ -1,11 +1,11 @@
 /** Documents that are small and made to be slow: each took minutes, or filled the memory, before it was bounded. */
 import { describe, expect, test } from "bun:test";
-import { toBlocks } from "../../../src/ingest/blocks.ts";
-import { type Chunk, chunk } from "../../../src/ingest/chunk.ts";
-import { defaultLimits } from "../../../src/ingest/readers/limits.ts";
-import { readDocument } from "../../../src/ingest/readers/read.ts";
-import { rejectionOf } from "../../support/rejection.ts";
-import { wordFile } from "../../support/word-file.ts";
+import { toBlocks } from "../../src/ingest/blocks.ts";
+import { type Chunk, chunk } from "../../src/ingest/chunk.ts";
+import { defaultLimits } from "../../src/ingest/readers/limits.ts";
+import { readDocument } from "../../src/ingest/readers/read.ts";
+import { rejectionOf } from "../support/rejection.ts";
+import { wordFile } from "../support/word-file.ts";
 
 /** Of this process alone, whatever else the machine does: far more than any takes now, far less than it took. */
 const mostSeconds = 20;

@@ -1,9 +1,9 @@
 /** Presentations, workbooks, books, e-mails and archives that are broken, huge or made to harm. */
 import { describe, expect, test } from "bun:test";
-import { defaultLimits, isUnreadable } from "../../../src/ingest/readers/limits.ts";
-import { readDocument } from "../../../src/ingest/readers/read.ts";
-import { docxOf } from "../../support/documents.ts";
-import { epubOf } from "../../support/epub-file.ts";
+import { defaultLimits, isUnreadable } from "../../src/ingest/readers/limits.ts";
+import { readDocument } from "../../src/ingest/readers/read.ts";
+import { docxOf } from "../support/documents.ts";
+import { epubOf } from "../support/epub-file.ts";
 import {
   paragraph,
   pptxOf,
@@ -12,10 +12,10 @@ import {
   shape,
   title,
   xlsxOf,
-} from "../../support/office-files.ts";
-import { rejectionOf } from "../../support/rejection.ts";
-import { wordFile } from "../../support/word-file.ts";
-import { withWrongChecksum, zipOf } from "../../support/zip-file.ts";
+} from "../support/office-files.ts";
+import { rejectionOf } from "../support/rejection.ts";
+import { wordFile } from "../support/word-file.ts";
+import { withWrongChecksum, zipOf } from "../support/zip-file.ts";
 
 const bytesOf = (text: string): Uint8Array => new TextEncoder().encode(text);
 const head = "From: a@example.org\nTo: b@example.org\nSubject: S\n";

@@ -1,12 +1,12 @@
 /** No request, whatever it is, blocks the node's loop for a second: others are answered meanwhile. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { join } from "node:path";
-import { eachKindOnce, largestBodies } from "../../support/largest-bodies/largest-bodies.ts";
-import { largestReferences } from "../../support/largest-references.ts";
-import { type LoopWatch, watchLoop } from "../../support/loop-watch.ts";
-import { prepareFolder } from "../../support/node-under-fault.ts";
-import { tempDir } from "../../support/temp-dir.ts";
-import { listeningNode, type TinyNode, tinyRerankerSection } from "../../support/tiny-node.ts";
+import { eachKindOnce, largestBodies } from "../support/largest-bodies/largest-bodies.ts";
+import { largestReferences } from "../support/largest-references.ts";
+import { type LoopWatch, watchLoop } from "../support/loop-watch.ts";
+import { prepareFolder } from "../support/node-under-fault.ts";
+import { tempDir } from "../support/temp-dir.ts";
+import { listeningNode, type TinyNode, tinyRerankerSection } from "../support/tiny-node.ts";
 
 /** The rule of docs/architecture.md, in CPU time; a tenth of it is usual. */
 const mostMs = 1000;
