@@ -28,7 +28,9 @@ export abstract class Part {
   }
 
   abstract postings(term: string): Postings | undefined;
-  /** The nearest of the chosen passages; approximately, and in no particular order. */
+  /** Passages with the word, removed ones too; known without reading where. */
+  abstract frequency(term: string): number;
+  /** The nearest of the chosen passages; approximately. */
   abstract nearest(question: Int8Array, count: number, chosen: Chosen): Neighbour[];
 
   get lastKey(): number {
@@ -98,6 +100,10 @@ export class GrowingPart extends Part {
     return this.words.get(term);
   }
 
+  frequency(term: string): number {
+    return this.words.get(term)?.length ?? 0;
+  }
+
   /** Another part has these by now. */
   removeUpTo(last: number): void {
     for (let place = 0; (this.keys[place] ?? 0) <= last && place < this.count; place++) {
@@ -142,7 +148,7 @@ export function scan(
 let scratch = new Int8Array(0);
 
 /** Compares the vectors at some places, which ascend. */
-export function compare(
+function compare(
   matrix: Int8Array,
   question: Int8Array,
   count: number,
@@ -159,10 +165,8 @@ export function compare(
     const rows = matrix.subarray(first * dimension, (first + end - at) * dimension);
     gathered.set(rows, at * dimension);
   }
-  return exactScan(gathered, question, count).map(({ place, distance }) => ({
-    place: places[place] ?? 0,
-    distance,
-  }));
+  const found = exactScan(gathered, question, count);
+  return found.map(({ place, ...how }) => ({ ...how, place: places[place] ?? 0 }));
 }
 
 /** To candidates this is precise enough: the rows' own vectors decide between them. */

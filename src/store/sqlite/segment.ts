@@ -3,22 +3,16 @@ import type { Database } from "bun:sqlite";
 import { readFileSync, writeFileSync } from "node:fs";
 import { platform } from "node:os";
 import { join } from "node:path";
-import { change, insert, ownerOnly, rowOf, rowsOf } from "../database.ts";
+import { change, insert, numberOf, ownerOnly, rowOf, rowsOf } from "../database.ts";
 import { toVector } from "./collection-file.ts";
 import { hasSize, type IndexFile, removeFile, writeIndexFile } from "./index-file.ts";
-import {
-  type Chosen,
-  compare,
-  type GrowingPart,
-  Part,
-  type Postings,
-  quantize,
-  scan,
-} from "./part.ts";
+import { type Chosen, type GrowingPart, Part, type Postings, quantize, scan } from "./part.ts";
 import { type Neighbour, VectorGraph } from "./usearch-index.ts";
 
 /** Below this share of chosen passages, comparing them is faster than the graph, and misses none. */
 const graphShare = 0.15;
+/** SQLite reads all postings of a word to find them; so many are worth remembering. */
+const longToFind = 1024;
 
 export interface SegmentRow {
   id: number;
@@ -97,6 +91,8 @@ export class Segment extends Part {
   readonly #database: Database;
   readonly #folder: string;
   readonly #dimension: number;
+  /** Of words that many passages have. */
+  readonly #frequencies = new Map<string, number>();
   #matrix: Int8Array | undefined;
   #areVectorsRead = false;
   #graph: VectorGraph | undefined;
@@ -105,7 +101,11 @@ export class Segment extends Part {
 
   constructor(database: Database, row: SegmentRow, folder: string, dimension: number) {
     const sql = "select keys, lengths from segments where id = ?";
-    const blobs = rowOf<{ keys: Uint8Array; lengths: Uint8Array }>(database, sql, row.id);
+    const blobs = rowOf<{ keys: Uint8Array<ArrayBuffer>; lengths: Uint8Array<ArrayBuffer> }>(
+      database,
+      sql,
+      row.id,
+    );
     super(new Float64Array(bufferOf(blobs?.keys)), new Uint16Array(bufferOf(blobs?.lengths)));
     this.row = row;
     this.#database = database;
@@ -119,22 +119,29 @@ export class Segment extends Part {
 
   postings(term: string): Postings | undefined {
     const sql = "select data from postings where segment = ? and term = ?";
-    const row = rowOf<{ data: Uint8Array }>(this.#database, sql, this.row.id, term);
+    const row = rowOf<{ data: Uint8Array<ArrayBuffer> }>(this.#database, sql, this.row.id, term);
     return row && new Uint32Array(bufferOf(row.data));
+  }
+
+  frequency(term: string): number {
+    const known = this.#frequencies.get(term);
+    if (known !== undefined) return known;
+    const sql = "select length(data) / 4 from postings where segment = ? and term = ?";
+    const found = numberOf(this.#database, sql, this.row.id, term);
+    if (found >= longToFind) this.#frequencies.set(term, found);
+    return found;
   }
 
   nearest(question: Int8Array, count: number, chosen: Chosen): Neighbour[] {
     if (chosen.count === 0) return [];
     const share = chosen.count / this.count;
-    this.#matrix ??= this.#openVectors();
     if (this.#graph !== undefined && share >= graphShare) {
       const found = this.#graph
         .nearest(question, Math.max(this.visits, Math.ceil(count / share)))
-        .filter((place) => chosen.mask[place] === 1);
-      // A graph rounds vectors in a way of its own: its distances compare with no others.
-      const isEnough = found.length >= Math.min(count, chosen.count);
-      if (isEnough) return compare(this.#matrix, question, count, Uint32Array.from(found).sort());
+        .filter(({ place }) => chosen.mask[place] === 1);
+      if (found.length >= Math.min(count, chosen.count)) return found.slice(0, count);
     }
+    this.#matrix ??= this.#openVectors();
     return scan(this.#matrix, question, count, chosen);
   }
 
@@ -155,6 +162,8 @@ export class Segment extends Part {
     } else if (isWhole) {
       this.#used = file.file;
       this.#graph = VectorGraph.view(join(this.#folder, file.file), this.#dimension);
+      // The graph has its own, and few questions need both.
+      this.#matrix = undefined;
     } else {
       const sql = "update segments set graph = null where graph = ?";
       change(this.#database, sql, JSON.stringify(file));
@@ -184,5 +193,6 @@ export class Segment extends Part {
 const bytesOf = ({ buffer, byteOffset, byteLength }: ArrayBufferView): Uint8Array =>
   new Uint8Array(buffer, byteOffset, byteLength);
 
-/** A copy: SQLite's bytes may have any offset. */
-const bufferOf = (bytes: Uint8Array = new Uint8Array(0)): ArrayBuffer => bytes.slice().buffer;
+/** SQLite's bytes may be a part of a buffer. */
+const bufferOf = (bytes: Uint8Array<ArrayBuffer> = new Uint8Array(0)): ArrayBuffer =>
+  bytes.byteLength === bytes.buffer.byteLength ? bytes.buffer : bytes.slice().buffer;

@@ -1,10 +1,12 @@
 /** What usearch does for a collection: a graph of a segment's vectors, and the comparison with every vector. Each call blocks, so that only threads make them. */
-import { exactSearch, Index, MetricKind, ScalarKind } from "usearch";
+import { exactSearch, Index, type Matches, MetricKind, ScalarKind } from "usearch";
 
 export interface Neighbour {
   place: number;
   /** Smaller is nearer. */
   distance: number;
+  /** A graph rounds vectors in a way of its own: its distances compare with those of graphs alone. */
+  by: "graph" | "scan";
 }
 
 /** Vectors that a search of a graph visits at least: more give better recall, and take longer. */
@@ -47,10 +49,10 @@ export class VectorGraph {
     this.#added += count;
   }
 
-  /** Places of the approximately nearest, at least as many as wanted. */
-  nearest(question: Int8Array, count: number): number[] {
+  /** The approximately nearest, at least as many as wanted, nearest first. */
+  nearest(question: Int8Array, count: number): Neighbour[] {
     const most = Math.min(Math.max(count, visited), this.#index.size());
-    return most === 0 ? [] : Array.from(this.#index.search(question, most, 1).keys, Number);
+    return most === 0 ? [] : neighbours("graph", this.#index.search(question, most, 1));
   }
 
   save(path: string): void {
@@ -58,12 +60,17 @@ export class VectorGraph {
   }
 }
 
+const neighbours = (
+  by: Neighbour["by"],
+  { keys, distances }: Pick<Matches, "keys" | "distances">,
+): Neighbour[] =>
+  Array.from(keys, (place, at) => ({ place: Number(place), distance: distances[at] ?? 0, by }));
+
 /** Compares every vector of a matrix, which must begin where its buffer does: usearch reads from there. */
 export function exactScan(matrix: Int8Array, question: Int8Array, count: number): Neighbour[] {
   const rows = matrix.length / question.length;
   const most = Math.min(count, rows);
   if (most === 0) return [];
-  const found = exactSearch(matrix, question, question.length, most, MetricKind.IP, 1);
-  const { keys, distances } = found;
-  return Array.from(keys, (place, at) => ({ place: Number(place), distance: distances[at] ?? 0 }));
+  const { length } = question;
+  return neighbours("scan", exactSearch(matrix, question, length, most, MetricKind.IP, 1));
 }

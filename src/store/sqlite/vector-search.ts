@@ -26,12 +26,15 @@ export function nearestRows(
   const near = parts.flatMap((part) =>
     part
       .nearest(question, wanted, choice?.of(part) ?? part.live)
-      .map(({ place, distance }) => ({ key: part.keys[place] ?? 0, distance })),
+      .map(({ place, ...how }) => ({ ...how, key: part.keys[place] ?? 0 })),
   );
-  const keys = near
-    .sort((one, other) => one.distance - other.distance)
-    .slice(0, wanted)
-    .map(({ key }) => key);
+  near.sort((one, other) => one.distance - other.distance);
+  const keys = (["graph", "scan"] as const).flatMap((by) =>
+    near
+      .filter((one) => one.by === by)
+      .slice(0, wanted)
+      .map(({ key }) => key),
+  );
   return scoreRows(database, vector, keys)
     .filter(({ score }) => score >= scoreThreshold)
     .sort((one, other) => other.score - one.score || one.key - other.key)

@@ -37,7 +37,16 @@ export function searchWords(
 ): WordHit[] {
   const total = parts.reduce((sum, { live }) => sum + live.count, 0);
   const words = [...new Set(wordsOf(text).slice(0, mostTerms))];
-  const terms = words.map((word) => termOf(parts, word, total)).filter(isTelling);
+  const removed = parts.reduce((sum, { count, live }) => sum + count - live.count, 0);
+  const terms = words
+    .filter((word) => {
+      // A common word is known by its number, and its many postings are not read.
+      const least = parts.reduce((sum, part) => sum + part.frequency(word), -removed);
+      return isTelling({ count: least, weight: weightOf(Math.max(0, least), total) });
+    })
+    .map((word) => termOf(parts, word, total))
+    .filter(isTelling)
+    .sort((one, other) => other.weight - one.weight);
   if (total === 0 || limit <= 0 || terms.every(({ count }) => count === 0)) return [];
   // Common words alone do not give a full match.
   const sum = terms.reduce((weights, { weight }) => weights + weight, 0);
@@ -68,7 +77,8 @@ const weightOf = (count: number, total: number): number =>
   Math.max(1e-6, Math.log((total - count + 0.5) / (count + 0.5)));
 
 /** Whether a word is informative: few passages have it, or only a small share of them. */
-const isTelling = ({ count, weight }: Term): boolean => count <= commonCount || weight > rareWeight;
+const isTelling = ({ count, weight }: Pick<Term, "count" | "weight">): boolean =>
+  count <= commonCount || weight > rareWeight;
 
 const rareWeight = Math.log((1 - commonShare) / commonShare);
 
@@ -92,10 +102,30 @@ function scorePart(
     touched = new Uint32Array(part.count);
   }
   let count = 0;
+  /** What this word and those after it give at most. */
+  let most = terms.reduce((sum, { weight }) => sum + weight * saturation, 0);
   for (const { postings, weight } of terms) {
-    const some = postings[at];
-    if (some === undefined) continue;
+    const some = postings[at] ?? [];
     const top = weight * saturation;
+    if (most < best.least) {
+      // Only passages that the rarer words before found can be among the best, and not all of them.
+      const found = count;
+      count = 0;
+      for (let index = 0; index < found; index++) {
+        const place = touched[index] ?? 0;
+        const score = scores[place] ?? 0;
+        if (score + most < best.least) {
+          scores[place] = 0;
+          continue;
+        }
+        const often = oftenAt(some, place);
+        touched[count++] = place;
+        scores[place] = score + (top * often) / (often + flat + slope * (lengths[place] ?? 0));
+      }
+      most -= top;
+      continue;
+    }
+    most -= top;
     for (let index = 0; index < some.length; index++) {
       const posting = some[index] ?? 0;
       const place = posting >>> 8;
@@ -111,6 +141,18 @@ function scorePart(
     scores[place] = 0;
     if (score >= best.least && mask[place] === 1) best.offer(keys[place] ?? 0, score);
   }
+}
+
+/** How often the passage at a place has the word; 0 if it lacks it. Postings are in the order of places. */
+function oftenAt(postings: Postings, place: number): number {
+  let [from, to] = [0, postings.length];
+  while (from < to) {
+    const middle = (from + to) >> 1;
+    if ((postings[middle] ?? 0) >>> 8 < place) from = middle + 1;
+    else to = middle;
+  }
+  const posting = postings[from] ?? 0;
+  return from < postings.length && posting >>> 8 === place ? posting & 0xff : 0;
 }
 
 interface Hit {
