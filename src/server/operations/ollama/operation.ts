@@ -1,6 +1,5 @@
 /** POST /api/chat and /api/generate: a chat, or a text that is continued. */
 import type { ChatAnswer } from "../../../core/chat/chat-service.ts";
-import { complete } from "../../../core/chat/completion-service.ts";
 import { given } from "../../../core/given.ts";
 import type { LoadedModel } from "../../../core/models/model.ts";
 import { errorBody } from "../../middleware/errors.ts";
@@ -9,7 +8,7 @@ import { modelErrors } from "../../openapi.ts";
 import { type Answer, defineOperation, described, namedSchema } from "../../operation.ts";
 import type { RequestContext } from "../../request-context.ts";
 import { type EventFormat, jsonLines, jsonLinesType } from "../../sse.ts";
-import { beginAnswer, beginWith, type ChatNeeds } from "../../wire/answer.ts";
+import { beginAnswer, beginCompletion, type ChatNeeds, streamed } from "../../wire/answer.ts";
 import { wireName } from "../../wire/generation-fields.ts";
 import { scopesOfRag } from "../../wire/grounding.ts";
 import { type ImageNeeds, imagesFor } from "../../wire/images.ts";
@@ -97,7 +96,7 @@ interface Asked {
 async function answered(
   body: Asked,
   { form, last }: { form: Form; last?: object },
-  answer: ChatAnswer,
+  begin: () => Promise<ChatAnswer>,
   context: RequestContext,
 ): Promise<Answer> {
   const options = {
@@ -105,8 +104,9 @@ async function answered(
     showsThoughts: body.think !== false,
     times: () => context.times,
   };
-  if (body.stream === false) return { json: await toWhole(answer, options) };
-  return { events: toLines(answer, options), format: lines(context) };
+  if (body.stream === false) return { json: await toWhole(await begin(), options) };
+  const events = streamed(begin, (answer) => toLines(answer, options));
+  return { events, format: lines(context) };
 }
 
 export const ollamaChatOperations = [
@@ -157,8 +157,8 @@ export const ollamaChatOperations = [
       }
       announceStay(body, context, needs);
       const request = toChatRequest(body, name, imagesFor(name, context, needs));
-      const answer = await beginAnswer(request, context, needs, { nameOf });
-      return await answered(body, { form: inMessage }, answer, context);
+      const begin = () => beginAnswer(request, context, needs, { nameOf });
+      return await answered(body, { form: inMessage }, begin, context);
     },
   }),
   defineOperation({
@@ -202,14 +202,12 @@ export const ollamaChatOperations = [
       announceStay(body, context, needs);
       if (!isContinued(body)) {
         const request = toGenerateChat(body, name, imagesFor(name, context, needs));
-        const answer = await beginAnswer(request, context, needs, { nameOf });
-        return await answered(body, { form: inResponse, last: { context: [] } }, answer, context);
+        const begin = () => beginAnswer(request, context, needs, { nameOf });
+        return await answered(body, { form: inResponse, last: { context: [] } }, begin, context);
       }
       const request = toCompletion(body, name, settings.nPredict);
-      const begin = (options: Parameters<typeof complete>[2]) =>
-        complete(needs.models, request, options);
-      const answer = await beginWith(begin, context, needs.log, nameOf);
-      return await answered(body, { form: inResponse }, answer, context);
+      const begin = () => beginCompletion(request, context, needs, { nameOf });
+      return await answered(body, { form: inResponse }, begin, context);
     },
   }),
 ] as const;
