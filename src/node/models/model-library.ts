@@ -19,7 +19,7 @@ import { noProgress, type Progress } from "../../core/progress.ts";
 import { quoted } from "../../core/quoted.ts";
 import { readMachineMemory } from "../../engine/machine/machine.ts";
 import { readFacts } from "../../engine/machine/model-memory.ts";
-import { modelsFolder, removeModel } from "../../models/models-folder.ts";
+import { findFetched, modelsFolder, removeModel } from "../../models/models-folder.ts";
 import { hubFrom } from "../../models/sources/hub-reference.ts";
 import { isNear } from "../../models/sources/redirects.ts";
 import { findSource, resolveSource } from "../../models/sources/resolve.ts";
@@ -162,6 +162,11 @@ export class FolderLibrary implements ModelLibrary {
 
   pulling(): Pulling | undefined {
     return this.#pull?.state;
+  }
+
+  async pulledFrom(source: `hf:${string}`): Promise<string | undefined> {
+    const path = await findFetched(source, folderOf(this.#parts.options));
+    return path && (await this.#nameOf(path));
   }
 
   mayRemove(name: string): boolean {

@@ -1,7 +1,6 @@
 /** POST /api/chat and /api/generate: a chat, or a text that is continued. */
 import type { ChatAnswer } from "../../../core/chat/chat-service.ts";
 import { given } from "../../../core/given.ts";
-import type { LoadedModel } from "../../../core/models/model.ts";
 import { errorBody } from "../../middleware/errors.ts";
 import { announceIgnored } from "../../middleware/ignored-fields.ts";
 import { modelErrors } from "../../openapi.ts";
@@ -12,7 +11,7 @@ import { beginAnswer, beginCompletion, type ChatNeeds, streamed } from "../../wi
 import { wireName } from "../../wire/generation-fields.ts";
 import { scopesOfRag } from "../../wire/grounding.ts";
 import { type ImageNeeds, imagesFor } from "../../wire/images.ts";
-import { unload } from "../../wire/models.ts";
+import { type ModelNeeds, unload } from "../../wire/models.ts";
 import { type Form, inMessage, inResponse, loaded, toLines, toWhole } from "./answer.ts";
 import { OllamaChatAnswer, OllamaGenerateAnswer } from "./answer-schema.ts";
 import { ollamaErrors } from "./error-format.ts";
@@ -27,7 +26,7 @@ import {
 } from "./request.ts";
 import { asksToUnload, OllamaChatRequest, OllamaGenerateRequest } from "./schema.ts";
 
-type Needs = ChatNeeds & ImageNeeds;
+type Needs = ChatNeeds & ImageNeeds & ModelNeeds;
 
 const model = "TinyLlama-1.1B-Chat-v1.0";
 const head = { model, created_at: "2026-11-17T12:00:00.000Z" };
@@ -66,15 +65,16 @@ const nameOf: typeof wireName = (name) => `options.${wireName(name)}`;
 
 /** A request that asks nothing is about the model's place in memory. */
 async function loadOrUnload(
-  model: LoadedModel,
-  body: Pick<OllamaChatRequest, "keep_alive">,
+  { model: asked, keep_alive: time }: Pick<OllamaChatRequest, "model" | "keep_alive">,
   { signal }: RequestContext,
+  needs: ModelNeeds,
 ): Promise<"load" | "unload"> {
-  if (asksToUnload(body.keep_alive)) {
-    await unload(model, signal);
+  if (asksToUnload(time)) {
+    // A model of any type: Ollama's own program does so before it removes one.
+    await unload(needs.models.find(await modelNamed(needs, asked)), signal);
     return "unload";
   }
-  await model.load?.(signal);
+  await needs.models.find(await modelNamed(needs, asked, "chat")).load?.(signal);
   return "load";
 }
 
@@ -150,11 +150,11 @@ export const ollamaChatOperations = [
     errors: ollamaModelErrors,
     handler: async ({ body }, context, needs: Needs) => {
       context.fieldNames = ollamaChatNames;
-      const name = modelNamed(needs.models, body.model, "chat");
       if (!body.messages?.length) {
-        const reason = await loadOrUnload(needs.models.find(name), body, context);
+        const reason = await loadOrUnload(body, context, needs);
         return { json: loaded({ model: body.model, form: inMessage }, reason) };
       }
+      const name = await modelNamed(needs, body.model, "chat");
       announceStay(body, context, needs);
       const request = toChatRequest(body, name, imagesFor(name, context, needs));
       const begin = () => beginAnswer(request, context, needs, { nameOf });
@@ -193,12 +193,12 @@ export const ollamaChatOperations = [
     errors: ollamaModelErrors,
     handler: async ({ body }, context, needs: Needs) => {
       context.fieldNames = generateNames;
-      const name = modelNamed(needs.models, body.model, "chat");
-      const { settings } = needs.models.chat(name).card;
       if (!body.prompt && !body.images?.length) {
-        const reason = await loadOrUnload(needs.models.find(name), body, context);
+        const reason = await loadOrUnload(body, context, needs);
         return { json: loaded({ model: body.model, form: inResponse }, reason) };
       }
+      const name = await modelNamed(needs, body.model, "chat");
+      const { settings } = needs.models.chat(name).card;
       announceStay(body, context, needs);
       if (!isContinued(body)) {
         const request = toGenerateChat(body, name, imagesFor(name, context, needs));
