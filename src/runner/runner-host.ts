@@ -34,7 +34,7 @@ export interface RunnerHostOptions extends HeartbeatLimits {
   accelerator?: AcceleratorRoom;
 }
 
-export interface MemoryBound {
+interface MemoryBound {
   /** Bytes of all models together. */
   limit: number;
   /** Whether only models with a `keepAliveMs` are held to it; the others stay, and count. Default: all are. */

@@ -139,7 +139,7 @@ export async function lockDownload(
           isDone = true;
         },
         [Symbol.dispose]() {
-          // While it is held, so that whoever waits for it sees that it is gone.
+          // While it is held, so that a process that waits for it sees that it is gone.
           const isRemoved = isDone && removed(path);
           database.close();
           // Some systems do not remove an open file.

@@ -169,6 +169,8 @@ describe("a pull over HTTP", () => {
     const names = async () => (await client.list()).models.map(({ name }) => name);
     expect(await names()).toEqual(["tiny:latest"]);
     expect((await client.ps()).models).toEqual([]);
+    const shown = await client.show({ model: "hf.co/owner/repo/tiny.gguf" });
+    expect(shown.capabilities).toContain("completion");
     await client.delete({ model: "tiny" });
     expect(await names()).toEqual([]);
     expect(await Array.fromAsync(new Bun.Glob("*.gguf*").scan(join(dataDir, "models")))).toEqual(
