@@ -110,7 +110,12 @@ const orAuto = (minimum: number, options: SchemaOptions) =>
 
 export const ModelConfig = T.Object(
   {
-    name: T.String({ minLength: 1, description: "The name that requests use. Unique." }),
+    name: T.String({
+      minLength: 1,
+      pattern: "^[^\\x00-\\x1f\\x7f]*$",
+      "x-expected": "a name without control characters",
+      description: "The name that requests use. Unique.",
+    }),
     type: choice(["chat", "embedding", "reranker"], {
       description:
         "What it does: `chat` answers, `embedding` makes vectors of texts, `reranker` says how well texts fit a question.",

@@ -52,6 +52,7 @@ export async function loadModel(
     onStage("model");
     const { settings, why } = await fitSettings(backend, spec, facts);
     const { nGpuLayers } = settings;
+    const { accelerator } = await machineOf(backend);
     const model = await backend.llama.loadModel({
       modelPath: path,
       // Our number is an estimate; the library measures, and may place fewer layers.
@@ -90,6 +91,7 @@ export async function loadModel(
         card: {
           ...{ name, type, createdAt, ownedBy, settings: actual },
           ...{ weights: weightsOf(facts), ...given({ thinks }) },
+          ...given({ acceleratorFree: accelerator?.availableMemory }),
         },
         fingerprint: fingerprint({
           ...{ weights, engine: backend.version, template },

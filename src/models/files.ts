@@ -2,6 +2,7 @@
 import { type FileHandle, mkdir, open, readdir, rename, rm, stat } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { hasCode, NodeError } from "../core/errors.ts";
+import { quoted } from "../core/quoted.ts";
 
 const suffix = ".part";
 /** A file that is being written changes all the time; one unchanged for this long was abandoned. */
@@ -42,6 +43,16 @@ async function removeAbandoned(path: string): Promise<void> {
     );
     if (age > abandonedAfterMs) await rm(partial, { force: true });
   }
+}
+
+/** Most bytes of a model file's name: file systems allow 255, and files beside it add to it. */
+const longestName = 220;
+
+export function checkFileName(name: string, source: string): void {
+  const bytes = Buffer.byteLength(name);
+  if (bytes <= longestName) return;
+  const why = `The file of ${quoted(source)} would be called '${name.slice(0, 20)}…', which is too long: ${bytes} bytes of at most ${longestName}. Download it under another name, and put it into the models folder.`;
+  throw new NodeError("invalid_request", why, { param: "source" });
 }
 
 const ownerOnly = 0o700;

@@ -74,5 +74,6 @@ export function nameOf(source: string): string {
   const [place = source] = source.split(/[?#]/);
   return basename(place)
     .replace(/(-\d{5}-of-\d{5})?\.gguf$/i, "")
-    .replaceAll(":", "-");
+    .replaceAll(":", "-")
+    .replaceAll(/\p{Cc}/gu, "_");
 }

@@ -9,7 +9,7 @@ import {
   loadWithBest,
   tellRejected,
 } from "../core/models/engine-backends.ts";
-import type { LoadedModel } from "../core/models/model.ts";
+import type { LoadedModel, ModelCard } from "../core/models/model.ts";
 import type { LoadOptions, ModelHost, ModelSpec } from "../core/ports/model-host.ts";
 import type { Program } from "../subprocess/program.ts";
 import type { HeartbeatLimits } from "./heartbeat.ts";
@@ -31,9 +31,10 @@ export interface RunnerHostOptions extends HeartbeatLimits {
   log: Log;
   onRestart?: (model: string, why: { hung: boolean }) => void;
   memory?: MemoryBound;
+  accelerator?: AcceleratorRoom;
 }
 
-export interface MemoryBound {
+interface MemoryBound {
   /** Bytes of all models together. */
   limit: number;
   /** Whether only models with a `keepAliveMs` are held to it; the others stay, and count. Default: all are. */
@@ -42,10 +43,22 @@ export interface MemoryBound {
   bytesOf: (spec: ModelSpec) => Promise<number>;
 }
 
-interface Resident {
+/** Models with a `keepAliveMs` make room for each other; one that finds too little still gets some layers there. */
+export interface AcceleratorRoom {
+  /** What a model will need with all of its layers; 0: it uses none. */
+  bytesOf: (spec: ModelSpec) => Promise<number>;
+  /** What a model found free; undefined: it is not on an accelerator. */
+  freeFor: (card: ModelCard) => number | undefined;
+}
+
+/** As estimated, in bytes; 0: it is not held to the bound. */
+interface Needs {
+  memory: number;
+  accelerator: number;
+}
+
+interface Resident extends Needs {
   runner: Runner | undefined;
-  /** As estimated; 0: it is not held to the limit. */
-  bytes: number;
 }
 
 /** Embedding and reranking models have no queue setting of their own. */
@@ -55,7 +68,9 @@ export class RunnerHost implements ModelHost {
   readonly #options: RunnerHostOptions;
   readonly #shares: ThreadShares;
   readonly #residents = new Map<string, Resident>();
-  readonly #reserved = new Map<string, number>();
+  readonly #reserved = new Map<string, Needs>();
+  /** Bytes of the accelerator for the models that make room, as the last load found it. */
+  #acceleratorRoom = Number.POSITIVE_INFINITY;
   /** Settles when the last in the queue for memory got it or gave up. */
   #lastReservation: Promise<void> = Promise.resolve();
   readonly #versions = new Map<string, string>();
@@ -95,10 +110,10 @@ export class RunnerHost implements ModelHost {
     if (resident?.runner === undefined) {
       throw new NodeError("internal", `The model '${name}' is not loaded.`);
     }
-    const bytes = await this.#bytesOf(spec);
-    using _ = await this.#reserveMemory(name, bytes, signal);
+    const needs = await this.#needsOf(spec);
+    using _ = await this.#reserveMemory(name, needs, signal);
     await resident.runner.replaceWeights(spec, signal);
-    resident.bytes = bytes;
+    Object.assign(resident, needs);
     return this.#loaded(resident.runner);
   }
 
@@ -129,9 +144,9 @@ export class RunnerHost implements ModelHost {
   async #start(spec: ModelSpec, most: number, loading: LoadOptions): Promise<Runner> {
     const { name, keepAliveMs } = spec;
     const { engine, accelerators, log, onRestart } = this.#options;
-    const resident: Resident = { runner: undefined, bytes: await this.#bytesOf(spec) };
+    const resident: Resident = { runner: undefined, ...(await this.#needsOf(spec)) };
     const reserveMemory = (signal: AbortSignal): Promise<Disposable> =>
-      this.#reserveMemory(name, resident.bytes, signal);
+      this.#reserveMemory(name, resident, signal);
     using _ = await reserveMemory(loading.signal);
     const plan = await accelerators.planFor(subjectOf(spec));
     tellRejected(log, plan.rejected, this.#toldBackends);
@@ -159,42 +174,51 @@ export class RunnerHost implements ModelHost {
     for (const { backend } of better) this.#toldBackends.add(backend);
     resident.runner = runner;
     this.#residents.set(name, resident);
+    const free = this.#options.accelerator?.freeFor(runner.facts.card);
+    if (free !== undefined) this.#acceleratorRoom = free + this.#taken(name, "accelerator");
     this.#versions.set(name, runner.version);
     return runner;
   }
 
-  async #bytesOf(spec: ModelSpec): Promise<number> {
-    const { memory } = this.#options;
-    const isSpared = memory?.sparesLasting === true && spec.keepAliveMs === undefined;
-    return memory === undefined || isSpared ? 0 : await memory.bytesOf(spec);
+  async #needsOf(spec: ModelSpec): Promise<Needs> {
+    const { memory, accelerator } = this.#options;
+    const isLasting = spec.keepAliveMs === undefined;
+    const isSpared = memory?.sparesLasting === true && isLasting;
+    return {
+      memory: memory === undefined || isSpared ? 0 : await memory.bytesOf(spec),
+      accelerator: accelerator === undefined || isLasting ? 0 : await accelerator.bytesOf(spec),
+    };
   }
 
   /** Evicts models until another fits. A busy one finishes its calls first, while new ones wait. */
-  async #reserveMemory(name: string, bytes: number, signal: AbortSignal): Promise<Disposable> {
+  async #reserveMemory(name: string, needs: Needs, signal: AbortSignal): Promise<Disposable> {
     const { memory } = this.#options;
     const reservation = { [Symbol.dispose]: () => void this.#reserved.delete(name) };
-    if (memory === undefined || bytes === 0) return reservation;
-    if (bytes > memory.limit) throw doesNotFit(name, bytes, memory);
+    if (needs.memory === 0 && needs.accelerator === 0) return reservation;
+    if (memory !== undefined && needs.memory > memory.limit) {
+      throw doesNotFit(name, needs.memory, memory);
+    }
     // First come, first served: an evicted model cannot overtake the one it was evicted for.
     const evicted = this.#lastReservation.then(async () => {
-      await this.#evictFor(name, bytes, memory, signal);
-      this.#reserved.set(name, bytes);
+      await this.#evictFor(name, needs, signal);
+      this.#reserved.set(name, needs);
     });
     this.#lastReservation = evicted.catch(() => {});
     await evicted;
     return reservation;
   }
 
-  async #evictFor(
-    name: string,
-    bytes: number,
-    memory: MemoryBound,
-    signal: AbortSignal,
-  ): Promise<void> {
-    while (this.#taken(name) + bytes > memory.limit) {
+  async #evictFor(name: string, needs: Needs, signal: AbortSignal): Promise<void> {
+    const { memory } = this.#options;
+    for (;;) {
+      const short = this.#shortOf(name, needs);
+      if (short === undefined) return;
       signal.throwIfAborted();
-      const next = this.#leastRecentlyUsed(name);
-      if (next === undefined && this.#reserved.size === 0) throw doesNotFit(name, bytes, memory);
+      const next = this.#leastRecentlyUsed(name, short);
+      if (next === undefined && this.#reserved.size === 0) {
+        if (short === "accelerator" || memory === undefined) return;
+        throw doesNotFit(name, needs.memory, memory);
+      }
       // All memory is reserved for models that are starting; once they run, they can be evicted.
       if (next === undefined) {
         await pauseFor(pollMs, undefined, { signal });
@@ -206,21 +230,27 @@ export class RunnerHost implements ModelHost {
     }
   }
 
-  #taken(but: string): number {
+  #shortOf(name: string, { memory, accelerator }: Needs): keyof Needs | undefined {
+    const limit = this.#options.memory?.limit ?? Number.POSITIVE_INFINITY;
+    if (memory > 0 && this.#taken(name, "memory") + memory > limit) return "memory";
+    const isCrowded = this.#taken(name, "accelerator") + accelerator > this.#acceleratorRoom;
+    return accelerator > 0 && isCrowded ? "accelerator" : undefined;
+  }
+
+  #taken(but: string, what: keyof Needs): number {
     const running = [...this.#residents].filter(([, { runner }]) => runner?.pid !== undefined);
+    const others = what === "memory" ? (runner?: Runner) => runner?.residentBytes ?? 0 : () => 0;
     const taken = new Map([
-      ...running.map(
-        ([name, { bytes, runner }]) => [name, bytes || (runner?.residentBytes ?? 0)] as const,
-      ),
-      ...this.#reserved,
+      ...running.map(([name, one]) => [name, one[what] || others(one.runner)] as const),
+      ...[...this.#reserved].map(([name, needs]) => [name, needs[what]] as const),
     ]);
     taken.delete(but);
     return taken.values().reduce((sum, bytes) => sum + bytes, 0);
   }
 
-  #leastRecentlyUsed(but: string): { name: string; runner: Runner } | undefined {
+  #leastRecentlyUsed(but: string, what: keyof Needs): { name: string; runner: Runner } | undefined {
     return [...this.#residents]
-      .flatMap(([name, { runner, bytes }]) =>
+      .flatMap(([name, { runner, [what]: bytes }]) =>
         name !== but && runner?.pid !== undefined && bytes > 0 ? [{ name, runner }] : [],
       )
       .sort(

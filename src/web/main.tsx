@@ -3,7 +3,7 @@ import { render } from "preact";
 import { keepToTheNode } from "./chat/store.ts";
 import { keepCollections } from "./documents/collections.ts";
 import { takeDroppedFiles } from "./documents/drop-area.tsx";
-import { followNode } from "./node/state.ts";
+import { followNode, reloadOnReturn } from "./node/state.ts";
 import { Page } from "./page.tsx";
 
 const root = document.querySelector("#page");
@@ -11,4 +11,5 @@ if (root !== null) render(<Page />, root);
 keepToTheNode();
 keepCollections();
 takeDroppedFiles();
+reloadOnReturn();
 void followNode();

@@ -119,7 +119,10 @@ describe.skipIf(browserPath === undefined)("the model of a new conversation", ()
     const { page } = visited;
     const used = (name: string) => page.locator(".composer .model", { hasText: name });
     await used("chatty").waitFor();
-    // Nothing was chosen yet.
+    // Nothing was chosen yet, and a user comes back from a terminal.
+    app.models.putFirst("second");
+    await page.evaluate("dispatchEvent(new Event('focus'))");
+    await used("second").waitFor();
     app.models.putFirst("third");
     await page.getByRole("button", { name: "Settings" }).click();
     await used("third").waitFor();

@@ -1,11 +1,14 @@
-import { describe, expect, test } from "bun:test";
+import { describe, expect, jest, test } from "bun:test";
 import { Value } from "@sinclair/typebox/value";
+import { NodeError } from "../../src/core/errors.ts";
+import { nextTurn } from "../../src/core/turns.ts";
 import { ChatCompletion, ChatCompletionChunk } from "../../src/server/operations/chat/schema.ts";
 import { decode, decodeError } from "../support/decode.ts";
 import { passage } from "../support/passages.ts";
 import { finish } from "../support/scripted-engines.ts";
 import { readFrames } from "../support/sse.ts";
 import { type TestApp, type TestAppOptions, testApp } from "../support/test-app.ts";
+import { chatModel } from "../support/test-models.ts";
 
 const path = "/v1/chat/completions";
 const body = { model: "chatty", messages: [{ role: "user", content: "q" }] };
@@ -207,5 +210,66 @@ describe("a grounded answer", () => {
     app.chat.script(finish);
     const response = await app.post(path, { ...body, rag: { treshold: 1 } });
     expect(response.headers.get("x-paddock-ignored")).toBe("rag.treshold");
+  });
+});
+
+describe("a streamed answer whose retrieval waits for a model", () => {
+  const asked = { model: "chatty", messages: body.messages, stream: true, rag: true };
+  const response = { model: "chatty", input: "q", stream: true, rag: true };
+
+  /** A stream that began while the embedding model was loading, so that comments keep it alive. */
+  async function whileLoading(path: string, request: object) {
+    const app = await filledApp();
+    app.models.add({ ...chatModel("chatty", app.chat), ignores: ["minP"] });
+    const begun = Promise.withResolvers<void>();
+    const load = Promise.withResolvers<void>();
+    app.embedding.line = () => {
+      begun.resolve();
+      return load.promise;
+    };
+    app.chat.script(text, finish);
+    jest.useFakeTimers();
+    const answered = app.post(path, request);
+    await begun.promise;
+    jest.advanceTimersByTime(5000);
+    jest.useRealTimers();
+    // The load does not end, so a stream that waits for it would not be there after any turn.
+    const stream = await Promise.race([answered, Bun.sleep(0).then(nextTurn)]);
+    if (stream === undefined) throw new Error("The stream waits for the load.");
+    return { app, load, stream };
+  }
+
+  test.each([
+    [path, asked, "Llamas hum."],
+    [path, { ...asked, rag: "auto" }, "Llamas hum."],
+    ["/v1/responses", response, "response.completed"],
+    ["/v1/messages", { ...asked, max_tokens: 9 }, "Llamas hum."],
+    ["/api/chat", asked, '"done":true'],
+    ["/api/generate", { ...asked, prompt: "q" }, '"done":true'],
+  ])("begins on %s with %j", async (path, request, inAnswer) => {
+    const { load, stream } = await whileLoading(path, request);
+    expect(stream.status).toBe(200);
+    load.resolve();
+    const all = await stream.text();
+    expect(all).toContain(inAnswer);
+    expect(all).toContain("Hum [1]");
+  });
+
+  test("ends as a failed response where the answer cannot begin", async () => {
+    const { app, load, stream } = await whileLoading("/v1/responses", response);
+    app.chat.countTokens = async () => {
+      throw new NodeError("model_not_ready", "It cannot be loaded.");
+    };
+    load.resolve();
+    const all = await stream.text();
+    expect(all).toContain("event: response.failed");
+    expect(all).toContain("It cannot be loaded.");
+  });
+
+  test("says at once which fields have no effect", async () => {
+    const { load, stream } = await whileLoading(path, { ...asked, min_p: 0.1 });
+    expect(stream.headers.get("x-paddock-ignored")).toBe("min_p");
+    load.resolve();
+    await stream.text();
   });
 });

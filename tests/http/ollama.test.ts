@@ -451,7 +451,7 @@ describe("/api/pull", () => {
     const response = await app.post("/api/pull", { model: "hf.co/o/r:Q4" });
     pulled.resolve("r-Q4");
     expect(await linesOf(response)).toEqual([
-      { status: "Downloading", digest: "hf:o/r:Q4", total: 10, completed: 5 },
+      { status: "Downloading", digest: expect.stringMatching(/^sha256:/), total: 10, completed: 5 },
       { status: "success" },
     ]);
     expect(asked).toEqual(["hf:o/r:Q4"]);

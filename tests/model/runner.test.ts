@@ -646,6 +646,26 @@ describe("a bound on the memory of all models", () => {
     expect(host.processes().map(({ model }) => model)).toEqual(["lasting"]);
   });
 
+  test("makes room on an accelerator, by what each model finds free", async () => {
+    let free = 250;
+    const accelerator = { bytesOf: async () => 100, freeFor: () => free };
+    const host = resources.use(testRunners({ accelerator }));
+    const awake = (): string[] => host.processes().map(({ model }) => model);
+    const keepAliveMs = 60_000;
+    await chatOn(host, undefined, { name: "lasting" });
+    free = 200;
+    await chatOn(host, undefined, { name: "first", keepAliveMs });
+    free = 100;
+    await chatOn(host, undefined, { name: "second", keepAliveMs });
+    expect(awake()).toEqual(["lasting", "first", "second"]);
+    // Another program took the rest.
+    free = 0;
+    await chatOn(host, undefined, { name: "third", keepAliveMs });
+    expect(awake()).toEqual(["lasting", "second", "third"]);
+    await chatOn(host, undefined, { name: "fourth", keepAliveMs });
+    expect(awake()).toEqual(["lasting", "fourth"]);
+  });
+
   test("refuses a model that is larger than all of it, with what to do", async () => {
     const host = resources.use(testRunners({ memory: memory(50) }));
     expect(await rejectionOf(chatOn(host))).toMatchObject({

@@ -139,12 +139,15 @@ export interface VllmOptions {
   port?: number;
   /** Whether its model reads images, as `Qwen/Qwen2.5-VL-7B-Instruct` does; it then says what it saw. */
   vision?: boolean;
+  /** Whether it refuses images as 0.9 and 0.10 do: in other words, and without `error` around them. */
+  older?: boolean;
   /** Answers in its place where it gives a response. */
   instead?: Script;
 }
 
 export function recordedVllm(options: VllmOptions = {}): ConventionServer {
-  const { stream = "text", key, port, vision = false, instead } = options;
+  const { stream = "text", key, port, vision = false, older = false, instead } = options;
+  const refusal = older ? notMultimodal : tooManyImages;
   return openAiServer(async (request, signal) => {
     const { path, body } = request;
     // The key guards what is under /v1 only.
@@ -159,7 +162,7 @@ export function recordedVllm(options: VllmOptions = {}): ConventionServer {
       case "/v1/models":
         return Response.json({ object: "list", data: [card] });
       case "/tokenize":
-        if (!vision && imagesIn(body) > 0) return tooManyImages();
+        if (!vision && imagesIn(body) > 0) return refusal();
         return Response.json({
           count: 23,
           max_model_len: 40_960,
@@ -167,6 +170,7 @@ export function recordedVllm(options: VllmOptions = {}): ConventionServer {
           token_strs: null,
         });
       case "/v1/chat/completions":
+        if (!vision && imagesIn(body) > 0) return refusal();
         return chat(body, stream, vision);
       case "/v1/embeddings":
         return embeddings(body);
@@ -197,9 +201,18 @@ export const vllmError = (status: number, message: string, param: string | null 
 const tooManyImages = (): Response =>
   vllmError(400, "At most 0 image(s) may be provided in one prompt.", "image");
 
+const notMultimodal = (): Response =>
+  Response.json(
+    {
+      object: "error",
+      message: `${vllmModel} is not a multimodal model None`,
+      ...{ type: "BadRequestError", param: null, code: 400 },
+    },
+    { status: 400 },
+  );
+
 function chat(body: unknown, stream: keyof typeof vllmStreams, vision: boolean): Response {
   if (messagesIn(body).length === 0) return vllmError(400, "list index out of range");
-  if (!vision && imagesIn(body) > 0) return tooManyImages();
   const frames = vision ? [role, seen(body), usage(23, 3, 16), done] : vllmStreams[stream];
   return new Response(frames.join(""), {
     headers: { "content-type": "text/event-stream; charset=utf-8" },

@@ -108,8 +108,11 @@ export class ScriptedEmbeddingEngine implements EmbeddingEngine {
   readonly maxTokens = 8;
   readonly vocabularySize = 100;
   readonly requests: EmbeddingInput[] = [];
+  /** What every call waits for, as for a load. */
+  line: () => Promise<void> = async () => {};
 
   async countTokens(inputs: readonly EmbeddingInput[]): Promise<number[]> {
+    await this.line();
     return inputs.map((input) => this.#tokensOf(input));
   }
 

@@ -127,11 +127,12 @@ export interface TestAppOptions {
 }
 
 /** A models folder without models. */
-const noLibrary: ModelLibrary = {
+export const noLibrary: ModelLibrary = {
   refresh: async () => {},
   pull: async () => undefined,
   cancelPull: () => false,
   pulling: () => undefined,
+  pulledFrom: async () => undefined,
   mayRemove: () => false,
   remove: async () => 0,
   memory: async () => ({ total: 8e9, free: 4e9 }),

@@ -1,6 +1,6 @@
 /** Answers chat requests: fills in the model's defaults, adds passages and starts the engine. */
 import { given } from "../given.ts";
-import type { ModelSettings } from "../models/model.ts";
+import type { ChatModel, ModelSettings } from "../models/model.ts";
 import type { ModelRegistry } from "../models/model-registry.ts";
 import type {
   CallOptions,
@@ -29,7 +29,6 @@ export interface ChatAnswer {
   model: string;
   fingerprint: string;
   choices: number;
-  ignored: readonly (keyof Sampling)[];
   grounding?: Grounding;
   /** The events of all answers, as they come; each answer ends with its own `finish`. */
   events: AsyncIterable<Numbered<GenerationEvent>>;
@@ -46,10 +45,15 @@ export class ChatService {
     this.#images = images;
   }
 
+  /** The settings of a request that its model ignores, known before the answer begins. */
+  ignored({ model, sampling }: Pick<ChatRequest, "model" | "sampling">): (keyof Sampling)[] {
+    return ignoredBy(this.#models.chat(model), sampling);
+  }
+
   /** Starts an answer; throws for a model that is missing or not ready, before any event. */
   async answer(request: CallerRequest, { onStart, ...options }: CallOptions): Promise<ChatAnswer> {
     const { model, sampling, choices = 1, rag, searcher, hold, ...generation } = request;
-    const { card, engine, fingerprint, ignores = [] } = this.#models.chat(model);
+    const { card, engine, fingerprint } = this.#models.chat(model);
     const { nPredict } = card.settings;
     const maxTokens = request.maxTokens ?? (nPredict < 0 ? undefined : nPredict);
     const seen = await this.#images.read(request.messages, { searcher, hold }, options.signal);
@@ -75,12 +79,16 @@ export class ChatService {
       model: card.name,
       fingerprint,
       choices,
-      ignored: ignores.filter((name) => sampling[name] !== undefined),
       ...given({ grounding }),
       events: merge(answers, { abandon: () => abandoned.abort() }),
     };
   }
 }
+
+export const ignoredBy = (
+  { ignores = [] }: ChatModel,
+  said: Partial<Sampling>,
+): (keyof Sampling)[] => ignores.filter((name) => said[name] !== undefined);
 
 /** The caller's stop texts, and one that stops the model from repeating the grounding prompt; not for tool calls and JSON. */
 function withEcho(

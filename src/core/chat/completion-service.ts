@@ -29,7 +29,7 @@ export function complete(
   options: Omit<CallOptions, "onStart" | "promptPlace">,
 ): ChatAnswer {
   const { model, prompts, sampling, choices, ...generation } = request;
-  const { card, engine, fingerprint, ignores = [] } = models.chat(model);
+  const { card, engine, fingerprint } = models.chat(model);
   const settings = { ...generation, sampling: completeSampling(card.settings, sampling) };
   // An answer that fails ends the others too, including those that still wait for their turn.
   const abandoned = new AbortController();
@@ -50,7 +50,6 @@ export function complete(
     model: card.name,
     fingerprint,
     choices: starts.length,
-    ignored: ignores.filter((name) => sampling[name] !== undefined),
     events: merge(atMost(completionsAtOnce, starts, signal), {
       abandon: () => abandoned.abort(),
       toError: (error, index) =>

@@ -16,6 +16,8 @@ export interface ModelLibrary {
   cancelPull(): boolean;
   /** The pull in progress, of whichever caller. */
   pulling(): Pulling | undefined;
+  /** The model that was pulled from this place on the hub; undefined if none was. */
+  pulledFrom(source: `hf:${string}`): Promise<string | undefined>;
   /** Whether `remove` would do so. */
   mayRemove(name: string): boolean;
   /** Removes a model's files once its calls have ended; returns the freed bytes. Throws if they are not the node's to remove. */

@@ -72,6 +72,8 @@ export interface ModelCard {
   settings: ModelSettings;
   /** Absent for a model that runs upstream. */
   weights?: WeightFacts;
+  /** Bytes that were free on the accelerator before it was loaded; absent: it uses none. */
+  acceleratorFree?: number;
   /** Whether its template has a place for thoughts; absent: not known. */
   thinks?: boolean;
   /** Whether it reads images; absent: no. */

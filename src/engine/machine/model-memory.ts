@@ -79,7 +79,7 @@ interface MemoryUse {
 
 /** Share of the free memory: other programs, and the rest of this one, need some too. */
 const shareOfMemory = 0.8;
-const shareOfAccelerator = 0.9;
+export const shareOfAccelerator = 0.9;
 
 /** llama.cpp counts the output as a layer of its own. */
 const offloadableLayers = ({ layers }: ModelFacts): number => layers + 1;

@@ -3,7 +3,7 @@ import { rename, rm } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { reasonOf } from "../../core/errors.ts";
 import { partsOf } from "../../core/models/model-files.ts";
-import { makePrivateFolder, sizeOf } from "../files.ts";
+import { checkFileName, makePrivateFolder, sizeOf } from "../files.ts";
 import {
   findOrigin,
   forgetSource,
@@ -57,6 +57,7 @@ async function fetchModel(
   // A partial download is resumed under the name that it has.
   const files = partsOf(origin === undefined ? found.place.file : basename(origin.path));
   const path = join(folder, files[0] ?? found.place.file);
+  checkFileName(basename(path), source);
   if (sha256 !== undefined) checkOneFile(files, source);
   const held = await pinnedAt(path);
   if (await isWhole(path)) {

@@ -58,7 +58,7 @@ export async function fetchFile(
   }
   const partial = new PartialFile(path);
   let furthest = 0;
-  const fetched = await withRetries(() => attempt(url, partial, options), {
+  const fetching = withRetries(() => attempt(url, partial, options), {
     ...options,
     mostTries,
     async hasProgressed() {
@@ -73,8 +73,11 @@ export async function fetchFile(
       return unreachable(subject, last, bytes > 0 ? saved : "");
     },
   });
-  lock.done();
-  return fetched;
+  try {
+    return await fetching;
+  } finally {
+    if ((await partial.read()).bytes === 0) lock.done();
+  }
 }
 
 async function attempt(url: string, partial: PartialFile, options: FetchOptions): Promise<string> {

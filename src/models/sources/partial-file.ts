@@ -1,6 +1,6 @@
 /** A partial download: its bytes so far, checks of the response, and a lock between processes. */
 import { Database } from "bun:sqlite";
-import { existsSync, rmSync } from "node:fs";
+import { existsSync, rmSync, statSync } from "node:fs";
 import { open, rename, rm, statfs, writeFile } from "node:fs/promises";
 import { basename } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -120,7 +120,7 @@ export async function checkRoom(folder: string, bytes: number, source: string): 
 
 const pollMs = 250;
 
-/** Waits while another process downloads the file. `done`: it is complete, so the lock file is removed with the lock. */
+/** Waits while another process downloads the file. `done`: there is nothing to go on with, so the lock file is removed with the lock. */
 export async function lockDownload(
   target: string,
   signal: AbortSignal,
@@ -139,8 +139,11 @@ export async function lockDownload(
           isDone = true;
         },
         [Symbol.dispose]() {
+          // While it is held, so that a process that waits for it sees that it is gone.
+          const isRemoved = isDone && removed(path);
           database.close();
-          if (isDone) rmSync(path, { force: true });
+          // Some systems do not remove an open file.
+          if (isDone && !isRemoved) rmSync(path, { force: true });
         },
       };
     }
@@ -149,12 +152,27 @@ export async function lockDownload(
   }
 }
 
+const fileAt = (path: string): number | undefined => statSync(path, { throwIfNoEntry: false })?.ino;
+
+function removed(path: string): boolean {
+  try {
+    rmSync(path, { force: true });
+    return true;
+  } catch {
+    return false;
+  }
+}
+
 /** SQLite's locks work between processes on every system, and are released when a process dies. */
 function tryLock(path: string): Database | undefined {
+  const before = fileAt(path);
   const database = new Database(path, { create: true });
   try {
     database.run("BEGIN EXCLUSIVE");
-    return database;
+    const now = fileAt(path);
+    if (now !== undefined && (before === undefined || before === now)) return database;
+    database.close();
+    return undefined;
   } catch (error) {
     database.close();
     const isBusy = hasCode(error, "SQLITE_BUSY");

@@ -81,6 +81,23 @@ export async function findFolderModels(
   return models;
 }
 
+/** A pulled file that cannot be served, by the name that it would have. */
+export async function findUnserved(
+  name: string,
+  { config, baseDir }: Omit<FindOptions, "log">,
+): Promise<string | undefined> {
+  const folder = modelsFolder(dataDirOf(config, baseDir));
+  const used = await usedFiles({ config, baseDir });
+  for (const file of (await listModels(folder)).models.filter(isChosen)) {
+    const path = join(folder, file);
+    const [origin] = await originsOf(path);
+    const names = [nameOf(origin ?? ""), nameOf(path)];
+    if (origin === undefined || !names.includes(name) || used.has(await placeOf(path))) continue;
+    return path;
+  }
+  return undefined;
+}
+
 /** Files that sections of the configuration are loaded from. */
 async function usedFiles({
   config,

@@ -15,9 +15,18 @@ import { thisMachine } from "../../engine/accelerator/devices.ts";
 import { MachineAccelerators, trialFile } from "../../engine/accelerator/machine-accelerators.ts";
 import type { LocalHost } from "../../engine/load-model.ts";
 import { readMachineMemory, threadBudget, withinLimit } from "../../engine/machine/machine.ts";
-import { chooseSettings, estimateMemory, readFacts } from "../../engine/machine/model-memory.ts";
+import {
+  chooseSettings,
+  estimateMemory,
+  readFacts,
+  shareOfAccelerator,
+} from "../../engine/machine/model-memory.ts";
 import { type EngineSettings, subjectOf } from "../../runner/protocol.ts";
-import { RunnerHost, type RunnerHostOptions } from "../../runner/runner-host.ts";
+import {
+  type AcceleratorRoom,
+  RunnerHost,
+  type RunnerHostOptions,
+} from "../../runner/runner-host.ts";
 import { tryBackend } from "../../runner/runner-process.ts";
 import { dataDirOf, type ModelOptions, toMemoryLimit } from "../node-settings.ts";
 
@@ -43,7 +52,7 @@ export async function openRunners(
   const memory = bound && { ...bound, bytesOf };
   const host = new RunnerHost({
     ...own,
-    ...given({ memory }),
+    ...given({ memory, accelerator: acceleratorRoomOf(options, bytesOf) }),
     stepTimeoutMs: config.engine.step_timeout * 1000,
     onRestart: (model, why) => telemetry.runnerRestarted(model, why),
   });
@@ -69,6 +78,18 @@ export async function memoryLimitOf(options: ModelOptions) {
   if (acceleratorsOf(options).devices.length > 0) return undefined;
   const { memory } = await readMachineMemory();
   return { limit: Math.floor(memory * shareOfMemory), sparesLasting: true };
+}
+
+/** Undefined without an accelerator. */
+function acceleratorRoomOf(
+  options: ModelOptions,
+  bytesOf: AcceleratorRoom["bytesOf"],
+): AcceleratorRoom | undefined {
+  if (acceleratorsOf(options).devices.length === 0) return undefined;
+  return {
+    bytesOf: async (spec) => (spec.settings.nGpuLayers === 0 ? 0 : await bytesOf(spec)),
+    freeFor: ({ acceleratorFree: free }) => free && free * shareOfAccelerator,
+  };
 }
 
 const hostOptions = (options: ModelOptions, threads: number): InProcessHostOptions => ({

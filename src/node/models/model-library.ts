@@ -19,15 +19,22 @@ import { noProgress, type Progress } from "../../core/progress.ts";
 import { quoted } from "../../core/quoted.ts";
 import { readMachineMemory } from "../../engine/machine/machine.ts";
 import { readFacts } from "../../engine/machine/model-memory.ts";
-import { modelsFolder, removeModel } from "../../models/models-folder.ts";
+import { findFetched, modelsFolder, removeModel } from "../../models/models-folder.ts";
 import { hubFrom } from "../../models/sources/hub-reference.ts";
 import { isNear } from "../../models/sources/redirects.ts";
 import { findSource, resolveSource } from "../../models/sources/resolve.ts";
+import { nameOf } from "../../models/starter-models.ts";
 import type { Metrics } from "../../telemetry/metrics.ts";
 import { dataDirOf, isStarterChat, type ModelOptions, toModelBounds } from "../node-settings.ts";
-import { type FolderModel, findFolderModels, pickDefault, toKnownModel } from "./folder-models.ts";
+import {
+  type FolderModel,
+  findFolderModels,
+  findUnserved,
+  pickDefault,
+  toKnownModel,
+} from "./folder-models.ts";
 import { memoryLimitOf } from "./model-hosts.ts";
-import type { NodeModels } from "./node-models.ts";
+import { type NodeModels, withChosenSource } from "./node-models.ts";
 
 type LibraryOptions = ModelOptions & { version: string };
 
@@ -39,10 +46,14 @@ export interface FolderState {
 }
 
 /** Without sections, the starter chat model gives way to a pulled one that fits. */
-export async function readFolder(options: LibraryOptions): Promise<FolderState> {
-  const { config } = options;
-  if (config.models_folder.serve === "none") return { config, found: [], changedAt: 0 };
-  const changedAt = await changeOf(folderOf(options));
+export async function readFolder(configured: LibraryOptions): Promise<FolderState> {
+  const { models_folder: folder } = configured.config;
+  if (folder.serve === "none") return { config: configured.config, found: [], changedAt: 0 };
+  const changedAt = await changeOf(folderOf(configured));
+  // A file that a section chooses is the section's, also after another one came.
+  const chosen = configured.config.models.map((model) => withChosenSource(model, configured));
+  const config = { ...configured.config, models: await Promise.all(chosen) };
+  const options = { ...configured, config };
   const found = await findFolderModels(options);
   const isReplaced = config.models_folder.serve === "auto" && (await pickDefault(found, options));
   const models = isReplaced
@@ -143,8 +154,7 @@ export class FolderLibrary implements ModelLibrary {
       });
       await this.refresh();
       const name = await this.#nameOf(path);
-      // Throws for a file that is no model: what came is not what was asked for.
-      if (name === undefined) await readFacts(path);
+      if (name === undefined) await checkIsModel(path, source);
       return name;
     } catch (error) {
       if (!stop.signal.aborted) throw asNodeError(error);
@@ -164,6 +174,11 @@ export class FolderLibrary implements ModelLibrary {
     return this.#pull?.state;
   }
 
+  async pulledFrom(source: `hf:${string}`): Promise<string | undefined> {
+    const path = await findFetched(source, folderOf(this.#parts.options));
+    return path && (await this.#nameOf(path));
+  }
+
   mayRemove(name: string): boolean {
     return this.#served.get(name)?.isPulled === true;
   }
@@ -172,7 +187,7 @@ export class FolderLibrary implements ModelLibrary {
     const { options, models } = this.#parts;
     const served = this.#served.get(name);
     if (served === undefined) {
-      if (models.typeOf(name) === undefined) throw models.notFound(name);
+      if (models.typeOf(name) === undefined) return await this.#removeUnserved(name);
       const why = `The model '${name}' belongs to the node's configuration, so it is not removed. Take its [[models]] section out of the configuration first; a starter model stays.`;
       throw new NodeError("invalid_request", why, { param: "model" });
     }
@@ -185,6 +200,17 @@ export class FolderLibrary implements ModelLibrary {
     await end(served, this.#parts.stopping);
     const freed = await removeModel(folderOf(options), basename(served.path));
     options.log.info("a model was removed", { model: name, bytes: freed });
+    return freed;
+  }
+
+  async #removeUnserved(name: string): Promise<number> {
+    const { options, models } = this.#parts;
+    const path = await findUnserved(name, options);
+    // A file that is served has another name here.
+    const isServed = [...this.#served.values()].some((one) => one.path === path);
+    if (path === undefined || isServed) throw models.notFound(name);
+    const freed = await removeModel(folderOf(options), basename(path));
+    options.log.info("a pulled file that is no model was removed", { model: name, bytes: freed });
     return freed;
   }
 
@@ -265,6 +291,17 @@ export class FolderLibrary implements ModelLibrary {
         ? "cannot be pulled: this node pulls no models over HTTP ([models_folder] pull_from)"
         : `cannot be pulled: a source must begin with ${allowed.map((start) => `'${start}'`).join(" or ")} ([models_folder] pull_from)`;
     throw new NodeError("invalid_request", `${quoted(source)} ${why}.`, { param: "source" });
+  }
+}
+
+/** Throws for a file that is no model: what came is not what was asked for. */
+async function checkIsModel(path: string, source: string): Promise<void> {
+  try {
+    await readFacts(path);
+  } catch (error) {
+    const { kind, message } = asNodeError(error);
+    const remedy = `It stays in the models folder until the model ${quoted(nameOf(source))} is deleted.`;
+    throw new NodeError(kind, `${message} ${remedy}`, { cause: error });
   }
 }
 

@@ -101,7 +101,7 @@ export class NodeModels implements AsyncDisposable {
       return await this.#upstreams.open(configured, loading.signal);
     }
     const folder = this.#folder;
-    const model = await this.#chosen(configured);
+    const model = await withChosenSource(configured, this.#options);
     const source = await this.#resolve(model.source, loading, model.sha256);
     const wanted = toQuantization(model);
     if (wanted === undefined) return await this.#loadFile(model, source, loading);
@@ -213,19 +213,6 @@ export class NodeModels implements AsyncDisposable {
     return (await stat(path)).size < smallFile;
   }
 
-  async #chosen(model: ModelConfig): Promise<ModelConfig> {
-    if (model.source !== "auto") return model;
-    const { parallel } = model;
-    const limit = toMemoryLimit(this.#options.config);
-    const machine = async () => withinLimit(await readMachineMemory(), limit);
-    const { source, why } = await autoSource(model.type, {
-      folder: this.#folder,
-      pickChatFile: (paths) => pickChatFile(paths, { parallel, machine, readFacts }),
-    });
-    this.#options.log.info("a model was chosen", { model: model.name, source, why });
-    return { ...model, source };
-  }
-
   async #resolve(source: string, loading: LoadOptions, sha256?: string): Promise<string> {
     const { baseDir, hub = hubFrom({}), registryOf, log } = this.#options;
     return await resolveSource(source, {
@@ -237,6 +224,22 @@ export class NodeModels implements AsyncDisposable {
       ...given({ sha256: sha256?.toLowerCase(), registryOf }),
     });
   }
+}
+
+/** A model whose source is `auto` with the one that is chosen for it now. */
+export async function withChosenSource(
+  model: ModelConfig,
+  { config, baseDir, log }: Pick<ModelOptions, "config" | "baseDir" | "log">,
+): Promise<ModelConfig> {
+  if (model.source !== "auto") return model;
+  const { parallel } = model;
+  const machine = async () => withinLimit(await readMachineMemory(), toMemoryLimit(config));
+  const { source, why } = await autoSource(model.type, {
+    folder: modelsFolder(dataDirOf(config, baseDir)),
+    pickChatFile: (paths) => pickChatFile(paths, { parallel, machine, readFacts }),
+  });
+  log.info("a model was chosen", { model: model.name, source, why });
+  return { ...model, source };
 }
 
 /** Freely licensed; memory for four answers with a context of 4096 tokens each. The best first. */

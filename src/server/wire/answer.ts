@@ -1,14 +1,22 @@
 /** Begins an answer, for every API: caller options, ignored fields, prompt log. */
-import type { ChatAnswer, ChatRequest, ChatService } from "../../core/chat/chat-service.ts";
+import {
+  type ChatAnswer,
+  type ChatRequest,
+  type ChatService,
+  ignoredBy,
+} from "../../core/chat/chat-service.ts";
+import { type CompletionsRequest, complete } from "../../core/chat/completion-service.ts";
 import { longerThanContext } from "../../core/chat/context-room.ts";
 import type { Grounding } from "../../core/chat/rag.ts";
 import { NodeError } from "../../core/errors.ts";
 import { given } from "../../core/given.ts";
 import type { Log } from "../../core/log.ts";
+import type { ModelRegistry } from "../../core/models/model-registry.ts";
 import type {
   CallOptions,
   ChatEngine,
   ChatMessage,
+  Sampling,
   ToolUse,
 } from "../../core/ports/chat-engine.ts";
 import { quoted } from "../../core/quoted.ts";
@@ -35,31 +43,60 @@ export async function beginAnswer(
 ): Promise<ChatAnswer> {
   const hold = (bytes: number): void => context.held.add(bytes);
   const asked = { ...request, searcher: context.authenticated, hold };
-  return await beginWith(
-    (options) => chat.answer(asked, { ...options, ...given({ onStart }) }),
-    context,
-    log,
-    nameOf,
-  );
+  const begin: Beginning["begin"] = (options) =>
+    chat.answer(asked, { ...options, ...given({ onStart }) });
+  return await beginWith({ begin, ignored: chat.ignored(request) }, context, log, nameOf);
 }
 
-/** `beginAnswer` for any service that `begin` calls; `nameOf`: the API's field of a setting. */
-export async function beginWith(
-  begin: (options: Omit<CallOptions, "onStart">) => ChatAnswer | Promise<ChatAnswer>,
+interface Beginning {
+  begin: (options: Omit<CallOptions, "onStart">) => ChatAnswer | Promise<ChatAnswer>;
+  /** Settings that the model ignores. */
+  ignored: readonly (keyof Sampling)[];
+}
+
+export interface CompletionNeeds {
+  models: ModelRegistry;
+  log: Log;
+}
+
+/** `beginAnswer` for prompts that are continued as they are. */
+export async function beginCompletion(
+  request: CompletionsRequest,
+  context: RequestContext,
+  { models, log }: CompletionNeeds,
+  { nameOf }: { nameOf?: typeof wireName } = {},
+): Promise<ChatAnswer> {
+  const begin: Beginning["begin"] = (options) => complete(models, request, options);
+  const ignored = ignoredBy(models.chat(request.model), request.sampling);
+  return await beginWith({ begin, ignored }, context, log, nameOf);
+}
+
+/** `nameOf`: the API's field of a setting. */
+async function beginWith(
+  { begin, ignored }: Beginning,
   context: RequestContext,
   log: Log,
   nameOf = wireName,
 ): Promise<ChatAnswer> {
   const { signal, report, lease } = context;
   const { caller, prefixScope } = lease;
-  const begun = await begin({ signal, caller, ...given({ prefixScope }), report });
+  // Before the answer, which may begin only after the headers were sent.
   announceIgnored(
-    begun.ignored.map((name) => nameOf(name)),
+    ignored.map((name) => nameOf(name)),
     context,
     log,
   );
+  const begun = await begin({ signal, caller, ...given({ prefixScope }), report });
   // Without a prompt log, events go to the client directly.
   return context.logsPrompts ? recorded(begun, context) : begun;
+}
+
+/** The events of an answer that `begin` starts when they are read: a stream sends comments while retrieval waits for a model. */
+export async function* streamed<Begun>(
+  begin: () => Promise<Begun>,
+  toEvents: (begun: Begun) => AsyncIterable<string>,
+): AsyncGenerator<string> {
+  yield* toEvents(await begin());
 }
 
 /** The tokens of a prompt, without passages that would ground the answer. */

@@ -64,6 +64,11 @@ export function whileVisible(poll: () => Promise<unknown>): () => void {
   };
 }
 
+/** Reloads when the user comes back to the page: a model may have been pulled in a terminal. */
+export function reloadOnReturn(): void {
+  window.addEventListener("focus", () => void pollNode());
+}
+
 /** Polls until the node is ready and complete, so that a page opened early updates by itself. */
 export async function followNode(): Promise<void> {
   const isComplete = readiness.value?.status === "ready" && coming.value.length === 0;

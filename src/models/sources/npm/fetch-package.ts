@@ -5,7 +5,7 @@ import { Type as T } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
 import { NodeError, reasonOf } from "../../../core/errors.ts";
 import type { Progress } from "../../../core/progress.ts";
-import { makePrivateFolder, sizeOf } from "../../files.ts";
+import { checkFileName, makePrivateFolder, sizeOf } from "../../files.ts";
 import { findFetched, noteOrigin } from "../../models-folder.ts";
 import { checkDigest, hashOf, wrongDigest } from "../digest.ts";
 import type { DownloadOptions } from "../download.ts";
@@ -43,6 +43,7 @@ export async function downloadFromRegistry(
   }
   const mark = new Bun.CryptoHasher("sha256").update(source).digest("hex").slice(0, 8);
   const name = `npm_${mark}_${basename(reference.file)}`.replaceAll(/[^\w.-]+/g, "_");
+  checkFileName(name, source);
   const path = (await findFetched(source, folder)) ?? join(folder, name);
   await makePrivateFolder(folder);
   using lock = await lockDownload(path, signal, progress);

@@ -5,7 +5,7 @@ import type { AnswerFormat, ToolUse } from "../../../core/ports/chat-engine.ts";
 import { specifiedErrors } from "../../middleware/errors.ts";
 import { specifiedModelErrors } from "../../openapi.ts";
 import { defineOperation, described, namedSchema } from "../../operation.ts";
-import { beginAnswer, type ChatNeeds } from "../../wire/answer.ts";
+import { beginAnswer, type ChatNeeds, streamed } from "../../wire/answer.ts";
 import { toUsage } from "../../wire/completion.ts";
 import { chatNames, type FieldNames, inList } from "../../wire/field-names.ts";
 import { refuse, withoutNulls } from "../../wire/fields.ts";
@@ -88,11 +88,11 @@ export const chat = defineOperation({
   handler: async ({ body }, context, needs: ChatNeeds & ImageNeeds) => {
     context.fieldNames = fieldNamesOf(body);
     const request = toChatRequest(body, imagesFor(body.model, context, needs));
-    const answer = await beginAnswer(request, context, needs);
+    const begin = () => beginAnswer(request, context, needs);
     const includeUsage = body.stream_options?.include_usage ?? false;
     const form = { includeUsage, isOlder: isOlderForm(body) };
-    if (body.stream !== true) return { json: await toChatCompletion(answer, form) };
-    return { events: toChunks(answer, form) };
+    if (body.stream !== true) return { json: await toChatCompletion(await begin(), form) };
+    return { events: streamed(begin, (answer) => toChunks(answer, form)) };
   },
 });
 

@@ -1,15 +1,12 @@
 /** POST /v1/completions, and its request as the domain's. */
 import {
   type CompletionsRequest,
-  complete,
   completionsAtOnce,
 } from "../../../core/chat/completion-service.ts";
-import type { Log } from "../../../core/log.ts";
-import type { ModelRegistry } from "../../../core/models/model-registry.ts";
 import type { RawPrompt } from "../../../core/ports/chat-engine.ts";
 import { modelErrors } from "../../openapi.ts";
 import { defineOperation, described, namedSchema } from "../../operation.ts";
-import { beginWith } from "../../wire/answer.ts";
+import { beginCompletion, type CompletionNeeds } from "../../wire/answer.ts";
 import { toUsage } from "../../wire/completion.ts";
 import { inputsOf, refuse, withoutNulls } from "../../wire/fields.ts";
 import { toGenerationSettings, toSampling } from "../../wire/generation-fields.ts";
@@ -68,10 +65,10 @@ export const completions = defineOperation({
     chunk,
   ),
   errors: modelErrors,
-  handler: async ({ body }, context, { models, log }: { models: ModelRegistry; log: Log }) => {
+  handler: async ({ body }, context, needs: CompletionNeeds) => {
     const candidates = toCandidates(body);
     const request = toCompletionsRequest(body, candidates);
-    const answer = await beginWith((options) => complete(models, request, options), context, log);
+    const answer = await beginCompletion(request, context, needs);
     if (body.stream === true) {
       const includeUsage = body.stream_options?.include_usage ?? false;
       return { events: toChunks(answer, candidates, includeUsage) };

@@ -4,7 +4,7 @@ import { announceIgnored } from "../../middleware/ignored-fields.ts";
 import { modelErrors } from "../../openapi.ts";
 import { defineOperation, described, namedSchema } from "../../operation.ts";
 import type { RequestContext } from "../../request-context.ts";
-import { beginAnswer, type ChatNeeds, countPrompt } from "../../wire/answer.ts";
+import { beginAnswer, type ChatNeeds, countPrompt, streamed } from "../../wire/answer.ts";
 import { scopesOfRag } from "../../wire/grounding.ts";
 import { type ImageNeeds, imagesFor } from "../../wire/images.ts";
 import { newMessage, toEvents, toMessage } from "./answer.ts";
@@ -89,7 +89,7 @@ export const messageOperations = [
       const onStart = (tokens: number): void => {
         promptTokens = tokens;
       };
-      const answer = await beginAnswer(request, context, needs, { onStart });
+      const start = () => beginAnswer(request, context, needs, { onStart });
       const options = {
         thoughts: toThoughts(body),
         promptTokens: () => promptTokens,
@@ -97,8 +97,9 @@ export const messageOperations = [
         maxTokens: body.max_tokens,
         contextSize,
       };
-      if (body.stream !== true) return { json: await toMessage(answer, options) };
-      return { events: toEvents(answer, options), format: messageEvents(context.id) };
+      if (body.stream !== true) return { json: await toMessage(await start(), options) };
+      const events = streamed(start, (answer) => toEvents(answer, options));
+      return { events, format: messageEvents(context.id) };
     },
   }),
   defineOperation({

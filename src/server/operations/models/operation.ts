@@ -107,7 +107,7 @@ export const modelOperations = [
     operationId: "deleteModel",
     summary: "Delete a model",
     description:
-      "Removes the files of a model that the node pulled, once its answers in progress are finished. A model of the configuration, and a file that was put into the folder by hand, are not removed.",
+      "Removes the files of a model that the node pulled, once its answers in progress are finished. A pulled file that is no model goes by the name that it would have. A model of the configuration, and a file that was put into the folder by hand, are not removed.",
     parameters: { id: "The model's name." },
     answer: described({ DeletedModel }, "It is gone.", {
       id: "Qwen2.5-1.5B-Instruct-GGUF-Q4_K_M",

@@ -1,13 +1,13 @@
 /** POST /api/embed and the older /api/embeddings. */
 import { type Static, Type as T } from "@sinclair/typebox";
 import { embedInputs } from "../../../core/embedding/embedding-service.ts";
-import type { ModelRegistry } from "../../../core/models/model-registry.ts";
 import type { EmbeddingEngine, EmbeddingInput } from "../../../core/ports/embedding-engine.ts";
 import type { Tokenizer } from "../../../core/ports/tokenizer.ts";
 import { jsonWithList } from "../../middleware/answer.ts";
 import { defineOperation, described, namedSchema } from "../../operation.ts";
 import { noticeHeader } from "../../wire/answer.ts";
 import * as f from "../../wire/fields.ts";
+import type { ModelNeeds } from "../../wire/models.ts";
 import { nanoseconds } from "./answer.ts";
 import { Nanoseconds } from "./answer-schema.ts";
 import { ollamaErrors } from "./error-format.ts";
@@ -63,8 +63,6 @@ const OllamaEmbeddingsAnswer = T.Object({
   embedding: T.Array(T.Number(), { description: "Of unit length; empty without a text." }),
 });
 
-type Needs = { models: ModelRegistry };
-
 const example = { model: "all-MiniLM-L6-v2", input: ["Llamas hum."] };
 
 export const ollamaEmbedOperations = [
@@ -92,9 +90,10 @@ export const ollamaEmbedOperations = [
     }),
     errorFormat: ollamaErrors,
     errors: ollamaModelErrors,
-    handler: async ({ body }, context, { models }: Needs) => {
+    handler: async ({ body }, context, needs: ModelNeeds) => {
       const { signal, report, headers } = context;
-      const model = modelNamed(models, body.model, "embedding");
+      const { models } = needs;
+      const model = await modelNamed(needs, body.model, "embedding");
       const { engine } = models.embedding(model);
       const texts = typeof body.input === "string" ? [body.input] : body.input;
       const isNothing = texts.length === 0 || body.input === "";
@@ -142,8 +141,9 @@ export const ollamaEmbedOperations = [
     }),
     errorFormat: ollamaErrors,
     errors: ollamaModelErrors,
-    handler: async ({ body }, { signal, report }, { models }: Needs) => {
-      const model = modelNamed(models, body.model, "embedding");
+    handler: async ({ body }, { signal, report }, needs: ModelNeeds) => {
+      const { models } = needs;
+      const model = await modelNamed(needs, body.model, "embedding");
       models.embedding(model);
       if (!body.prompt) return { json: { embedding: [] } };
       const request = { model, inputs: [body.prompt], fieldOf: () => "prompt" };

@@ -8,7 +8,7 @@ import * as f from "../../wire/fields.ts";
 import { followPull, type ModelNeeds } from "../../wire/models.ts";
 import { ollamaErrors } from "./error-format.ts";
 import { inLines, lines, ollamaModelErrors } from "./operation.ts";
-import { modelNamed, nameIn, withoutTag } from "./request.ts";
+import { modelNamed, nameIn, toSource, withoutTag } from "./request.ts";
 import { named } from "./schema.ts";
 
 const OllamaPullRequest = f.openObject({
@@ -26,7 +26,10 @@ const OllamaPullRequest = f.openObject({
 
 export const OllamaPullStatus = T.Object({
   status: T.String({ description: "What is done; `success` at the end." }),
-  digest: f.optional(T.String(), "Names what is downloaded, for clients that count by it."),
+  digest: f.optional(
+    T.String(),
+    "Names what is downloaded, for clients that count by it; not of its content.",
+  ),
   total: f.optional(f.count(), "Bytes."),
   completed: f.optional(f.count(), "Bytes of these that are there."),
 });
@@ -46,10 +49,6 @@ const common = {
 
 const example = "hf.co/bartowski/Qwen2.5-1.5B-Instruct-GGUF:Q4_K_M";
 const done: OllamaPullStatus = { status: "success" };
-
-/** Ollama's name of a place on the hub. */
-const toSource = (name: string): string =>
-  name.replace(/^(https?:\/\/)?(hf\.co|huggingface\.co)\//, "hf:");
 
 const notInLibrary = (name: string): NodeError =>
   new NodeError(
@@ -75,7 +74,7 @@ export const ollamaLibraryOperations = [
     answer: described({ OllamaPullStatus }, "It is there.", done),
     stream: {
       ...described({ OllamaPullStatus }, "A line of JSON for each of these.", {
-        ...{ status: "Downloading the model", digest: "hf:owner/repo:Q4_K_M" },
+        ...{ status: "Downloading the model", digest: digestOf("hf:owner/repo:Q4_K_M") },
         ...{ total: 986_048_768, completed: 104_857_600 },
       }),
       ...inLines,
@@ -109,10 +108,11 @@ export const ollamaLibraryOperations = [
     },
     answer: described({ OllamaDeleted }, "It is gone.", {}),
     errors: ollamaModelErrors,
-    handler: async ({ body }, _context, { models, library }: ModelNeeds) => {
+    handler: async ({ body }, _context, needs: ModelNeeds) => {
       const asked = nameIn(body);
+      const { library } = needs;
       await library.refresh();
-      await library.remove(modelNamed(models, asked));
+      await library.remove(await modelNamed(needs, asked));
       return { json: {} };
     },
   }),
@@ -122,9 +122,14 @@ async function* only(status: OllamaPullStatus): AsyncGenerator<string> {
   yield JSON.stringify(status);
 }
 
+/** Of the source: Ollama's own program shows a part of it, and crashes if it is short. */
+function digestOf(source: string): string {
+  return `sha256:${new Bun.CryptoHasher("sha256").update(source).digest("hex")}`;
+}
+
 async function* statusLines(pull: ReturnType<typeof followPull>): AsyncGenerator<string> {
   for await (const { label, source, completed, total } of pull.progress()) {
-    const bytes = total === 0 ? {} : { digest: source, total, completed };
+    const bytes = total === 0 ? {} : { digest: digestOf(source), total, completed };
     yield JSON.stringify({ status: label, ...given(bytes) } satisfies OllamaPullStatus);
   }
   await pull.model;

@@ -51,6 +51,9 @@ export const OllamaRunningModels = T.Object({
   models: T.Array(
     T.Object({
       ...listed,
+      size: f.count(
+        "Bytes of its process, and those of `size_vram`; to callers without a key, of the weights.",
+      ),
       size_vram: f.count("Bytes of the weights on an accelerator, by its share of the layers."),
       context_length: f.count("Tokens of the context."),
       expires_at: T.String({
@@ -82,7 +85,7 @@ export const OllamaModel = T.Object({
   details: Details,
   model_info: T.Record(T.String(), T.Unknown(), {
     description:
-      "`general.architecture`, `general.parameter_count`, and under the architecture's name `context_length`, the context that it is served with, and `embedding_length`.",
+      "`general.architecture`, `general.parameter_count`, and under the architecture's name `context_length`, the context that it is served with, and `embedding_length`. 0: not known.",
   }),
   capabilities: T.Array(f.oneOf(["completion", ...capabilities])),
   modified_at: Time,
@@ -150,10 +153,11 @@ export const ollamaModelOperations = [
           if (residence.state !== "loaded") return [];
           const { bytes, unloadsAt }: Partial<Residence> = isStranger ? {} : residence;
           const { card } = model;
+          const accelerated = acceleratedBytes(card);
           return {
             ...toListed(model),
-            ...given({ size: bytes }),
-            size_vram: acceleratedBytes(card),
+            ...given({ size: bytes && bytes + accelerated }),
+            size_vram: accelerated,
             context_length: card.settings.ctxSize,
             expires_at: unloadsAt?.toISOString() ?? forever,
           };
@@ -188,10 +192,11 @@ export const ollamaModelOperations = [
       modified_at: modifiedAt,
     }),
     errors: ollamaModelErrors,
-    handler: async ({ body }, _context, { models, library }: ModelNeeds) => {
+    handler: async ({ body }, _context, needs: ModelNeeds) => {
       const asked = nameIn(body);
+      const { models, library } = needs;
       await library.refresh();
-      return { json: toShown(models, models.card(modelNamed(models, asked))) };
+      return { json: toShown(models, models.card(await modelNamed(needs, asked))) };
     },
   }),
   defineOperation({
@@ -274,9 +279,10 @@ function toShown(models: ModelRegistry, card: ModelCard): OllamaModel {
     model_info: {
       "general.architecture": architecture,
       "general.basename": name,
-      ...(weights && { "general.parameter_count": weights.parameters }),
+      // Ollama's own program reads these numbers without looking whether they are there.
+      "general.parameter_count": weights?.parameters ?? 0,
       [`${architecture}.context_length`]: settings.ctxSize,
-      ...given({ [`${architecture}.embedding_length`]: length }),
+      [`${architecture}.embedding_length`]: length ?? 0,
     },
     capabilities: [...(type === "chat" ? (["completion"] as const) : []), ...capabilitiesOf(card)],
     modified_at: card.createdAt.toISOString(),

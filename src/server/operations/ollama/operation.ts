@@ -1,19 +1,17 @@
 /** POST /api/chat and /api/generate: a chat, or a text that is continued. */
 import type { ChatAnswer } from "../../../core/chat/chat-service.ts";
-import { complete } from "../../../core/chat/completion-service.ts";
 import { given } from "../../../core/given.ts";
-import type { LoadedModel } from "../../../core/models/model.ts";
 import { errorBody } from "../../middleware/errors.ts";
 import { announceIgnored } from "../../middleware/ignored-fields.ts";
 import { modelErrors } from "../../openapi.ts";
 import { type Answer, defineOperation, described, namedSchema } from "../../operation.ts";
 import type { RequestContext } from "../../request-context.ts";
 import { type EventFormat, jsonLines, jsonLinesType } from "../../sse.ts";
-import { beginAnswer, beginWith, type ChatNeeds } from "../../wire/answer.ts";
+import { beginAnswer, beginCompletion, type ChatNeeds, streamed } from "../../wire/answer.ts";
 import { wireName } from "../../wire/generation-fields.ts";
 import { scopesOfRag } from "../../wire/grounding.ts";
 import { type ImageNeeds, imagesFor } from "../../wire/images.ts";
-import { unload } from "../../wire/models.ts";
+import { type ModelNeeds, unload } from "../../wire/models.ts";
 import { type Form, inMessage, inResponse, loaded, toLines, toWhole } from "./answer.ts";
 import { OllamaChatAnswer, OllamaGenerateAnswer } from "./answer-schema.ts";
 import { ollamaErrors } from "./error-format.ts";
@@ -28,7 +26,7 @@ import {
 } from "./request.ts";
 import { asksToUnload, OllamaChatRequest, OllamaGenerateRequest } from "./schema.ts";
 
-type Needs = ChatNeeds & ImageNeeds;
+type Needs = ChatNeeds & ImageNeeds & ModelNeeds;
 
 const model = "TinyLlama-1.1B-Chat-v1.0";
 const head = { model, created_at: "2026-11-17T12:00:00.000Z" };
@@ -67,15 +65,16 @@ const nameOf: typeof wireName = (name) => `options.${wireName(name)}`;
 
 /** A request that asks nothing is about the model's place in memory. */
 async function loadOrUnload(
-  model: LoadedModel,
-  body: Pick<OllamaChatRequest, "keep_alive">,
+  { model: asked, keep_alive: time }: Pick<OllamaChatRequest, "model" | "keep_alive">,
   { signal }: RequestContext,
+  needs: ModelNeeds,
 ): Promise<"load" | "unload"> {
-  if (asksToUnload(body.keep_alive)) {
-    await unload(model, signal);
+  if (asksToUnload(time)) {
+    // A model of any type: Ollama's own program does so before it removes one.
+    await unload(needs.models.find(await modelNamed(needs, asked)), signal);
     return "unload";
   }
-  await model.load?.(signal);
+  await needs.models.find(await modelNamed(needs, asked, "chat")).load?.(signal);
   return "load";
 }
 
@@ -97,7 +96,7 @@ interface Asked {
 async function answered(
   body: Asked,
   { form, last }: { form: Form; last?: object },
-  answer: ChatAnswer,
+  begin: () => Promise<ChatAnswer>,
   context: RequestContext,
 ): Promise<Answer> {
   const options = {
@@ -105,8 +104,9 @@ async function answered(
     showsThoughts: body.think !== false,
     times: () => context.times,
   };
-  if (body.stream === false) return { json: await toWhole(answer, options) };
-  return { events: toLines(answer, options), format: lines(context) };
+  if (body.stream === false) return { json: await toWhole(await begin(), options) };
+  const events = streamed(begin, (answer) => toLines(answer, options));
+  return { events, format: lines(context) };
 }
 
 export const ollamaChatOperations = [
@@ -150,15 +150,15 @@ export const ollamaChatOperations = [
     errors: ollamaModelErrors,
     handler: async ({ body }, context, needs: Needs) => {
       context.fieldNames = ollamaChatNames;
-      const name = modelNamed(needs.models, body.model, "chat");
       if (!body.messages?.length) {
-        const reason = await loadOrUnload(needs.models.find(name), body, context);
+        const reason = await loadOrUnload(body, context, needs);
         return { json: loaded({ model: body.model, form: inMessage }, reason) };
       }
+      const name = await modelNamed(needs, body.model, "chat");
       announceStay(body, context, needs);
       const request = toChatRequest(body, name, imagesFor(name, context, needs));
-      const answer = await beginAnswer(request, context, needs, { nameOf });
-      return await answered(body, { form: inMessage }, answer, context);
+      const begin = () => beginAnswer(request, context, needs, { nameOf });
+      return await answered(body, { form: inMessage }, begin, context);
     },
   }),
   defineOperation({
@@ -193,23 +193,21 @@ export const ollamaChatOperations = [
     errors: ollamaModelErrors,
     handler: async ({ body }, context, needs: Needs) => {
       context.fieldNames = generateNames;
-      const name = modelNamed(needs.models, body.model, "chat");
-      const { settings } = needs.models.chat(name).card;
       if (!body.prompt && !body.images?.length) {
-        const reason = await loadOrUnload(needs.models.find(name), body, context);
+        const reason = await loadOrUnload(body, context, needs);
         return { json: loaded({ model: body.model, form: inResponse }, reason) };
       }
+      const name = await modelNamed(needs, body.model, "chat");
+      const { settings } = needs.models.chat(name).card;
       announceStay(body, context, needs);
       if (!isContinued(body)) {
         const request = toGenerateChat(body, name, imagesFor(name, context, needs));
-        const answer = await beginAnswer(request, context, needs, { nameOf });
-        return await answered(body, { form: inResponse, last: { context: [] } }, answer, context);
+        const begin = () => beginAnswer(request, context, needs, { nameOf });
+        return await answered(body, { form: inResponse, last: { context: [] } }, begin, context);
       }
       const request = toCompletion(body, name, settings.nPredict);
-      const begin = (options: Parameters<typeof complete>[2]) =>
-        complete(needs.models, request, options);
-      const answer = await beginWith(begin, context, needs.log, nameOf);
-      return await answered(body, { form: inResponse }, answer, context);
+      const begin = () => beginCompletion(request, context, needs, { nameOf });
+      return await answered(body, { form: inResponse }, begin, context);
     },
   }),
 ] as const;

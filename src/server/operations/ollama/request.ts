@@ -4,7 +4,6 @@ import type { CompletionsRequest } from "../../../core/chat/completion-service.t
 import { checkConversation, checkedToolUse } from "../../../core/chat/conversation.ts";
 import { NodeError } from "../../../core/errors.ts";
 import type { ModelType } from "../../../core/models/model.ts";
-import type { ModelRegistry } from "../../../core/models/model-registry.ts";
 import type {
   AnswerFormat,
   ChatMessage,
@@ -18,6 +17,7 @@ import { toSampling } from "../../wire/generation-fields.ts";
 import { toRag } from "../../wire/grounding.ts";
 import { type ImageReader, noImages, noImagesOf } from "../../wire/images.ts";
 import { toTool } from "../../wire/messages.ts";
+import type { ModelNeeds } from "../../wire/models.ts";
 import type { Message, OllamaChatRequest, OllamaGenerateRequest } from "./schema.ts";
 
 export const ollamaChatNames: FieldNames = {
@@ -56,9 +56,24 @@ interface NamedModel {
 export const nameIn = ({ model, name }: NamedModel): string =>
   required(model || name || undefined, "model", "a string");
 
-/** The node's name of a model; throws if it has none by that name, or one of another type. */
-export function modelNamed(models: ModelRegistry, asked: string, wanted?: ModelType): string {
-  const name = models.typeOf(asked) === undefined ? withoutTag(asked) : asked;
+/** Ollama's name of a place on the hub, as a source; another name stays as it is. */
+export const toSource = (name: string): string =>
+  hubName.test(name) ? withoutTag(name.replace(hubName, "hf:")) : name;
+
+const hubName = /^(https?:\/\/)?(hf\.co|huggingface\.co)\//;
+
+const isOnHub = (source: string): source is `hf:${string}` => source.startsWith("hf:");
+
+/** The node's name of a model, which may be asked for by its place on the hub; throws if it has none, or one of another type. */
+export async function modelNamed(
+  { models, library }: ModelNeeds,
+  asked: string,
+  wanted?: ModelType,
+): Promise<string> {
+  const known = [asked, withoutTag(asked)].find((each) => models.typeOf(each) !== undefined);
+  const source = toSource(asked);
+  const pulled = known === undefined && isOnHub(source) && (await library.pulledFrom(source));
+  const name = known ?? (pulled || asked);
   const type = models.typeOf(name);
   if (type === undefined) throw models.notFound(asked, ...(wanted === undefined ? [] : [wanted]));
   if (wanted === undefined || type === wanted) return name;

@@ -13,7 +13,7 @@ import type { ResponseService } from "../../../core/responses/response-service.t
 import type { Answer, Handler } from "../../operation.ts";
 import type { RequestContext } from "../../request-context.ts";
 import { namedEvents } from "../../sse.ts";
-import { beginAnswer, type ChatNeeds, toRetrievalReport } from "../../wire/answer.ts";
+import { beginAnswer, type ChatNeeds, streamed, toRetrievalReport } from "../../wire/answer.ts";
 import { checkedPairs } from "../../wire/attributes.ts";
 import { named } from "../../wire/field-names.ts";
 import { refuse, secondsNow, withoutNulls } from "../../wire/fields.ts";
@@ -28,7 +28,7 @@ import {
 } from "./conversation.ts";
 import { annotationsOf, toRag as searchToRag, toFileSearchCall } from "./file-search.ts";
 import { itemId, newResponseId } from "./items.ts";
-import { ResponseRun } from "./output.ts";
+import { failedEvents, ResponseRun } from "./output.ts";
 import type { ResponseRequest } from "./request-schema.ts";
 import { type Includable, type ResponseObject, served } from "./schema.ts";
 import { type OfferedTools, responseNames, toOfferedTools } from "./tools.ts";
@@ -105,9 +105,15 @@ export const createResponse: Handler<ResponseRequest, ResponseNeeds> = async (
     });
     return { json: queued, background: ended };
   }
-  const run = await make(async (saved) => isStored && (await responses.keep(saved)));
-  if (body.stream !== true) return { json: await run.whole() };
-  return { events: run.streamed(), format: namedEvents((error) => run.failed(error)) };
+  const begin = () => make(async (saved) => isStored && (await responses.keep(saved)));
+  if (body.stream !== true) return { json: await (await begin()).whole() };
+  const begun = begunResponse(facts, "in_progress");
+  let fail = (error: NodeError): string => failedEvents(begun, error);
+  const events = streamed(begin, (run) => {
+    fail = (error) => run.failed(error);
+    return run.streamed();
+  });
+  return { events, format: namedEvents((error) => fail(error)) };
 };
 
 /** The conversation, which the model can read. */

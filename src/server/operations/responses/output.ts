@@ -40,6 +40,26 @@ interface ItemPlace {
   output_index: number;
 }
 
+/** The events that end a started stream after a failure. `from`: the number of the first. */
+export function failedEvents(begun: ResponseObject, error: NodeError, from = 0): string {
+  const { code, message, param } = errorBody(error).error;
+  const response: ResponseObject = {
+    ...begun,
+    status: "failed",
+    // There is no answer to continue from.
+    store: false,
+    error: { code: toFailure(error).code, message },
+  };
+  return (
+    numbered({ type: "error", code, message, param }, from) +
+    numbered({ type: "response.failed", response }, from + 1)
+  );
+}
+
+function numbered({ type, ...fields }: ItemEvent, sequence_number: number): string {
+  return namedEvent(type, { type, sequence_number, ...fields });
+}
+
 /** Runs one response to its end, as a complete object or as a stream of events. */
 export class ResponseRun {
   readonly #begun: ResponseObject;
@@ -66,24 +86,12 @@ export class ResponseRun {
 
   /** Serialized events; the first is sent with the answer's first event. */
   async *streamed(): AsyncGenerator<string> {
-    for await (const event of this.#events()) yield this.#numbered(event);
+    for await (const event of this.#events()) yield numbered(event, this.#number++);
   }
 
   /** The events that end a started stream after a failure. */
   failed(error: NodeError): string {
-    const { code, message, param } = errorBody(error).error;
-    const response: ResponseObject = {
-      ...this.#begun,
-      output: [...this.#items],
-      status: "failed",
-      // There is no answer to continue from.
-      store: false,
-      error: { code: toFailure(error).code, message },
-    };
-    return (
-      this.#numbered({ type: "error", code, message, param }) +
-      this.#numbered({ type: "response.failed", response })
-    );
+    return failedEvents({ ...this.#begun, output: [...this.#items] }, error, this.#number);
   }
 
   async *#events(): AsyncGenerator<ItemEvent> {
@@ -105,11 +113,6 @@ export class ResponseRun {
     yield { type: "response.in_progress", response: this.#begun };
     const { search } = this.#options;
     if (search !== undefined) yield* this.#searched(search);
-  }
-
-  #numbered(event: ItemEvent): string {
-    const { type, ...fields } = event;
-    return namedEvent(type, { type, sequence_number: this.#number++, ...fields });
   }
 
   /** A search that was made before the answer began. */

@@ -168,6 +168,14 @@ describe("whether a model reads images", () => {
     expect(model.card.vision).toBe(vision);
   });
 
+  test.each([false, true])("is not there where vLLM refuses an image, older: %p", async (older) => {
+    await using blind = recordedVllm({ key, older });
+    await using node = await front(frontModel("chat", blind.url));
+    await node.prepare();
+    const { models } = Object(await (await node.ask("/v1/info")).json());
+    expect(models[0].vision ?? false).toBe(false);
+  });
+
   test("is what the configuration says, before any server", async () => {
     await using blind = recordedVllm({ key });
     await using seeing = recordedVllm({ key, vision: true });
@@ -208,16 +216,16 @@ describe("whether a model reads images", () => {
     expect((await other.ask("/v1/chat/completions", body)).status).toBe(200);
   });
 
-  test("that a server was wrong about is refused in the server's words", async () => {
-    await using server = recordedVllm({ key });
+  test.each([
+    [false, "At most 0 image(s) may be provided in one prompt."],
+    [true, "is not a multimodal model"],
+  ])("that a server was wrong about is refused in the server's words", async (older, words) => {
+    await using server = recordedVllm({ key, older });
     await using node = await front(frontModel("chat", server.url, "vision = true"));
     await node.prepare();
     const messages = [{ role: "user", content: [image(url)] }];
     const response = await node.ask("/v1/chat/completions", { model: "far-chat", messages });
-    expect([response.status, await response.text()]).toEqual([
-      400,
-      expect.stringContaining("At most 0 image(s) may be provided in one prompt."),
-    ]);
+    expect([response.status, await response.text()]).toEqual([400, expect.stringContaining(words)]);
   });
 });
 

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, test } from "bun:test";
 import { copyFile, mkdir, rm, symlink, utimes, writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { untilAborted } from "../../../../src/core/abort.ts";
 import { ModelActivities } from "../../../../src/core/models/model-activity.ts";
 import { ModelRegistry } from "../../../../src/core/models/model-registry.ts";
@@ -81,6 +81,19 @@ describe("the models folder", () => {
     await symlink(join(dataDir, "models"), link);
     const source = JSON.stringify(join(link, "mine.gguf"));
     expect(await found(`[[models]]\nname = "a"\ntype = "chat"\nsource = ${source}`)).toEqual([]);
+  });
+
+  test("has no model that a section chose by itself", async () => {
+    await put("m.gguf", { source: "hf:owner/repo:Q4" });
+    const toml = `[models_folder]\nserve = "all"\n[[models]]\nname = "a"\ntype = "chat"\nsource = "auto"`;
+    const state = await readFolder(options(toml));
+    expect(state.config.models.map(({ source }) => basename(source))).toEqual(["m.gguf"]);
+    expect(state.found).toEqual([]);
+  });
+
+  test("has no control characters in a name", async () => {
+    await put("a\nb\u007f.gguf");
+    expect((await found()).map(([name]) => name)).toEqual(["a_b_"]);
   });
 
   test("has a model whose source leaves it no name under its file's", async () => {

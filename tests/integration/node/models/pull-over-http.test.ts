@@ -133,6 +133,30 @@ describe("a pull over HTTP", () => {
     answer = honest(Buffer.concat([Buffer.from("GGUF"), Buffer.alloc(100, 255)]));
     const events = await readFrames(await pull("hf:owner/repo/tiny.gguf"));
     expect(events.at(-1)).toContain("It must be a whole GGUF file.");
+    expect(events.at(-1)).toContain("until the model 'tiny' is deleted");
+    const remove = () =>
+      app.handle(new Request("http://localhost/v1/models/tiny", { method: "DELETE" }));
+    expect((await remove()).status).toBe(200);
+    expect(await readdir(join(dataDir, "models"))).toEqual(["digests.json"]);
+    expect((await remove()).status).toBe(404);
+  });
+
+  test("leaves nothing where nothing came", async () => {
+    answer = (asked) => (asked.method === "HEAD" ? honest(whole)(asked) : { status: 404 });
+    const refused = await post("/pull", { source: "hf:owner/repo/tiny.gguf", stream: false });
+    expect(refused.status).toBe(503);
+    expect(await readdir(join(dataDir, "models"))).toEqual([]);
+  });
+
+  test.each([
+    `hf:owner/repo/${"a".repeat(250)}.gguf`,
+    `npm:some-model@1.0.0/${"a".repeat(250)}.gguf`,
+  ])("is rejected where a file could not have its name: %s", async (source) => {
+    const refused = await post("/pull", { source, stream: false });
+    expect([refused.status, await decodeError(refused)]).toMatchObject([
+      400,
+      { param: "source", message: expect.stringContaining("too long") },
+    ]);
   });
 
   test("is what Ollama's package asks for, which can delete the model too", async () => {
@@ -145,6 +169,8 @@ describe("a pull over HTTP", () => {
     const names = async () => (await client.list()).models.map(({ name }) => name);
     expect(await names()).toEqual(["tiny:latest"]);
     expect((await client.ps()).models).toEqual([]);
+    const shown = await client.show({ model: "hf.co/owner/repo/tiny.gguf" });
+    expect(shown.capabilities).toContain("completion");
     await client.delete({ model: "tiny" });
     expect(await names()).toEqual([]);
     expect(await Array.fromAsync(new Bun.Glob("*.gguf*").scan(join(dataDir, "models")))).toEqual(

@@ -76,7 +76,6 @@ describe("a chat answer", () => {
       model: "chatty",
       fingerprint: "fp_c0ffee",
       choices: 1,
-      ignored: [],
       events: [
         { index: 0, value: { type: "text", text: "Hi" } },
         { index: 0, value: finish },

@@ -29,7 +29,7 @@ const options: AnswerOptions = {
 function answerOf(events: readonly GenerationEvent[], end: Partial<Finish> = {}): ChatAnswer {
   const all = [...events, { ...finish, ...end }];
   return {
-    ...{ model: "tiny", fingerprint: "fp_1", choices: 1, ignored: [] },
+    ...{ model: "tiny", fingerprint: "fp_1", choices: 1 },
     events: (async function* () {
       for (const value of all) yield { index: 0, value };
     })(),

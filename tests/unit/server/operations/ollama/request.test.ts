@@ -10,6 +10,7 @@ import {
 } from "../../../../../src/server/operations/ollama/request.ts";
 import { asksToUnload, type Message } from "../../../../../src/server/operations/ollama/schema.ts";
 import { noImages } from "../../../../../src/server/wire/images.ts";
+import { noLibrary } from "../../../../support/test-app.ts";
 
 const user: Message = { role: "user", content: "Light?" };
 const called = (name: string, id?: string) => ({
@@ -40,19 +41,20 @@ describe("a model's name", () => {
     { name: "tagged:latest", type: "chat" },
     { name: "vectors", type: "embedding" },
   ]);
+  const needs = { models, library: noLibrary };
 
   test.each([
     ["tiny", "tiny"],
     ["tiny:latest", "tiny"],
     ["tagged:latest", "tagged:latest"],
-  ])("may have Ollama's usual tag: %s", (asked, name) => {
-    expect(modelNamed(models, asked, "chat")).toBe(name);
+  ])("may have Ollama's usual tag: %s", async (asked, name) => {
+    expect(await modelNamed(needs, asked, "chat")).toBe(name);
   });
 
   test.each(["tiny:7b", "nobody", "nobody:latest", ":latest"])(
     "is not found otherwise: %s",
-    (asked) => {
-      expect(() => modelNamed(models, asked)).toThrow(
+    async (asked) => {
+      await expect(modelNamed(needs, asked)).rejects.toThrow(
         expect.objectContaining({
           kind: "model_not_found",
           message: expect.stringContaining(`'${asked}' is not on this node`),
@@ -61,14 +63,14 @@ describe("a model's name", () => {
     },
   );
 
-  test("of a model of another type is not one to pull", () => {
-    expect(() => modelNamed(models, "vectors:latest", "chat")).toThrow(
+  test("of a model of another type is not one to pull", async () => {
+    await expect(modelNamed(needs, "vectors:latest", "chat")).rejects.toThrow(
       expect.objectContaining({
         kind: "invalid_request",
         message: "'vectors:latest' does not support chat: it is a model of type 'embedding'.",
       }),
     );
-    expect(modelNamed(models, "vectors:latest")).toBe("vectors");
+    expect(await modelNamed(needs, "vectors:latest")).toBe("vectors");
   });
 });
 
