@@ -13,6 +13,7 @@ import {
 import { GrowingPart, type PartRow } from "./part.ts";
 import {
   deleteSegment,
+  hasVectors,
   insertSegment,
   lastSegmentKey,
   openVectors,
@@ -103,7 +104,7 @@ export class Indexing {
     }
     const worn = isChanging
       ? undefined
-      : segments.find((segment) => isWorn(database, folder, segment));
+      : segments.find((segment) => isWorn(this.#options, segment));
     if (worn !== undefined) {
       const { first, last: end, count: room } = worn;
       return () => new SegmentJob(this.#options, { replaced: worn, from: first - 1, end, room });
@@ -128,9 +129,12 @@ function hasRows(database: Database, key: number, count: number): boolean {
 }
 
 /** Whether a segment must be rebuilt: it lacks its vectors, or many of its passages were removed. */
-function isWorn(database: Database, folder: string, { count, ...segment }: SegmentRow): boolean {
+function isWorn(
+  { database, folder, dimension }: IndexingOptions,
+  { count, ...segment }: SegmentRow,
+): boolean {
   if (count === 0) return false;
-  if (!hasSize(folder, segment.vectors)) return true;
+  if (!hasVectors(folder, segment.vectors, dimension)) return true;
   const sql = "select count(*) from removed where key between ? and ?";
   return numberOf(database, sql, segment.first, segment.last) > sparse * count;
 }

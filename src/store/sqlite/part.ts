@@ -169,15 +169,23 @@ function compare(
   return found.map(({ place, ...how }) => ({ ...how, place: places[place] ?? 0 }));
 }
 
+/** A number of a unit vector is multiplied by this: those of five times the usual size still fit into a byte. */
+export const scaleOf = (dimension: number): number =>
+  Math.round(largest * Math.max(1, Math.sqrt(dimension) / 5));
+
+const largest = 127;
+
 /** To candidates this is precise enough: the rows' own vectors decide between them. */
 export function quantize(
   vector: Float32Array,
   bytes: Int8Array = new Int8Array(vector.length),
 ): Int8Array {
+  const scale = scaleOf(vector.length);
   for (let at = 0; at < vector.length; at++) {
-    const number = (vector[at] ?? 0) * 127;
+    const number = (vector[at] ?? 0) * scale;
+    const rounded = number < 0 ? number - 0.5 : number + 0.5;
     // The array cuts off what is behind the point.
-    bytes[at] = number < 0 ? number - 0.5 : number + 0.5;
+    bytes[at] = Math.max(-largest, Math.min(largest, rounded));
   }
   return bytes;
 }

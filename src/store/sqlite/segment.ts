@@ -6,7 +6,15 @@ import { join } from "node:path";
 import { change, insert, numberOf, ownerOnly, rowOf, rowsOf } from "../database.ts";
 import { toVector } from "./collection-file.ts";
 import { hasSize, type IndexFile, removeFile, writeIndexFile } from "./index-file.ts";
-import { type Chosen, type GrowingPart, Part, type Postings, quantize, scan } from "./part.ts";
+import {
+  type Chosen,
+  type GrowingPart,
+  Part,
+  type Postings,
+  quantize,
+  scaleOf,
+  scan,
+} from "./part.ts";
 import { type Neighbour, VectorGraph } from "./usearch-index.ts";
 
 /** Below this share of chosen passages, comparing them is faster than the graph, and misses none. */
@@ -19,8 +27,13 @@ export interface SegmentRow {
   first: number;
   last: number;
   count: number;
-  vectors: IndexFile;
+  vectors: VectorFile;
   graph: IndexFile | undefined;
+}
+
+/** `scale`: what a vector's numbers were multiplied by; older ones lack it, and are rebuilt. */
+export interface VectorFile extends IndexFile {
+  scale?: number;
 }
 
 /** In the order of keys. */
@@ -45,7 +58,7 @@ export function insertSegment(
   database: Database,
   part: GrowingPart,
   range: { first: number; last: number },
-  vectors: IndexFile,
+  vectors: VectorFile,
 ): void {
   insert(database, "segments", {
     ...{ first_key: range.first, last_key: range.last, count: part.count },
@@ -71,10 +84,15 @@ export const writeVectors = (
   collection: string,
   { vectors, count }: GrowingPart,
   dimension: number,
-): IndexFile =>
-  writeIndexFile(folder, collection, "vectors", (path) => {
+): VectorFile => {
+  const file = writeIndexFile(folder, collection, "vectors", (path) => {
     writeFileSync(path, vectors.subarray(0, count * dimension), { mode: ownerOnly });
   });
+  return { ...file, scale: scaleOf(dimension) };
+};
+
+export const hasVectors = (folder: string, file: VectorFile, dimension: number): boolean =>
+  file.scale === scaleOf(dimension) && hasSize(folder, file);
 
 /** Mapped into memory; Bun cannot do so on Windows. */
 export function openVectors(folder: string, { vectors: { file } }: SegmentRow): Int8Array {
@@ -172,7 +190,7 @@ export class Segment extends Part {
 
   /** A missing file is read from the rows, which hold everything. */
   #openVectors(): Int8Array {
-    if (hasSize(this.#folder, this.row.vectors)) {
+    if (hasVectors(this.#folder, this.row.vectors, this.#dimension)) {
       return openVectors(this.#folder, this.row);
     }
     const matrix = new Int8Array(this.count * this.#dimension);

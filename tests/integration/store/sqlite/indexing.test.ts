@@ -218,6 +218,22 @@ describe("a large collection", () => {
     await expectExact(repository);
   });
 
+  test("has segments of an older form rebuilt, whose numbers were rounded in another way", async () => {
+    await using folder = await filled();
+    const before = filesOf(folder).map(({ vectors }) => vectors);
+    {
+      using database = new Database(join(folder.path, "big.sqlite"));
+      database.run("update segments set vectors = json_remove(vectors, '$.scale')");
+    }
+    await using repository = await opened(folder);
+    await expectExact(repository);
+    await waitFor("all segments to be others", () =>
+      filesOf(folder).every(({ vectors }) => !before.includes(vectors)),
+    );
+    await indexed(folder);
+    await expectExact(repository);
+  });
+
   test("removes no file but those of an index, whatever its rows name", async () => {
     await using folder = await filled();
     const [before] = await indexed(folder);
