@@ -9,7 +9,7 @@ import type {
   TokenLogprobs,
   TokenUsage,
 } from "../../core/ports/chat-engine.ts";
-import { BadAnswer } from "./ask.ts";
+import { BadAnswer, tooMuch } from "./ask.ts";
 
 /** Upper bounds for the server's token counts, since callers are charged for them. */
 export interface MostTokens {
@@ -27,6 +27,9 @@ const finishReasons: ReadonlyMap<string, FinishReason> = new Map([
   ["eos_token", "stop"],
   ["stop_sequence", "stop"],
 ]);
+
+/** Tool calls of an answer. */
+const mostCalls = 1024;
 
 export class ChatChunks {
   readonly #most: MostTokens;
@@ -124,6 +127,7 @@ export class ChatChunks {
     const index = known ?? this.#calls.size;
     const pieces: GenerationEvent[] = text === "" ? [] : [{ type: "tool-arguments", index, text }];
     if (known !== undefined) return pieces;
+    if (index >= mostCalls) throw new BadAnswer(tooMuch);
     const name = textAt(fn, "name");
     if (name === undefined || name === "") throw new BadAnswer("a tool call without a name");
     this.#calls.set(theirs, index);

@@ -4,6 +4,7 @@ import { endOfStream, eventData } from "../../client/event-stream.ts";
 import { isObject, parseJson } from "../../client/json-fields.ts";
 import { NodeError } from "../../core/errors.ts";
 import type { GenerationEvent } from "../../core/ports/chat-engine.ts";
+import { nextTurn } from "../../core/turns.ts";
 import type { ReplicaLease } from "../replicas/replica.ts";
 import { BadAnswer, toNodeError, tooMuch, type Upstream } from "./ask.ts";
 import { ChatChunks, type MostTokens } from "./chat-chunks.ts";
@@ -87,9 +88,11 @@ export async function beginAnswer(
   while (ready.length === 0 && !isOver) await more();
   return {
     async *events(promptTokens) {
+      let passed = 0;
       try {
         for (;;) {
           for (const event of ready.splice(0)) {
+            if (++passed % mostInTurn === 0) await nextTurn();
             signal.throwIfAborted();
             yield event;
           }
@@ -109,6 +112,9 @@ export async function beginAnswer(
     },
   };
 }
+
+/** Events that are passed on in a turn of the loop: a server may send a whole answer at once. */
+const mostInTurn = 64;
 
 const endedEarly = "the answer ended before it was finished";
 

@@ -225,6 +225,35 @@ describe("an answer that has no end", () => {
     expect(await run(far, { maxTokens: 3000 })).toHaveLength(3001);
   });
 
+  test("leaves turns to others, however much of it comes at once", async () => {
+    const whole = frame("on ").repeat(5000) + frame("", "length");
+    await using far = await scripted(() => streamOf([whole]));
+    let inTurn = 0;
+    let most = 0;
+    let isOver = false;
+    const newTurn = (): void => {
+      inTurn = 0;
+      if (!isOver) setImmediate(newTurn);
+    };
+    newTurn();
+    for await (const _ of far.model.engine.generate({ ...request, maxTokens: 5000 }, { signal })) {
+      most = Math.max(most, ++inTurn);
+    }
+    isOver = true;
+    expect(most).toBeLessThanOrEqual(128);
+  });
+
+  test("of calls is cut where no answer has so many", async () => {
+    const call = { function: { name: "look", arguments: "{}" } };
+    const calls = Array.from({ length: 5000 }, (_, index) => ({ ...call, index }));
+    const chunk = { choices: [{ delta: { tool_calls: calls } }] };
+    await using far = await scripted(() => streamOf([`data: ${JSON.stringify(chunk)}\n\n`]));
+    expect(await rejectionOf(run(far))).toMatchObject({
+      kind: "upstream_failed",
+      message: "The server of the model 'far' answered more than was asked for.",
+    });
+  });
+
   test("of JSON is not read further than what was asked for takes", async () => {
     let isOpen = false;
     const answer = endless(" ");
