@@ -83,7 +83,8 @@ export class ChatChunks {
   #takeChoice(choice: unknown): GenerationEvent[] {
     const delta = objectAt(choice, "delta");
     const logprobs = objectAt(choice, "logprobs");
-    if (logprobs !== undefined) this.#logprobs = this.#logprobs.concat(toLogprobs(logprobs));
+    // Not into a new list each time: a server may send them one by one, and their text at the end.
+    if (logprobs !== undefined) for (const token of toLogprobs(logprobs)) this.#logprobs.push(token);
     if (this.#logprobs.length > this.#most.answer) {
       throw new BadAnswer("with log probabilities of more tokens than an answer has");
     }

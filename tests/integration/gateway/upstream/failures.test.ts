@@ -3,6 +3,7 @@ import type { ChatModel } from "../../../../src/core/models/model.ts";
 import type { GenerationRequest } from "../../../../src/core/ports/chat-engine.ts";
 import { ReplicaSet } from "../../../../src/gateway/replicas/replica-set.ts";
 import { greedy } from "../../../support/greedy.ts";
+import { watchLoop } from "../../../support/loop-watch.ts";
 import {
   endlessStream,
   frame,
@@ -241,6 +242,16 @@ describe("an answer that has no end", () => {
     }
     isOver = true;
     expect(most).toBeLessThanOrEqual(128);
+  });
+
+  test("is read at the same speed where a text's log probabilities come before it", async () => {
+    const piece = 'data: {"choices":[{"logprobs":{"content":[{}]}}]}\n\n'.repeat(1000);
+    const pieces = Array.from({ length: 60 }, () => piece);
+    await using far = await scripted(() => streamOf([...pieces, frame("Hi", "stop")]));
+    using watch = watchLoop();
+    const [text] = await run(far, { maxTokens: 60_000 });
+    expect(text).toMatchObject({ text: "Hi", logprobs: { length: 60_000 } });
+    expect(watch.longest()).toBeLessThan(1000);
   });
 
   test("of calls is cut where no answer has so many", async () => {
