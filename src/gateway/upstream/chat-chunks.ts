@@ -33,6 +33,7 @@ const mostCalls = 1024;
 
 export class ChatChunks {
   readonly #most: MostTokens;
+  readonly #wantsLogprobs: boolean;
   /** Our index of each tool call, by the server's. */
   readonly #calls = new Map<number, number>();
   /** First half of a surrogate pair, until the second half arrives. */
@@ -45,8 +46,10 @@ export class ChatChunks {
   #events = 0;
   #reasoningEvents = 0;
 
-  constructor(most: MostTokens) {
+  /** `wantsLogprobs`: whether any were asked for; others are left out. */
+  constructor(most: MostTokens, wantsLogprobs: boolean) {
     this.#most = most;
+    this.#wantsLogprobs = wantsLogprobs;
   }
 
   get hasFinished(): boolean {
@@ -82,7 +85,7 @@ export class ChatChunks {
 
   #takeChoice(choice: unknown): GenerationEvent[] {
     const delta = objectAt(choice, "delta");
-    const logprobs = objectAt(choice, "logprobs");
+    const logprobs = this.#wantsLogprobs ? objectAt(choice, "logprobs") : undefined;
     // Not into a new list each time: a server may send them one by one, and their text at the end.
     if (logprobs !== undefined) for (const token of toLogprobs(logprobs)) this.#logprobs.push(token);
     if (this.#logprobs.length > this.#most.answer) {

@@ -42,7 +42,7 @@ export async function beginAnswer(
     throw new BadAnswer("with no stream where one was asked for");
   }
   const data = boundedEventData(response.bytes(), answerBounds(tokens, topLogprobs));
-  const chunks = new ChatChunks(most);
+  const chunks = new ChatChunks(most, topLogprobs !== undefined);
   const ready: GenerationEvent[] = [];
   let isOver = false;
   /** An error of the stream, thrown after the events that are ready. */
@@ -59,14 +59,21 @@ export async function beginAnswer(
     }
     for (const event of chunks.take(chunk)) ready.push(event);
   };
+  let taken = 0;
   const more = async (): Promise<void> => {
     if (failure !== undefined) throw failure;
+    // Events that hold nothing are passed on to nobody.
+    if (taken > mostInTurn) {
+      taken = 0;
+      await nextTurn();
+    }
     const { done, value } = await data.next();
     if (done === true) {
       if (!chunks.hasFinished) throw new ConnectionFailure(endedEarly);
       isOver = true;
       return;
     }
+    taken += value.length;
     try {
       value.forEach(take);
     } catch (error) {

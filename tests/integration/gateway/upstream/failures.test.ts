@@ -249,9 +249,16 @@ describe("an answer that has no end", () => {
     const pieces = Array.from({ length: 60 }, () => piece);
     await using far = await scripted(() => streamOf([...pieces, frame("Hi", "stop")]));
     using watch = watchLoop();
-    const [text] = await run(far, { maxTokens: 60_000 });
+    const [text] = await run(far, { maxTokens: 60_000, topLogprobs: 0 });
     expect(text).toMatchObject({ text: "Hi", logprobs: { length: 60_000 } });
     expect(watch.longest()).toBeLessThan(1000);
+  });
+
+  test("has no log probabilities that were not asked for", async () => {
+    const data = { choices: [{ delta: { content: "Hi" }, logprobs: { content: [{}] } }] };
+    const first = `data: ${JSON.stringify(data)}\n\n`;
+    await using far = await scripted(() => streamOf([first, frame("", "stop")]));
+    expect((await run(far))[0]).toEqual({ type: "text", text: "Hi" });
   });
 
   test("of calls is cut where no answer has so many", async () => {

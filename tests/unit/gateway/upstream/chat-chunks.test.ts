@@ -10,7 +10,7 @@ const parse = (stream: readonly string[]): unknown[] =>
     .map((data) => JSON.parse(data));
 
 function read(chunks: readonly unknown[]): GenerationEvent[] {
-  const reader = new ChatChunks({ prompt: 4096, answer: 4096 });
+  const reader = new ChatChunks({ prompt: 4096, answer: 4096 }, true);
   return [...chunks.flatMap((chunk) => reader.take(chunk)), reader.finish(99)];
 }
 
