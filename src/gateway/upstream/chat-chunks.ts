@@ -28,6 +28,9 @@ const finishReasons: ReadonlyMap<string, FinishReason> = new Map([
   ["stop_sequence", "stop"],
 ]);
 
+/** Tokens of one text, which may be a whole answer: their log probabilities are written at once. */
+const mostOfText = 65_536;
+
 /** Tool calls of an answer. */
 const mostCalls = 1024;
 
@@ -88,7 +91,7 @@ export class ChatChunks {
     const logprobs = this.#wantsLogprobs ? objectAt(choice, "logprobs") : undefined;
     // Not into a new list each time: a server may send them one by one, and their text at the end.
     if (logprobs !== undefined) for (const token of toLogprobs(logprobs)) this.#logprobs.push(token);
-    if (this.#logprobs.length > this.#most.answer) {
+    if (this.#logprobs.length > Math.min(this.#most.answer, mostOfText)) {
       throw new BadAnswer("with log probabilities of more tokens than an answer has");
     }
     const events = [
