@@ -90,7 +90,8 @@ export class ChatChunks {
     const delta = objectAt(choice, "delta");
     const logprobs = this.#wantsLogprobs ? objectAt(choice, "logprobs") : undefined;
     // Not into a new list each time: a server may send them one by one, and their text at the end.
-    if (logprobs !== undefined) for (const token of toLogprobs(logprobs)) this.#logprobs.push(token);
+    if (logprobs !== undefined)
+      for (const token of toLogprobs(logprobs)) this.#logprobs.push(token);
     if (this.#logprobs.length > Math.min(this.#most.answer, mostOfText)) {
       throw new BadAnswer("with log probabilities of more tokens than an answer has");
     }

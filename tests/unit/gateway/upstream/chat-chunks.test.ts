@@ -186,11 +186,14 @@ describe("the chunks of a streamed completion", () => {
     [5000, 4096],
     // The server says how long an answer may be.
     [70_000, 10_000_000],
-  ])("are refused where a text has %d log probabilities, of an answer of %d tokens", (length, answer) => {
-    const logprobs = { content: Array.from({ length }, () => ({})) };
-    const chunk = { choices: [{ index: 0, delta: { content: "a" }, logprobs }] };
-    expect(() => read([chunk], answer)).toThrow("of more tokens than an answer has");
-  });
+  ])(
+    "are refused where a text has %d log probabilities, of an answer of %d tokens",
+    (length, answer) => {
+      const logprobs = { content: Array.from({ length }, () => ({})) };
+      const chunk = { choices: [{ index: 0, delta: { content: "a" }, logprobs }] };
+      expect(() => read([chunk], answer)).toThrow("of more tokens than an answer has");
+    },
+  );
 
   test("are read past whatever else is in them", () => {
     const odd = [
