@@ -57,3 +57,19 @@ export async function checkReadiness(
     coming: [...(retrieval.coming === undefined ? [] : [retrieval.coming]), ...coming.values()],
   };
 }
+
+/** Asks a store whether something is wrong, one question at a time, however often it is called; `late` if that takes too long. */
+export function withPatience(
+  ask: () => Promise<string | undefined>,
+  { late, patienceMs }: { late: string; patienceMs: number },
+): () => Promise<string | undefined> {
+  let asked: Promise<string | undefined> | undefined;
+  return async () => {
+    asked ??= ask().finally(() => {
+      asked = undefined;
+    });
+    const { promise, resolve } = Promise.withResolvers<string>();
+    const timer = setTimeout(() => resolve(late), patienceMs);
+    return await Promise.race([asked, promise]).finally(() => clearTimeout(timer));
+  };
+}

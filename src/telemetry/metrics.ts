@@ -8,7 +8,7 @@ import type {
   ReplicaTelemetry,
   Telemetry,
 } from "../core/ports/telemetry.ts";
-import { replicaMetrics, seriesIn, Watched } from "./series.ts";
+import { replicaMetrics, seriesIn, unlessLate, Watched } from "./series.ts";
 
 type ModelPlace = "local" | "upstream";
 
@@ -181,7 +181,7 @@ export function createMetrics(sources: MetricsSources): Metrics {
       }
       buildInfo.reset();
       buildInfo.set(build(), 1);
-      ready.set((await isReady()) ? 1 : 0);
+      ready.set((await unlessLate(isReady(), false)) ? 1 : 0);
       return await registry.metrics();
     },
 

@@ -30,10 +30,7 @@ export function seriesIn(registry: Registry) {
       new kind({
         ...named(name, help),
         async collect() {
-          const tooLate = new Promise<undefined>((resolve) => {
-            setTimeout(resolve, longestReadMs).unref();
-          });
-          const current = await Promise.race([number(), tooLate]);
+          const current = await unlessLate(number(), undefined);
           this.reset();
           if (current !== undefined) this.inc(current);
           else this.remove();
@@ -45,6 +42,15 @@ export function seriesIn(registry: Registry) {
 
 /** A store whose disk hangs must not keep a scrape from the other metrics. */
 const longestReadMs = 1000;
+
+export async function unlessLate<Value>(
+  value: Value | Promise<Value>,
+  otherwise: Value,
+): Promise<Value> {
+  const late = Promise.withResolvers<Value>();
+  const timer = setTimeout(() => late.resolve(otherwise), longestReadMs);
+  return await Promise.race([value, late.promise]).finally(() => clearTimeout(timer));
+}
 
 const workSeconds = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
 

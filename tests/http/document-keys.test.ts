@@ -156,10 +156,18 @@ describe("a key that is bound to a vector store", () => {
     expect(await admin.search(mine, "llamas")).toEqual([]);
   });
 
-  test("does not delete it", async () => {
+  test("does not delete it, nor let it expire", async () => {
     const refused = await bound.send("DELETE", `/vector_stores/${mine}`);
     expect(refused.status).toBe(403);
     expect((await decodeError(refused)).message).toContain("Remove its files instead");
+    const soon = { expires_after: { anchor: "last_active_at", days: 1 } };
+    expect(
+      await statuses(
+        bound.send("POST", `/vector_stores/${mine}`, soon),
+        bound.send("POST", `/vector_stores/${mine}`, { expires_after: null }),
+        bound.send("POST", `/vector_stores/${mine}`, { metadata: { by: "reader" } }),
+      ),
+    ).toEqual([403, 403, 200]);
     expect(await retrieve(bound)).toEqual(["llamas hum"]);
   });
 

@@ -40,6 +40,17 @@ describe("the numbers of a node", () => {
     expect(sampleValue(await numbers(testApp({ unprepared: true })), "paddock_ready")).toBe(0);
   });
 
+  test("come without what a store is asked for that hangs", async () => {
+    const app = testApp();
+    const never = new Promise<number>(() => {});
+    app.repository.count = () => never;
+    app.registry.queued = () => never;
+    const found = await numbers(app);
+    expect(sampleValue(found, "paddock_ready")).toBe(0);
+    expect(sampleValue(found, "paddock_documents_queued")).toBeUndefined();
+    expect(sampleValue(found, "paddock_slots", chatty)).toBe(2);
+  });
+
   test("count what other APIs ask for under the operation's own name", async () => {
     const app = testApp();
     for (let answer = 0; answer < 3; answer++) app.chat.script(text("a"), finish);

@@ -4,6 +4,7 @@ import type { Log } from "../log.ts";
 import type { DocumentRegistry } from "../ports/document-registry.ts";
 import type { FileStore } from "../ports/file-store.ts";
 import type { CollectionSpec, CollectionStore } from "../ports/passage-repository.ts";
+import { withPatience } from "../readiness.ts";
 import type { RetrievalService } from "../retrieval/retrieval-service.ts";
 import { cleanUpWith, PassageRemover } from "./cleanup.ts";
 import type { DocumentQuota } from "./document-caller.ts";
@@ -111,23 +112,12 @@ export function createDocuments(parts: DocumentParts): Documents {
 const hanging =
   "The registry of documents does not answer. Check the disk of the data dir, and that no other program keeps documents.sqlite locked.";
 
-/** One question is on its way at a time, however often it is asked. */
-function problemOf({
-  registry,
-  patienceMs = 5000,
-}: DocumentParts): () => Promise<string | undefined> {
-  let asked: Promise<undefined> | undefined;
-  const ask = (): Promise<undefined> =>
-    registry.queued().then(
-      () => undefined,
-      () => undefined,
-    );
-  return async () => {
-    asked ??= ask().finally(() => {
-      asked = undefined;
-    });
-    const { promise: late, resolve } = Promise.withResolvers<string>();
-    const timer = setTimeout(() => resolve(hanging), patienceMs);
-    return await Promise.race([asked, late]).finally(() => clearTimeout(timer));
-  };
-}
+const problemOf = ({ registry, patienceMs = 5000 }: DocumentParts) =>
+  withPatience(
+    () =>
+      registry.queued().then(
+        () => undefined,
+        () => undefined,
+      ),
+    { late: hanging, patienceMs },
+  );

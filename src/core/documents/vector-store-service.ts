@@ -70,6 +70,10 @@ export class VectorStoreService {
     const { registry, access, ownership } = this.#parts;
     ownership.check();
     const store = await access.use(caller, id);
+    if (change.expiresAfterDays !== undefined && caller.vectorStores !== undefined) {
+      const why = `${caller.called} is bound to the vector store '${id}', and does not say when it expires.`;
+      throw new NodeError("forbidden", why, { param: "expires_after" });
+    }
     if (typeof change.expiresAfterDays === "number" && !store.isOwn) {
       const why = `'expires_after' is for vector stores that were made over HTTP; '${id}' is a collection of the command line.`;
       throw new NodeError("invalid_request", why, { param: "expires_after" });

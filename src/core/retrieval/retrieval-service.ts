@@ -11,6 +11,7 @@ import type { ChatMessage } from "../ports/chat-engine.ts";
 import type { EmbedOptions } from "../ports/embedding-engine.ts";
 import type { PassageRepository, SearchBounds } from "../ports/passage-repository.ts";
 import type { Reranker } from "../ports/reranker.ts";
+import { withPatience } from "../readiness.ts";
 import {
   type FoundPassage,
   fuse,
@@ -35,6 +36,8 @@ export interface RetrievalSettings {
   mode: RetrievalMode;
   candidates: number;
   reranker?: string;
+  /** How long the collection may take to answer before it counts as hanging. Default: 10000, twice what Qdrant has. */
+  patienceMs?: number;
 }
 
 export interface RetrievalBackend {
@@ -69,6 +72,11 @@ const mostStoringMs = 60_000;
 /** Reported until the collection is attached, or something fails. */
 const preparing = "The node's collection is still being prepared.";
 
+const hanging = "The node's collection does not answer. Check the disk of the data dir.";
+
+const unread = (error: unknown): string =>
+  error instanceof NodeError ? error.message : "The node's collection cannot be read.";
+
 export class RetrievalService {
   readonly collection: Collection;
   readonly #models: ModelRegistry;
@@ -79,11 +87,15 @@ export class RetrievalService {
   #stored = Promise.withResolvers<void>();
   #waitUntil = 0;
   #stores: SearchableStores | undefined;
+  readonly #ask: () => Promise<string | undefined>;
 
   constructor(models: ModelRegistry, collection: Collection, settings: RetrievalSettings) {
     this.#models = models;
     this.collection = collection;
     this.#settings = settings;
+    const { patienceMs = 10_000 } = settings;
+    const ask = async () => await this.#backend?.repository.count().then(() => undefined, unread);
+    this.#ask = withPatience(ask, { late: hanging, patienceMs });
   }
 
   attach(backend: RetrievalBackend): void {
@@ -131,11 +143,7 @@ export class RetrievalService {
   async problem(): Promise<string | undefined> {
     if (this.collection.embeddingModel === undefined) return undefined;
     if (this.#backend === undefined) return this.#missing?.message ?? preparing;
-    return await this.#backend.repository.count().then(
-      () => undefined,
-      (error: unknown) =>
-        error instanceof NodeError ? error.message : "The node's collection cannot be read.",
-    );
+    return await this.#ask();
   }
 
   async retrieve(request: RetrievalRequest, options: EmbedOptions): Promise<RetrievalResult> {

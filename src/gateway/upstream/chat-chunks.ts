@@ -9,7 +9,7 @@ import type {
   TokenLogprobs,
   TokenUsage,
 } from "../../core/ports/chat-engine.ts";
-import { BadAnswer } from "./ask.ts";
+import { BadAnswer, tooMuch } from "./ask.ts";
 
 /** Upper bounds for the server's token counts, since callers are charged for them. */
 export interface MostTokens {
@@ -28,8 +28,15 @@ const finishReasons: ReadonlyMap<string, FinishReason> = new Map([
   ["stop_sequence", "stop"],
 ]);
 
+/** Tokens of one text, which may be a whole answer: their log probabilities are written at once. */
+const mostOfText = 65_536;
+
+/** Tool calls of an answer. */
+const mostCalls = 1024;
+
 export class ChatChunks {
   readonly #most: MostTokens;
+  readonly #wantsLogprobs: boolean;
   /** Our index of each tool call, by the server's. */
   readonly #calls = new Map<number, number>();
   /** First half of a surrogate pair, until the second half arrives. */
@@ -42,8 +49,10 @@ export class ChatChunks {
   #events = 0;
   #reasoningEvents = 0;
 
-  constructor(most: MostTokens) {
+  /** `wantsLogprobs`: whether any were asked for; others are left out. */
+  constructor(most: MostTokens, wantsLogprobs: boolean) {
     this.#most = most;
+    this.#wantsLogprobs = wantsLogprobs;
   }
 
   get hasFinished(): boolean {
@@ -79,9 +88,11 @@ export class ChatChunks {
 
   #takeChoice(choice: unknown): GenerationEvent[] {
     const delta = objectAt(choice, "delta");
-    const logprobs = objectAt(choice, "logprobs");
-    if (logprobs !== undefined) this.#logprobs = this.#logprobs.concat(toLogprobs(logprobs));
-    if (this.#logprobs.length > this.#most.answer) {
+    const logprobs = this.#wantsLogprobs ? objectAt(choice, "logprobs") : undefined;
+    // Not into a new list each time: a server may send them one by one, and their text at the end.
+    if (logprobs !== undefined)
+      for (const token of toLogprobs(logprobs)) this.#logprobs.push(token);
+    if (this.#logprobs.length > Math.min(this.#most.answer, mostOfText)) {
       throw new BadAnswer("with log probabilities of more tokens than an answer has");
     }
     const events = [
@@ -124,6 +135,7 @@ export class ChatChunks {
     const index = known ?? this.#calls.size;
     const pieces: GenerationEvent[] = text === "" ? [] : [{ type: "tool-arguments", index, text }];
     if (known !== undefined) return pieces;
+    if (index >= mostCalls) throw new BadAnswer(tooMuch);
     const name = textAt(fn, "name");
     if (name === undefined || name === "") throw new BadAnswer("a tool call without a name");
     this.#calls.set(theirs, index);

@@ -4,6 +4,7 @@ import { endOfStream, eventData } from "../../client/event-stream.ts";
 import { isObject, parseJson } from "../../client/json-fields.ts";
 import { NodeError } from "../../core/errors.ts";
 import type { GenerationEvent } from "../../core/ports/chat-engine.ts";
+import { nextTurn } from "../../core/turns.ts";
 import type { ReplicaLease } from "../replicas/replica.ts";
 import { BadAnswer, toNodeError, tooMuch, type Upstream } from "./ask.ts";
 import { ChatChunks, type MostTokens } from "./chat-chunks.ts";
@@ -41,7 +42,7 @@ export async function beginAnswer(
     throw new BadAnswer("with no stream where one was asked for");
   }
   const data = boundedEventData(response.bytes(), answerBounds(tokens, topLogprobs));
-  const chunks = new ChatChunks(most);
+  const chunks = new ChatChunks(most, topLogprobs !== undefined);
   const ready: GenerationEvent[] = [];
   let isOver = false;
   /** An error of the stream, thrown after the events that are ready. */
@@ -58,14 +59,21 @@ export async function beginAnswer(
     }
     for (const event of chunks.take(chunk)) ready.push(event);
   };
+  let taken = 0;
   const more = async (): Promise<void> => {
     if (failure !== undefined) throw failure;
+    // Events that hold nothing are passed on to nobody.
+    if (taken > mostInTurn) {
+      taken = 0;
+      await nextTurn();
+    }
     const { done, value } = await data.next();
     if (done === true) {
       if (!chunks.hasFinished) throw new ConnectionFailure(endedEarly);
       isOver = true;
       return;
     }
+    taken += value.length;
     try {
       value.forEach(take);
     } catch (error) {
@@ -87,9 +95,11 @@ export async function beginAnswer(
   while (ready.length === 0 && !isOver) await more();
   return {
     async *events(promptTokens) {
+      let passed = 0;
       try {
         for (;;) {
           for (const event of ready.splice(0)) {
+            if (++passed % mostInTurn === 0) await nextTurn();
             signal.throwIfAborted();
             yield event;
           }
@@ -109,6 +119,9 @@ export async function beginAnswer(
     },
   };
 }
+
+/** Events that are passed on in a turn of the loop: a server may send a whole answer at once. */
+const mostInTurn = 64;
 
 const endedEarly = "the answer ended before it was finished";
 

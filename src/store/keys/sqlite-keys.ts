@@ -138,7 +138,7 @@ class KeysFile implements Disposable {
     this.#opened = undefined;
     if (opened === undefined) return;
     // The last connection deletes the log by name, but the log may belong to another database by now.
-    if (opened.log !== this.#look().log?.identity) {
+    if (opened.log !== this.#logIdentity()) {
       opened.database.fileControl(constants.SQLITE_FCNTL_PERSIST_WAL, 1);
     }
     opened.database.close();
@@ -170,6 +170,15 @@ class KeysFile implements Disposable {
 
   #look(): Look {
     return { file: stampOf(this.#path), log: stampOf(`${this.#path}-wal`) };
+  }
+
+  /** Undefined also where the folder cannot be looked at: what was opened is closed all the same. */
+  #logIdentity(): string | undefined {
+    try {
+      return this.#look().log?.identity;
+    } catch {
+      return undefined;
+    }
   }
 
   #translating<Result>(work: () => Result): Result {

@@ -3,6 +3,7 @@ import type { ChatModel } from "../../../../src/core/models/model.ts";
 import type { GenerationRequest } from "../../../../src/core/ports/chat-engine.ts";
 import { ReplicaSet } from "../../../../src/gateway/replicas/replica-set.ts";
 import { greedy } from "../../../support/greedy.ts";
+import { watchLoop } from "../../../support/loop-watch.ts";
 import {
   endlessStream,
   frame,
@@ -223,6 +224,52 @@ describe("an answer that has no end", () => {
     const frames = Array.from({ length: 3000 }, () => frame("on "));
     await using far = await scripted(() => streamOf([...frames, frame("", "length")]));
     expect(await run(far, { maxTokens: 3000 })).toHaveLength(3001);
+  });
+
+  test("leaves turns to others, however much of it comes at once", async () => {
+    const whole = frame("on ").repeat(5000) + frame("", "length");
+    await using far = await scripted(() => streamOf([whole]));
+    let inTurn = 0;
+    let most = 0;
+    let isOver = false;
+    const newTurn = (): void => {
+      inTurn = 0;
+      if (!isOver) setImmediate(newTurn);
+    };
+    newTurn();
+    for await (const _ of far.model.engine.generate({ ...request, maxTokens: 5000 }, { signal })) {
+      most = Math.max(most, ++inTurn);
+    }
+    isOver = true;
+    expect(most).toBeLessThanOrEqual(128);
+  });
+
+  test("is read at the same speed where a text's log probabilities come before it", async () => {
+    const piece = 'data: {"choices":[{"logprobs":{"content":[{}]}}]}\n\n'.repeat(1000);
+    const pieces = Array.from({ length: 60 }, () => piece);
+    await using far = await scripted(() => streamOf([...pieces, frame("Hi", "stop")]));
+    using watch = watchLoop();
+    const [text] = await run(far, { maxTokens: 60_000, topLogprobs: 0 });
+    expect(text).toMatchObject({ text: "Hi", logprobs: { length: 60_000 } });
+    expect(watch.longest()).toBeLessThan(1000);
+  });
+
+  test("has no log probabilities that were not asked for", async () => {
+    const data = { choices: [{ delta: { content: "Hi" }, logprobs: { content: [{}] } }] };
+    const first = `data: ${JSON.stringify(data)}\n\n`;
+    await using far = await scripted(() => streamOf([first, frame("", "stop")]));
+    expect((await run(far))[0]).toEqual({ type: "text", text: "Hi" });
+  });
+
+  test("of calls is cut where no answer has so many", async () => {
+    const call = { function: { name: "look", arguments: "{}" } };
+    const calls = Array.from({ length: 5000 }, (_, index) => ({ ...call, index }));
+    const chunk = { choices: [{ delta: { tool_calls: calls } }] };
+    await using far = await scripted(() => streamOf([`data: ${JSON.stringify(chunk)}\n\n`]));
+    expect(await rejectionOf(run(far))).toMatchObject({
+      kind: "upstream_failed",
+      message: "The server of the model 'far' answered more than was asked for.",
+    });
   });
 
   test("of JSON is not read further than what was asked for takes", async () => {

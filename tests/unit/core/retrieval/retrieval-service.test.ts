@@ -129,6 +129,23 @@ describe("retrieval", () => {
     expect(await retrieval.problem()).toEqual(expect.any(String));
   });
 
+  test("says so of a store that does not answer, and asks it once", async () => {
+    const { retrieval, repository } = await attached({ patienceMs: 1 });
+    const hanging = Promise.withResolvers<number>();
+    let asked = 0;
+    repository.count = () => {
+      asked++;
+      return hanging.promise;
+    };
+    for (const _ of [1, 2]) {
+      expect(await retrieval.problem()).toStartWith("The node's collection does not answer.");
+    }
+    expect(asked).toBe(1);
+    hanging.resolve(0);
+    await hanging.promise;
+    expect(await retrieval.problem()).toBeUndefined();
+  });
+
   test("puts the collection's prefix before the question", async () => {
     const { engine, retrieve } = await attached({}, { queryPrefix: "query: " });
     await retrieve([user("q")]);

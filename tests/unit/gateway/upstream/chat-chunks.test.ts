@@ -9,8 +9,8 @@ const parse = (stream: readonly string[]): unknown[] =>
     .filter((data) => data !== "[DONE]")
     .map((data) => JSON.parse(data));
 
-function read(chunks: readonly unknown[]): GenerationEvent[] {
-  const reader = new ChatChunks({ prompt: 4096, answer: 4096 });
+function read(chunks: readonly unknown[], answer = 4096): GenerationEvent[] {
+  const reader = new ChatChunks({ prompt: 4096, answer }, true);
   return [...chunks.flatMap((chunk) => reader.take(chunk)), reader.finish(99)];
 }
 
@@ -182,11 +182,18 @@ describe("the chunks of a streamed completion", () => {
     expect(() => read(chunks)).toThrow(message);
   });
 
-  test("are refused where they have more log probabilities than an answer has tokens", () => {
-    const logprobs = { content: Array.from({ length: 5000 }, () => ({})) };
-    const chunk = { choices: [{ index: 0, delta: { content: "a" }, logprobs }] };
-    expect(() => read([chunk])).toThrow("of more tokens than an answer has");
-  });
+  test.each([
+    [5000, 4096],
+    // The server says how long an answer may be.
+    [70_000, 10_000_000],
+  ])(
+    "are refused where a text has %d log probabilities, of an answer of %d tokens",
+    (length, answer) => {
+      const logprobs = { content: Array.from({ length }, () => ({})) };
+      const chunk = { choices: [{ index: 0, delta: { content: "a" }, logprobs }] };
+      expect(() => read([chunk], answer)).toThrow("of more tokens than an answer has");
+    },
+  );
 
   test("are read past whatever else is in them", () => {
     const odd = [

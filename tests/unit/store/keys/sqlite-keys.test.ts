@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { copyFile, mkdir, readFile, rename, rm, stat, truncate } from "node:fs/promises";
+import { copyFile, mkdir, readFile, rename, rm, stat, symlink, truncate } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { stateOf } from "../../../../src/core/limits/api-key.ts";
 import { SqliteKeys } from "../../../../src/store/keys/sqlite-keys.ts";
@@ -169,6 +169,18 @@ describe("a keys file that was put in the place of another", () => {
     expect(() => worth(node, text)).toThrow("cannot be used");
     await copyFile(other, path);
     expect([node.hasKeys(), worth(node, text)]).toEqual([true, "revoked"]);
+  });
+
+  test("cannot be used while it is a link to itself", async () => {
+    await using given = await replaced();
+    const { node, path, other, text } = given;
+    await rm(path);
+    await symlink(path, path);
+    for (const _ of [1, 2]) {
+      expect(() => worth(node, text)).toThrow(expect.objectContaining({ kind: "unavailable" }));
+    }
+    await rename(other, path);
+    expect(worth(node, text)).toBe("revoked");
   });
 
   test("holds all that was given out, whoever has it open", async () => {

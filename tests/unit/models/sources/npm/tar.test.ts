@@ -61,6 +61,18 @@ describe("a package's archive", () => {
     expect(await readAll(archive)).toEqual([]);
   });
 
+  test("ends at its first empty block, and what comes after that is only passed over", async () => {
+    const archive = Buffer.concat([tarOf(files), tarHeader("package/more", 0)]);
+    let isPassed = false;
+    async function* pieces(): AsyncGenerator<Uint8Array> {
+      yield* inPieces(archive, 700);
+      yield new Uint8Array(64 * 1024);
+      isPassed = true;
+    }
+    const names = await Array.fromAsync(tarEntries(pieces()), ({ name }) => name);
+    expect([names, isPassed]).toEqual([Object.keys(files), true]);
+  });
+
   test("is refused where it is damaged, or ends too early", async () => {
     const whole = tarOf(files);
     const damaged = whole.slice();
