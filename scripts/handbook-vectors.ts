@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { handbookDocuments, handbookPagesIn } from "../src/ingest/handbook.ts";
 import made from "../src/ingest/handbook-vectors.json";
 import { keyOf, toBytes } from "../src/ingest/handbook-vectors.ts";
-import { planDocument } from "../src/ingest/passages.ts";
+import { planDocuments } from "../src/ingest/passages.ts";
 import { openEmbeddingModel } from "../src/node/documents/node-collection.ts";
 import { bareNodeOptions } from "../tests/support/bare-node.ts";
 import { tempDir } from "../tests/support/temp-dir.ts";
@@ -22,11 +22,11 @@ const { engine, identity } = model.embedding;
 const { documentPrefix, fingerprint } = identity;
 
 const texts: string[] = [];
-for (const document of await handbookDocuments(
-  await handbookPagesIn(join(import.meta.dir, "../docs")),
-)) {
-  const options = { engine, repository: unusedRepository, documentPrefix, signal };
-  const plan = await planDocument(document, undefined, options);
+const pages = await handbookDocuments(await handbookPagesIn(join(import.meta.dir, "../docs")));
+const options = { engine, repository: unusedRepository, documentPrefix, signal };
+const asNew = new Map(pages.map((page) => [page, undefined]));
+for (const plan of (await planDocuments(asNew, options)).values()) {
+  if (plan instanceof Error) throw plan;
   if (plan.change === "none") continue;
   for (const { source } of plan.passages) texts.push(documentPrefix + source);
 }

@@ -2,7 +2,7 @@
 import { join } from "node:path";
 import type { RetrievalService } from "../../src/core/retrieval/retrieval-service.ts";
 import { handbookDocuments, handbookPagesIn } from "../../src/ingest/handbook.ts";
-import { planDocument } from "../../src/ingest/passages.ts";
+import { planDocuments } from "../../src/ingest/passages.ts";
 import { collectionStore, openEmbeddingModel } from "../../src/node/documents/node-collection.ts";
 import { bareNodeOptions } from "../../tests/support/bare-node.ts";
 import { tempDir } from "../../tests/support/temp-dir.ts";
@@ -31,10 +31,10 @@ export async function handbookCollection(threads: string): Promise<HandbookColle
     }),
   );
   const pages = await handbookPagesIn(join(import.meta.dir, "../../docs"));
-  for (const document of await handbookDocuments(pages)) {
-    const plan = await planDocument(document, undefined, {
-      ...{ engine, repository, documentPrefix, signal },
-    });
+  const asNew = new Map((await handbookDocuments(pages)).map((page) => [page, undefined]));
+  const options = { engine, repository, documentPrefix, signal };
+  for (const plan of (await planDocuments(asNew, options)).values()) {
+    if (plan instanceof Error) throw plan;
     if (plan.change === "none") continue;
     const passages = [...plan.passages];
     const texts = passages.map(({ source }) => documentPrefix + source);

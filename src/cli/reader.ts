@@ -1,7 +1,6 @@
 /** `paddock reader` (internal): reads and splits documents for its parent process. */
-import { reasonOf } from "../core/errors.ts";
-import { cutDocument } from "../ingest/passages.ts";
-import { isUnreadable } from "../ingest/readers/limits.ts";
+import { NodeError, reasonOf } from "../core/errors.ts";
+import { cutDocuments } from "../ingest/passages.ts";
 import type { FromReader, ToReader } from "../ingest/reading-process.ts";
 
 export interface ReaderChannel {
@@ -25,18 +24,22 @@ export function runReader({ send, listen }: ReaderChannel): void {
       counted(message.tokens);
       return;
     }
-    const { name, bytes, options, maxTokens, overlapTokens } = message;
+    const { documents, options, maxTokens, overlapTokens } = message;
     try {
       const cutting = { maxTokens, overlapTokens, countTokens, signal };
-      const chunks = await cutDocument(name, bytes, options, cutting);
+      const outcomes = await cutDocuments(documents, options, cutting);
+      const chunks = outcomes.flatMap((outcome, of) =>
+        outcome instanceof NodeError ? [] : outcome.map((chunk) => ({ ...chunk, of })),
+      );
       for (let start = 0; start < chunks.length; start += page) {
         send({ type: "chunks", chunks: chunks.slice(start, start + page) });
       }
-      send({ type: "cut" });
+      const refusals = outcomes.flatMap((outcome, of) =>
+        outcome instanceof NodeError ? [{ of, kind: outcome.kind, message: outcome.message }] : [],
+      );
+      send({ type: "cut", refusals });
     } catch (error) {
-      const message = reasonOf(error);
-      if (!isUnreadable(error)) send({ type: "failed", message });
-      else send({ type: "refused", isUnsupported: error.kind !== "invalid_request", message });
+      send({ type: "failed", message: reasonOf(error) });
     }
   });
   send({ type: "listening" });

@@ -28,11 +28,20 @@ interface Sizing extends ChunkSizes {
 
 /** The passages of Markdown or plain texts, in order. */
 export async function chunk(texts: readonly string[], options: ChunkOptions): Promise<Chunk[]> {
+  return (await chunkAll([texts], options)).flat();
+}
+
+/** Those of several documents, whose tokens are counted together. */
+export function chunkAll(
+  documents: readonly (readonly string[])[],
+  options: ChunkOptions,
+): Promise<Chunk[][]> {
   const sizing = { ...options, countTokens: inBatches(options.countTokens) };
-  return await flatMap(texts, (text) => {
+  const cutText = (text: string): Promise<Chunk[]> => {
     const sections = Map.groupBy(toBlocks(text), ({ section }) => section);
     return flatMap([...sections.values()], (section) => cutSection(section, sizing));
-  });
+  };
+  return Promise.all(documents.map((texts) => flatMap(texts, cutText)));
 }
 
 /** Packs as many blocks of a section into each passage as fit. */

@@ -1,4 +1,4 @@
-/** Plans the ingest of a document: unchanged, or its passages, with the vectors of those already stored. */
+/** Plans the ingest of documents: unchanged, or their passages, with the vectors of those already stored. */
 import { NodeError, reasonOf } from "../core/errors.ts";
 import { given } from "../core/given.ts";
 import type { EmbeddingEngine } from "../core/ports/embedding-engine.ts";
@@ -7,8 +7,9 @@ import type {
   PassageRepository,
   StoredDocument,
 } from "../core/ports/passage-repository.ts";
-import { type Chunk, type ChunkOptions, type ChunkSizes, chunk } from "./chunk.ts";
-import { type ReadOptions, readDocument } from "./readers/read.ts";
+import { type Chunk, type ChunkOptions, type ChunkSizes, chunkAll } from "./chunk.ts";
+import { isUnreadable } from "./readers/limits.ts";
+import { type ReadOptions, type ReadText, readDocument } from "./readers/read.ts";
 
 /** A document before it is read. */
 export interface SourceDocument {
@@ -23,13 +24,12 @@ export interface SourceDocument {
   read(): Promise<Uint8Array>;
 }
 
-/** Reads a document and splits it into passages. */
-export type CutDocument = (
-  name: string,
-  bytes: Uint8Array,
+/** Reads documents and splits them into passages, in their order; for one that cannot be read, returns why. */
+export type CutDocuments = (
+  documents: readonly { name: string; bytes: Uint8Array }[],
   options: Partial<ReadOptions>,
   cutting: ChunkOptions & { signal: AbortSignal },
-) => Promise<Chunk[]>;
+) => Promise<(Chunk[] | NodeError)[]>;
 
 export interface PlanOptions extends Partial<ReadOptions> {
   engine: EmbeddingEngine;
@@ -37,7 +37,7 @@ export interface PlanOptions extends Partial<ReadOptions> {
   documentPrefix: string;
   /** Length of passages; default: best for retrieval, and within the model's limit. */
   sizes?: ChunkSizes;
-  cut?: CutDocument;
+  cut?: CutDocuments;
   signal: AbortSignal;
 }
 
@@ -71,40 +71,75 @@ export const usualSizes = ({ maxTokens }: { maxTokens: number }): ChunkSizes => 
   overlapTokens,
 });
 
-/** `stored`: the document in the collection; "unknown" if it was not looked up, so it is split in any case. */
-export async function planDocument(
-  document: SourceDocument,
-  stored: StoredDocument | "unknown" | undefined,
+/** A document in the collection; "unknown" if it was not looked up, so it is split in any case. */
+export type Before = StoredDocument | "unknown" | undefined;
+
+interface Content {
+  document: SourceDocument;
+  before: Before;
+  bytes: Uint8Array;
+  documentHash: string;
+}
+
+/** Plans documents together, which takes much less time for small ones; for one that cannot be read, gives why. */
+export async function planDocuments(
+  documents: ReadonlyMap<SourceDocument, Before>,
   options: PlanOptions,
-): Promise<DocumentPlan> {
-  const { engine, repository, documentPrefix, textField, limits, signal } = options;
-  const { sizes = usualSizes(engine), cut = cutDocument } = options;
-  const bytes = await contentOf(document);
+): Promise<Map<SourceDocument, DocumentPlan | NodeError>> {
+  const { engine, documentPrefix, textField, limits, signal } = options;
+  const { sizes = usualSizes(engine), cut = cutDocuments } = options;
+  const plans = new Map<SourceDocument, DocumentPlan | NodeError>();
   const settings = `${sizes.maxTokens} ${sizes.overlapTokens} ${textField ?? ""}`;
-  const documentHash = `${document.origin}:${digest(recipe, documentPrefix, settings, document.sha256 ?? bytes)}`;
-  const isStored = typeof stored === "object" && stored.passages === stored.parts;
-  if (isStored && stored.hash === documentHash) return { change: "none" };
-  const chunks = await cut(document.name, bytes, given({ textField, limits }), {
-    ...sizes,
-    signal,
-    countTokens: (texts) =>
-      engine.countTokens(
-        texts.map((text) => documentPrefix + text),
-        { signal },
-      ),
-  });
+  const read = async ([document, before]: [SourceDocument, Before]): Promise<Content[]> => {
+    const bytes = await contentOf(document).catch(asRefusal);
+    if (bytes instanceof NodeError) {
+      plans.set(document, bytes);
+      return [];
+    }
+    const content = digest(recipe, documentPrefix, settings, document.sha256 ?? bytes);
+    const documentHash = `${document.origin}:${content}`;
+    const isStored = typeof before === "object" && before.passages === before.parts;
+    if (!isStored || before.hash !== documentHash)
+      return [{ document, before, bytes, documentHash }];
+    plans.set(document, { change: "none" });
+    return [];
+  };
+  const changed = (await Promise.all([...documents].map(read))).flat();
+  const named = changed.map(({ document: { name }, bytes }) => ({ name, bytes }));
+  const countTokens = (texts: string[]): Promise<number[]> =>
+    engine.countTokens(
+      texts.map((text) => documentPrefix + text),
+      { signal },
+    );
+  const cutting = { ...sizes, signal, countTokens };
+  const outcomes =
+    changed.length === 0 ? [] : await cut(named, given({ textField, limits }), cutting);
+  for (const [at, content] of changed.entries()) {
+    const chunks = outcomes[at] ?? [];
+    const plan =
+      chunks instanceof NodeError ? chunks : await planPassages(content, chunks, options);
+    plans.set(content.document, plan);
+  }
+  return plans;
+}
+
+async function planPassages(
+  { document, before, documentHash }: Content,
+  chunks: readonly Chunk[],
+  { engine, repository, documentPrefix, signal }: PlanOptions,
+): Promise<DocumentPlan> {
   const counts: number[] = [];
   for (let start = 0; start < chunks.length; start += slice) {
     const sources = chunks.slice(start, start + slice).map(({ source }) => source);
     counts.push(...(await engine.countTokens(sources, { signal })));
   }
   const readable = chunks.filter((_, at) => counts[at] !== 0);
-  const known = stored === undefined ? [] : repository.passages(document.name);
   const vectors = new Map<string, Float32Array>();
+  const known = before === undefined ? [] : repository.passages(document.name);
   for await (const { id, vector } of known) vectors.set(id, vector);
   const named = { document: document.name, documentHash };
   return {
-    change: stored === undefined ? "new" : "changed",
+    change: before === undefined ? "new" : "changed",
     count: readable.length,
     passages: toPassages(readable, named, documentPrefix, vectors),
     unreadable: chunks.length - readable.length,
@@ -112,8 +147,21 @@ export async function planDocument(
 }
 
 /** In this process, which a hostile document can hold up or fill; see reading-process.ts. */
-export const cutDocument: CutDocument = async (name, bytes, options, cutting) =>
-  await chunk(await readDocument(name, bytes, options), cutting);
+export const cutDocuments: CutDocuments = async (documents, options, cutting) => {
+  const texts: (ReadText | NodeError)[] = [];
+  for (const { name, bytes } of documents) {
+    texts.push(await readDocument(name, bytes, options).catch(asRefusal));
+  }
+  const read = texts.flatMap((each) => (each instanceof NodeError ? [] : [each]));
+  const chunks = (await chunkAll(read, cutting)).values();
+  return texts.map((each) => (each instanceof NodeError ? each : (chunks.next().value ?? [])));
+};
+
+/** Why a document cannot be read; another error is thrown. */
+function asRefusal(error: unknown): NodeError {
+  if (isUnreadable(error)) return error;
+  throw error;
+}
 
 function* toPassages(
   chunks: readonly Chunk[],

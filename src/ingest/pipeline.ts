@@ -1,16 +1,17 @@
 /** The one ingest pipeline: reads and splits documents, embeds and stores what is new, removes what is gone. */
 
-import { NodeError, reasonOf } from "../core/errors.ts";
+import { NodeError } from "../core/errors.ts";
 import type { EmbeddedPassage } from "../core/ports/passage-repository.ts";
 import type { Progress } from "../core/progress.ts";
 import { nextTurn } from "../core/turns.ts";
 import {
+  type Before,
   type PassageToStore,
   type PlanOptions,
-  planDocument,
+  planDocuments,
   type SourceDocument,
 } from "./passages.ts";
-import { isUnreadable, unreadable } from "./readers/limits.ts";
+import { unreadable } from "./readers/limits.ts";
 
 export interface IngestOptions extends PlanOptions {
   progress?: Progress;
@@ -40,6 +41,9 @@ export interface IngestSummary {
 
 /** Passages embedded together: enough to keep every core busy, and few, since a crash loses a batch. */
 const batchSize = 64;
+
+/** Bytes of documents that are read together. */
+const groupBytes = 1 << 17;
 
 /** A batch of passages; a document is done when its last batch is stored. */
 interface Batch {
@@ -148,38 +152,62 @@ async function* toBatches(
 ): AsyncGenerator<Batch> {
   const all = options.always === true ? undefined : await options.repository.documents();
   const stored = all && new Map(all.map((known) => [known.name, known]));
+  const before = ({ name }: SourceDocument): Before =>
+    stored === undefined ? "unknown" : stored.get(name);
   let batch = emptyBatch();
-  for (const document of documents) {
+  for (const group of groupsOf(documents)) {
     options.signal.throwIfAborted();
-    const before = stored === undefined ? "unknown" : stored.get(document.name);
-    const plan = await planDocument(document, before, options).catch((error: unknown) => {
-      if (options.onProblem === undefined || !isUnreadable(error)) throw error;
-      options.onProblem(document.name, reasonOf(error));
-      return undefined;
-    });
-    if (plan === undefined || plan.change === "none") {
-      (plan === undefined ? summary.failed : summary.unchanged).push(document.name);
-      advance(document.bytes);
-      continue;
+    const asked = new Map(group.map((document) => [document, before(document)]));
+    const plans = await planDocuments(asked, options);
+    for (const document of group) {
+      const plan = plans.get(document);
+      if (plan === undefined) continue;
+      if (plan instanceof NodeError) {
+        if (options.onProblem === undefined) throw plan;
+        options.onProblem(document.name, plan.message);
+      }
+      if (plan instanceof NodeError || plan.change === "none") {
+        (plan instanceof NodeError ? summary.failed : summary.unchanged).push(document.name);
+        advance(document.bytes);
+        continue;
+      }
+      const { count, passages, change, unreadable } = plan;
+      await options.onPlanned?.(count);
+      const list = count === 0 ? "empty" : change === "new" ? "added" : "changed";
+      summary[list].push(document.name);
+      summary.unreadable += unreadable;
+      const ids = new Set<string>();
+      for (const passage of passages) {
+        ids.add(passage.id);
+        if (passage.vector !== undefined) summary.reused += 1;
+        batch.passages.push(passage);
+        batch.bytes += document.bytes / count;
+        if (batch.passages.length < batchSize) continue;
+        yield batch;
+        batch = emptyBatch();
+      }
+      if (change === "changed") batch.done.push({ document, ids });
     }
-    const { count, passages, change, unreadable } = plan;
-    await options.onPlanned?.(count);
-    const list = count === 0 ? "empty" : change === "new" ? "added" : "changed";
-    summary[list].push(document.name);
-    summary.unreadable += unreadable;
-    const ids = new Set<string>();
-    for (const passage of passages) {
-      ids.add(passage.id);
-      if (passage.vector !== undefined) summary.reused += 1;
-      batch.passages.push(passage);
-      batch.bytes += document.bytes / count;
-      if (batch.passages.length < batchSize) continue;
-      yield batch;
-      batch = emptyBatch();
-    }
-    if (before !== undefined) batch.done.push({ document, ids });
   }
   if (batch.passages.length > 0 || batch.done.length > 0) yield batch;
+}
+
+/** Small documents are planned together: most of their time is the way to the reading process and back. */
+function* groupsOf(documents: readonly SourceDocument[]): Generator<SourceDocument[]> {
+  let group: SourceDocument[] = [];
+  let room = groupBytes;
+  for (const document of documents) {
+    // 0 may mean that nobody knows.
+    const bytes = document.bytes || groupBytes;
+    if (group.length === batchSize || (group.length > 0 && bytes > room)) {
+      yield group;
+      group = [];
+      room = groupBytes;
+    }
+    group.push(document);
+    room -= bytes;
+  }
+  if (group.length > 0) yield group;
 }
 
 export async function embedMissing(

@@ -2,10 +2,10 @@
 import { readFile } from "node:fs/promises";
 import { constants, setPriority } from "node:os";
 import { onAbort } from "../core/abort.ts";
-import { NodeError } from "../core/errors.ts";
+import { type ErrorKind, NodeError } from "../core/errors.ts";
 import type { Program } from "../subprocess/program.ts";
 import type { Chunk, ChunkSizes } from "./chunk.ts";
-import type { CutDocument } from "./passages.ts";
+import type { CutDocuments } from "./passages.ts";
 import { unreadable } from "./readers/limits.ts";
 import type { ReadOptions } from "./readers/read.ts";
 
@@ -13,16 +13,20 @@ import type { ReadOptions } from "./readers/read.ts";
 export const readerCommand = "reader";
 
 export type ToReader =
-  | ({ type: "cut"; name: string; bytes: Uint8Array; options: Partial<ReadOptions> } & ChunkSizes)
+  | ({
+      type: "cut";
+      documents: Parameters<CutDocuments>[0];
+      options: Partial<ReadOptions>;
+    } & ChunkSizes)
   | { type: "counted"; tokens: readonly number[] };
 
 export type FromReader =
   | { type: "listening" }
   /** Only the parent process has the model that counts tokens. */
   | { type: "count"; texts: string[] }
-  | { type: "chunks"; chunks: readonly Chunk[] }
-  | { type: "cut" }
-  | { type: "refused"; isUnsupported: boolean; message: string }
+  /** `of`: the place of their document in the message. */
+  | { type: "chunks"; chunks: readonly (Chunk & { of: number })[] }
+  | { type: "cut"; refusals: readonly { of: number; kind: ErrorKind; message: string }[] }
   | { type: "failed"; message: string };
 
 export interface ReadingOptions extends ReadingBounds {
@@ -41,16 +45,29 @@ export class ReadingProcess implements AsyncDisposable {
     this.#options = options;
   }
 
-  /** Reads and splits documents, one after the other. After a failure, the next one gets a new process. */
-  readonly cut: CutDocument = async (name, bytes, options, cutting) => {
+  /** Reads and splits documents, one call after the other. If one of several ends the process, each is read alone. */
+  readonly cut: CutDocuments = async (documents, options, cutting) => {
+    const together = await this.#cut(documents, options, cutting);
+    if (!(together instanceof NodeError)) return together;
+    if (documents.length === 1) return [together];
+    const outcomes: Awaited<ReturnType<CutDocuments>> = [];
+    for (const document of documents)
+      outcomes.push(...(await this.cut([document], options, cutting)));
+    return outcomes;
+  };
+
+  /** Returns why the process had to end; the next call gets a new one. */
+  async #cut(
+    ...[documents, options, cutting]: Parameters<CutDocuments>
+  ): Promise<Awaited<ReturnType<CutDocuments>> | NodeError> {
     const { countTokens, signal, maxTokens, overlapTokens } = cutting;
     const child = await this.#running(signal);
     signal.throwIfAborted();
     const watch = watched(child.process, this.#options);
     // Not only killed: the next document must not be given to a process that is about to end.
     using _ = onAbort(signal, () => void this.#end());
-    const chunks: Chunk[] = [];
-    child.send({ type: "cut", name, bytes, options, maxTokens, overlapTokens });
+    const cut = documents.map((): Chunk[] => []);
+    child.send({ type: "cut", documents, options, maxTokens, overlapTokens });
     for (;;) {
       const answer = await child.next();
       if (answer?.type === "count") {
@@ -65,22 +82,24 @@ export class ReadingProcess implements AsyncDisposable {
         watch.resume();
         child.send({ type: "counted", tokens });
       } else if (answer?.type === "chunks") {
-        for (const chunk of answer.chunks) chunks.push(chunk);
+        for (const { of, ...chunk } of answer.chunks) cut[of]?.push(chunk);
       } else {
         const excess = watch.stop();
-        if (answer?.type === "cut") return chunks;
-        if (answer?.type !== "refused") await this.#end();
-        signal.throwIfAborted();
-        if (answer?.type === "refused") {
-          const kind = answer.isUnsupported ? "unsupported_media_type" : "invalid_request";
-          throw new NodeError(kind, answer.message);
+        if (answer?.type === "cut") {
+          const refused = new Map(answer.refusals.map((refusal) => [refusal.of, refusal]));
+          return cut.map((chunks, at) => {
+            const refusal = refused.get(at);
+            return refusal === undefined ? chunks : new NodeError(refusal.kind, refusal.message);
+          });
         }
+        await this.#end();
+        signal.throwIfAborted();
         const ended = "it ended the process that read it";
         const why = answer?.type === "failed" ? answer.message : ended;
-        throw excess ?? unreadable(`cannot be read: ${why}`);
+        return excess ?? unreadable(`cannot be read: ${why}`);
       }
     }
-  };
+  }
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#end();

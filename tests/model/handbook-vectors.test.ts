@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { handbookDocuments, handbookPagesIn } from "../../src/ingest/handbook.ts";
 import made from "../../src/ingest/handbook-vectors.json";
 import { keyOf, withHandbookVectors } from "../../src/ingest/handbook-vectors.ts";
-import { planDocument } from "../../src/ingest/passages.ts";
+import { planDocuments } from "../../src/ingest/passages.ts";
 import { openEmbeddingModel } from "../../src/node/documents/node-collection.ts";
 import { bareNodeOptions } from "../support/bare-node.ts";
 import { tempDir } from "../support/temp-dir.ts";
@@ -24,9 +24,10 @@ describe("the handbook's vectors", () => {
     expect(made.model).toBe(fingerprint);
     const texts: string[] = [];
     const pages = await handbookPagesIn(join(import.meta.dir, "../../docs"));
-    for (const document of await handbookDocuments(pages)) {
-      const options = { engine, repository: unusedRepository, documentPrefix, signal };
-      const plan = await planDocument(document, undefined, options);
+    const asNew = new Map((await handbookDocuments(pages)).map((page) => [page, undefined]));
+    const options = { engine, repository: unusedRepository, documentPrefix, signal };
+    for (const plan of (await planDocuments(asNew, options)).values()) {
+      if (plan instanceof Error) throw plan;
       if (plan.change === "none") continue;
       for (const { source } of plan.passages) texts.push(documentPrefix + source);
     }

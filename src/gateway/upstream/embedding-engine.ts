@@ -143,8 +143,8 @@ function readVector(entry: unknown): Float32Array | undefined {
 
 function fromBase64(text: string): Float32Array | undefined {
   const bytes = Buffer.from(text, "base64");
-  // Copied, since floats must be aligned.
-  return bytes.length % 4 === 0 ? new Float32Array(Uint8Array.from(bytes).buffer) : undefined;
+  // Copied, since floats must be aligned; not by `Uint8Array.from`, which goes from byte to byte.
+  return bytes.length % 4 === 0 ? new Float32Array(new Uint8Array(bytes).buffer) : undefined;
 }
 
 const fromList = (list: unknown): Float32Array | undefined =>

@@ -1,6 +1,7 @@
 import { afterAll, describe, expect, test } from "bun:test";
-import { chunk } from "../../../src/ingest/chunk.ts";
+import { type Chunk, chunk } from "../../../src/ingest/chunk.ts";
 import { defaultLimits } from "../../../src/ingest/readers/limits.ts";
+import type { ReadOptions } from "../../../src/ingest/readers/read.ts";
 import { ReadingProcess } from "../../../src/ingest/reading-process.ts";
 import { engineEnvironment } from "../../../src/subprocess/program.ts";
 import { epubOf } from "../../support/epub-file.ts";
@@ -31,16 +32,28 @@ const reader = (bounds: { read_timeout?: number; read_memory?: number } = {}): R
 /** Some minutes, and gigabytes, of work. */
 let bomb: Promise<Uint8Array> | undefined;
 
-/** The passages of a document; each text is short. */
+/** The passages of one document; throws why it cannot be read. */
+const cutOne = async (
+  reading: ReadingProcess,
+  name: string,
+  bytes: Uint8Array,
+  ...rest: [options: Partial<ReadOptions>, cutting: Parameters<ReadingProcess["cut"]>[2]]
+): Promise<Chunk[]> => {
+  const [outcome = []] = await reading.cut([{ name, bytes }], ...rest);
+  if (outcome instanceof Error) throw outcome;
+  return outcome;
+};
+
+/** Each text is short. */
 const read = async (
   reading: ReadingProcess,
   name: string,
   bytes: Uint8Array,
-  options: Parameters<ReadingProcess["cut"]>[2] = {},
+  options: Partial<ReadOptions> = {},
 ): Promise<string[]> => {
   const { signal } = new AbortController();
   const cutting = { maxTokens: 4096, overlapTokens: 0, signal, countTokens: ones };
-  return (await reading.cut(name, bytes, options, cutting)).map(({ source }) => source);
+  return (await cutOne(reading, name, bytes, options, cutting)).map(({ source }) => source);
 };
 
 const ones = async (texts: string[]): Promise<number[]> => texts.map(() => 1);
@@ -92,19 +105,20 @@ describe("reading in a process of its own", () => {
     const bytes = new TextEncoder().encode(text);
     const here = await chunk([text], { ...cutting, countTokens });
     counts = 0;
-    expect(await reading.cut("a.md", bytes, {}, { ...cutting, countTokens })).toEqual(here);
+    expect(await cutOne(reading, "a.md", bytes, {}, { ...cutting, countTokens })).toEqual(here);
     expect(here).toHaveLength(600);
     // In batches, and not one text at a time: there are three texts a section.
     expect(counts).toBeLessThan(60);
     expect(
-      await rejectionOf(reading.cut("a.docx", note, {}, { ...cutting, countTokens })),
+      await rejectionOf(cutOne(reading, "a.docx", note, {}, { ...cutting, countTokens })),
     ).toMatchObject({ kind: "invalid_request" });
   });
 
   test("ends with the caller that gives it up, and with a count that fails; the next document is read", async () => {
     const leave = new AbortController();
     const cutting = { maxTokens: 12, overlapTokens: 0 };
-    const given = reading.cut(
+    const given = cutOne(
+      reading,
       "a.md",
       note,
       {},
@@ -124,11 +138,11 @@ describe("reading in a process of its own", () => {
     };
     expect(
       await rejectionOf(
-        reading.cut("a.md", note, {}, { ...cutting, signal, countTokens: failing }),
+        cutOne(reading, "a.md", note, {}, { ...cutting, signal, countTokens: failing }),
       ),
     ).toMatchObject({ message: "no model" });
     const counted = { ...cutting, signal, countTokens: ones };
-    expect(await reading.cut("a.md", note, {}, counted)).toHaveLength(1);
+    expect(await cutOne(reading, "a.md", note, {}, counted)).toHaveLength(1);
   });
 
   test("that is ended while a text is counted fails that document, and the next is read", async () => {
@@ -141,13 +155,13 @@ describe("reading in a process of its own", () => {
       return [1];
     };
     expect(
-      await rejectionOf(reading.cut("a.md", note, {}, { ...cutting, countTokens: killed })),
+      await rejectionOf(cutOne(reading, "a.md", note, {}, { ...cutting, countTokens: killed })),
     ).toMatchObject({
       kind: "invalid_request",
       message: expect.stringContaining("it ended the process that read it"),
     });
     const counted = { ...cutting, countTokens: ones };
-    expect(await reading.cut("a.md", note, {}, counted)).toHaveLength(1);
+    expect(await cutOne(reading, "a.md", note, {}, counted)).toHaveLength(1);
   });
 
   test.each<[string, { read_timeout?: number; read_memory?: number }]>([
@@ -184,7 +198,7 @@ describe("a process that never begins to read", () => {
     const gone = new AbortController();
     const { signal } = gone;
     const cutting = { maxTokens: 4096, overlapTokens: 0, signal, countTokens: ones };
-    const refusal = rejectionOf(reading.cut("a.md", note, {}, cutting));
+    const refusal = rejectionOf(cutOne(reading, "a.md", note, {}, cutting));
     gone.abort(new Error("left"));
     expect(await refusal).toMatchObject({ message: "left" });
   });

@@ -274,7 +274,7 @@ describe("ingesting", () => {
         return "";
       },
     }));
-    await store(repository, { "a.md": "text" }, { engine, cut: async () => chunks });
+    await store(repository, { "a.md": "text" }, { engine, cut: async () => [chunks] });
     expect(await repository.count()).toBe(1000);
     expect(embeddedBefore).toHaveLength(1000);
     const ahead = embeddedBefore.map((embedded, at) => at - embedded);
@@ -284,7 +284,7 @@ describe("ingesting", () => {
   test("lets others be answered between batches that are stored again as they are", async () => {
     await using repository = open();
     const chunks = Array.from({ length: 1000 }, (_, at) => ({ source: `text ${at}`, heading: "" }));
-    const again = { always: true, cut: async () => chunks };
+    const again = { always: true, cut: async () => [chunks] };
     await store(repository, { "a.md": "text" }, again);
     let turns = 0;
     const tick = (): void => {
