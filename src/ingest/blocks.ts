@@ -171,8 +171,11 @@ class BlockTokenizer extends Tokenizer {
 
   /** Of one line: several above a row of dashes are a paragraph above a rule more often. */
   override lheading(src: string): Tokens.Heading | undefined {
-    const [title = "", underline] = src.split("\n", 2);
-    if (underline === undefined || title.length > longestHeading) return undefined;
+    const title = lineAt(src, 0);
+    const underline = lineAt(src, title.length + 1);
+    // First, since marked's own rule tries to end the title at each of its letters.
+    if (!/^ {0,3}(?:=+|-+)[ \t]*$/.test(underline) || title.length > longestHeading)
+      return undefined;
     if (this.#continuesParagraph()) return undefined;
     return super.lheading(`${title}\n${underline}`);
   }
