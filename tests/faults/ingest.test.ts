@@ -1,6 +1,6 @@
 /** A node and an ingest that are killed while passages go in. */
 import { describe, expect, test } from "bun:test";
-import { writeFile } from "node:fs/promises";
+import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { nodeUnderFault } from "../support/node-under-fault.ts";
 import { runPaddock, servePaddock, startPaddock } from "../support/paddock-process.ts";
@@ -16,8 +16,13 @@ describe("killed without a warning", () => {
     await using under = await nodeUnderFault();
     const cwd = under.folder.path;
     const parts = Array.from({ length: 600 }, (_, at) => `# Part ${at}\n\nThis is part ${at}.`);
-    await writeFile(join(cwd, "long.md"), parts.join("\n\n"));
-    const ingest = startPaddock(["ingest", "long.md"], { cwd });
+    await mkdir(join(cwd, "many"));
+    const small = parts
+      .slice(0, 300)
+      .map((part, at) => writeFile(join(cwd, `many/${at}.md`), part));
+    await Promise.all([...small, writeFile(join(cwd, "zlong.md"), parts.join("\n\n"))]);
+    const paths = ["many", "zlong.md"];
+    const ingest = startPaddock(["ingest", ...paths], { cwd });
     let before = 2;
     await waitFor("passages of the document", async () => {
       before = await count(cwd);
@@ -29,9 +34,11 @@ describe("killed without a warning", () => {
     const kept = await count(cwd);
     expect(kept).toBeGreaterThanOrEqual(before);
     expect((await under.ready()).status).toBe(200);
-    const again = await runPaddock(["ingest", "long.md"], { cwd });
+    const again = await runPaddock(["ingest", ...paths, "--json"], { cwd });
     expect(again.code).toBe(0);
-    expect(await count(cwd)).toBe(602);
+    expect(await count(cwd)).toBe(902);
+    // Nothing that was stored is embedded again.
+    expect(JSON.parse(again.stdout).passages.stored).toBe(902 - kept);
   });
 
   test("while a new node takes in its handbook: the next start goes on where it was", async () => {

@@ -109,10 +109,12 @@ export class Indexing {
       const { first, last: end, count: room } = worn;
       return () => new SegmentJob(this.#options, { replaced: worn, from: first - 1, end, room });
     }
-    // The last one will be replaced by a larger one; comparing a few vectors is fast enough.
+    // The last one will be replaced by a larger one, soon while passages are stored; comparing a few vectors is fast enough.
+    const willGrow = (segment: SegmentRow): boolean =>
+      segment === last && (segment.count < 2 * least || (isChanging && isGrowing(segment)));
     const bare = segments.find(
       (segment) =>
-        !(segment === last && segment.count < 2 * least) &&
+        !willGrow(segment) &&
         segment.count > 0 &&
         (segment.graph === undefined || !hasSize(folder, segment.graph)),
     );

@@ -31,7 +31,7 @@ export interface Pace {
 
 const fullPace = { vectors: 1024, threads: availableParallelism() };
 const quietPace = { vectors: 32, threads: 1 };
-/** How long after a question the index grows slowly, and after a change waits for more of them. */
+/** How long after a question or a change the index grows slowly. */
 const busyForMs = 1000;
 /** How often a question looks for rows that another process stored, and left to be indexed. */
 const followEveryMs = 5000;
@@ -184,7 +184,8 @@ export class SqliteRepository implements PassageRepository {
     while (!this.#isClosed) {
       const isAsked = this.#asking > 0 || performance.now() - this.#askedAt < busyForMs;
       const isChanging = performance.now() - this.#changedAt < busyForMs;
-      const pace = { ...(isAsked ? quietPace : fullPace), isChanging };
+      // What is to be stored waits for a step too.
+      const pace = { ...(isAsked || isChanging ? quietPace : fullPace), isChanging };
       if ((await this.#changes.index(pace)) === "done") {
         if (isChanging) this.#later ??= setTimeout(() => this.#followAgain(), busyForMs).unref();
         return;

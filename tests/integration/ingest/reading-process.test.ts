@@ -164,6 +164,31 @@ describe("reading in a process of its own", () => {
     expect(await cutOne(reading, "a.md", note, {}, counted)).toHaveLength(1);
   });
 
+  test("that is ended by one of several documents fails that one, and reads the others", async () => {
+    const { signal } = new AbortController();
+    const texts = ["fine", "fatal", "fine too"];
+    const documents = texts.map((text, at) => ({
+      name: `${at}.md`,
+      bytes: new TextEncoder().encode(text),
+    }));
+    documents.push({ name: "damaged.docx", bytes: note });
+    const countTokens = async (asked: string[]): Promise<number[]> => {
+      const [child = 0] = await childrenOf(process.pid);
+      if (asked.includes("fatal")) process.kill(child, "SIGKILL");
+      return asked.map(() => 1);
+    };
+    const cutting = { maxTokens: 12, overlapTokens: 0, signal, countTokens };
+    expect(await reading.cut(documents, {}, cutting)).toEqual([
+      [{ source: "fine", heading: "" }],
+      expect.objectContaining({
+        kind: "invalid_request",
+        message: expect.stringContaining("it ended the process that read it"),
+      }),
+      [{ source: "fine too", heading: "" }],
+      expect.objectContaining({ message: expect.stringContaining("is damaged") }),
+    ]);
+  });
+
   test.each<[string, { read_timeout?: number; read_memory?: number }]>([
     ["read_timeout", { read_timeout: 2 }],
     ["read_memory", { read_memory: 400 }],

@@ -2,7 +2,11 @@ import { describe, expect, test } from "bun:test";
 import type { EmbeddingInput } from "../../../src/core/ports/embedding-engine.ts";
 import type { PassageRepository } from "../../../src/core/ports/passage-repository.ts";
 import type { Progress } from "../../../src/core/progress.ts";
-import type { SourceDocument } from "../../../src/ingest/passages.ts";
+import {
+  type CutDocuments,
+  cutDocuments,
+  type SourceDocument,
+} from "../../../src/ingest/passages.ts";
 import { type IngestOptions, type IngestSummary, ingest } from "../../../src/ingest/pipeline.ts";
 import { collect } from "../../support/collect.ts";
 import { rejectionOf } from "../../support/rejection.ts";
@@ -279,6 +283,23 @@ describe("ingesting", () => {
     expect(embeddedBefore).toHaveLength(1000);
     const ahead = embeddedBefore.map((embedded, at) => at - embedded);
     expect(Math.max(...ahead)).toBeLessThanOrEqual(128);
+  });
+
+  test("reads small documents together, and a large one alone", async () => {
+    await using repository = open();
+    const together: number[] = [];
+    const cut: CutDocuments = async (documents, ...rest) => {
+      together.push(documents.length);
+      return await cutDocuments(documents, ...rest);
+    };
+    const small = Array.from({ length: 100 }, (_, at): [string, string] => [
+      `${at}.md`,
+      `no. ${at}`,
+    ]);
+    const documents = { ...Object.fromEntries(small), large: "word ".repeat(50_000) };
+    const { added, failed } = await store(repository, documents, { cut, onProblem: () => {} });
+    expect([added.length, failed]).toEqual([100, ["large"]]);
+    expect(together).toEqual([64, 36, 1]);
   });
 
   test("lets others be answered between batches that are stored again as they are", async () => {

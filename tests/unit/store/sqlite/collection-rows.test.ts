@@ -31,3 +31,30 @@ test("a choice of documents finds passages whose segment was made since they wer
     expect(found()).toEqual(["The llama number 7"]);
   }
 });
+
+test("a segment that will soon be replaced gets no graph while passages are stored", async () => {
+  await using folder = await tempDir();
+  const path = join(folder.path, "notes.sqlite");
+  const segmentSizes = { least: 100, most: 1000 };
+  using rows = new CollectionRows({ name: "notes", path, folder: folder.path, segmentSizes });
+  rows.open(specOf(2));
+  const stepsUntilDone = (isChanging: boolean): string[] => {
+    const steps = [rows.index({ vectors: 1000, threads: 1, isChanging })];
+    while (steps.at(-1) !== "done")
+      steps.push(rows.index({ vectors: 1000, threads: 1, isChanging }));
+    return steps;
+  };
+  const store = (from: number, to: number): void => {
+    const passages = Array.from({ length: to - from }, (_, at) => passage(from + at, [1, 0]));
+    const vectors = Float32Array.from({ length: 2 * passages.length }, (_, at) => 1 - (at % 2));
+    rows.upsert(passages, vectors);
+  };
+  store(0, 500);
+  expect(stepsUntilDone(true)).not.toContain("graph");
+  // A full one is never replaced, and a question would compare all of its vectors.
+  store(500, 1000);
+  expect(stepsUntilDone(true)).toContain("graph");
+  store(1000, 1500);
+  expect(stepsUntilDone(true)).not.toContain("graph");
+  expect(stepsUntilDone(false)).toContain("graph");
+});
