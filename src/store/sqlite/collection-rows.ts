@@ -105,16 +105,17 @@ export class CollectionRows implements Disposable {
 
   /** A page of documents by name, after a name. */
   documents(after: string | null): StoredDocument[] {
-    const rows = rowsOf<Required<StoredDocument> & { versions: number }>(
+    const rows = rowsOf<Required<StoredDocument> & { isOne: number }>(
       this.#file.database,
-      `select document as name, count(distinct document_hash) as versions,
+      `select document as name, min(document_hash) = max(document_hash) as isOne,
          min(document_hash) as hash, count(*) as passages, max(parts) as parts
-       from passages where ?1 is null or document > ?1 group by document limit ${pageSize}`,
-      after,
+       from passages where document ${after === null ? ">=" : ">"} ?
+       group by document limit ${pageSize}`,
+      after ?? "",
     );
-    return rows.map(({ versions, hash, ...document }) => ({
+    return rows.map(({ isOne, hash, ...document }) => ({
       ...document,
-      ...(versions === 1 && { hash }),
+      ...(isOne === 1 && { hash }),
     }));
   }
 
