@@ -109,9 +109,15 @@ async function addFolder(found: Found, folder: string, cwd: string): Promise<voi
     if (isLeftAlone(entry.name)) continue;
     const path = join(folder, entry.name);
     if (entry.isDirectory()) await addFolder(found, path, cwd);
+    // No link leads here, so it lies under the roots; that is checked once more when it is read.
+    else if (entry.isFile()) addReadable(found, path, await sizeOf(path), cwd);
     else await addKnown(found, path, cwd);
   }
 }
+
+/** Undefined if it was removed since it was listed. */
+const sizeOf = async (path: string): Promise<number | undefined> =>
+  (await stat(path).catch(() => undefined))?.size;
 
 /** Adds a file that a reader supports; skips one that was removed since it was listed. */
 async function addKnown(found: Found, path: string, cwd: string): Promise<void> {
@@ -135,10 +141,15 @@ async function addKnown(found: Found, path: string, cwd: string): Promise<void> 
   } else if (!there.isFile()) {
     leaveOut("it is no file");
   } else {
-    const extension = extname(path).toLowerCase();
-    if (readableExtensions.includes(extension)) add(found, path, there.size, cwd, found.roots);
-    else found.skipped.set(extension, (found.skipped.get(extension) ?? 0) + 1);
+    addReadable(found, path, there.size, cwd);
   }
+}
+
+function addReadable(found: Found, path: string, size: number | undefined, cwd: string): void {
+  if (size === undefined) return;
+  const extension = extname(path).toLowerCase();
+  if (readableExtensions.includes(extension)) add(found, path, size, cwd, found.roots);
+  else found.skipped.set(extension, (found.skipped.get(extension) ?? 0) + 1);
 }
 
 function add(
@@ -199,10 +210,11 @@ async function readUnder(
 }
 
 const largestChunk = 1 << 20;
+const unknownChunk = 1 << 16;
 
-/** `size`: as the file says, so that a small one is read in one go; a stream takes several times as long to make. */
+/** `size`: as the file says, so that a small one is read in one go; a stream takes several times as long to make. Of a pipe it is 0. */
 async function* chunksOf(file: FileHandle, size: number): AsyncGenerator<Uint8Array> {
-  const length = Math.min(size + 1, largestChunk);
+  const length = size === 0 ? unknownChunk : Math.min(size + 1, largestChunk);
   for (;;) {
     const { bytesRead, buffer } = await file.read(Buffer.allocUnsafe(length), 0, length);
     if (bytesRead === 0) return;
