@@ -24,8 +24,9 @@ import {
 import type { Pace } from "./sqlite-repository.ts";
 import { VectorGraph } from "./usearch-index.ts";
 
-/** Rows to read for a segment in one step; some tens of milliseconds. */
+/** Most rows to read for a segment in one step; some tens of milliseconds. A row takes a quarter of a vector's time in a graph. */
 const readSlice = 1024;
+const rowsPerVector = 4;
 /** A segment that lost this share of its passages is rebuilt. */
 const sparse = 0.25;
 /** Files of processes that were killed while writing. */
@@ -169,17 +170,19 @@ class SegmentJob implements Job {
     this.#lastRemoval = numberOf(options.database, sql);
   }
 
-  step(): IndexingStep {
+  step({ vectors }: Pace): IndexingStep {
     const { end = Number.MAX_SAFE_INTEGER } = this.#plan;
     const room = this.#part.keys.length - this.#part.count;
+    const most = Math.min(readSlice, vectors * rowsPerVector, room);
     const rows = rowsOf<PartRow>(
       this.#options.database,
       "select key, terms, vector from passages where key > ? and key <= ? order by key limit ?",
-      ...[this.#lastKey, end, Math.min(readSlice, room)],
+      ...[this.#lastKey, end, most],
     );
     for (const row of rows) this.#part.add(row);
     this.#lastKey = rows.at(-1)?.key ?? this.#lastKey;
-    if (rows.length > 0 && !this.#part.isFull) return "more";
+    // What is stored meanwhile waits for the next segment, or this one would never end.
+    if (rows.length === most && !this.#part.isFull) return "more";
     this.#write();
     return "done";
   }
