@@ -1,6 +1,6 @@
 /**
  * `bun bench:ingest [--files 100000] [--megabytes 60]`: `paddock ingest` of many small files, and of one
- * large file, with an embedder elsewhere that answers 2,000 texts a second, played by this process.
+ * large file, with an upstream embedder that answers 2,000 texts a second, played by this process.
  * Prints passages a second, and the processor time and memory of each process.
  */
 import { mkdir, writeFile } from "node:fs/promises";
