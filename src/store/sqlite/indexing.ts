@@ -45,7 +45,7 @@ export interface SegmentSizes {
 }
 
 /** Beyond the segments, a question compares up to `least` passages, which are read into memory when a collection is opened. */
-const usualSizes: SegmentSizes = { least: 16_384, most: 131_072 };
+const usualSizes: SegmentSizes = { least: 16_384, most: 262_144 };
 /** While passages are being stored, a segment waits for so many times more. */
 const patience = 4;
 

@@ -180,8 +180,9 @@ export class Segment extends Part {
     } else if (isWhole) {
       this.#used = file.file;
       this.#graph = VectorGraph.view(join(this.#folder, file.file), this.#dimension);
-      // The graph has its own, and few questions need both.
+      // The graph has vectors of its own. Mapped ones take memory until garbage is collected, and a quiet thread has little.
       this.#matrix = undefined;
+      Bun.gc(true);
     } else {
       const sql = "update segments set graph = null where graph = ?";
       change(this.#database, sql, JSON.stringify(file));

@@ -82,6 +82,9 @@ const isTelling = ({ count, weight }: Pick<Term, "count" | "weight">): boolean =
 
 const rareWeight = Math.log((1 - commonShare) / commonShare);
 
+/** With fewer places than this part of a word's postings, each place is searched in them. */
+const worthASearch = 16;
+
 /** Used by one search at a time, and all zero in between. */
 let scores = new Float64Array(0);
 let touched = new Uint32Array(0);
@@ -107,31 +110,28 @@ function scorePart(
   for (const { postings, weight } of terms) {
     const some = postings[at] ?? [];
     const top = weight * saturation;
-    if (most < best.least) {
-      // Only passages that the rarer words before found can be among the best, and not all of them.
-      const found = count;
-      count = 0;
-      for (let index = 0; index < found; index++) {
+    // Only passages that the rarer words before found can be among the best, and not all of them.
+    const isFound = most < best.least;
+    if (isFound) count = keepHopeful(count, best.least - most);
+    most -= top;
+    if (isFound && count * worthASearch < some.length) {
+      for (let index = 0; index < count; index++) {
         const place = touched[index] ?? 0;
-        const score = scores[place] ?? 0;
-        if (score + most < best.least) {
-          scores[place] = 0;
-          continue;
-        }
         const often = oftenAt(some, place);
-        touched[count++] = place;
-        scores[place] = score + (top * often) / (often + flat + slope * (lengths[place] ?? 0));
+        const gain = (top * often) / (often + flat + slope * (lengths[place] ?? 0));
+        scores[place] = (scores[place] ?? 0) + gain;
       }
-      most -= top;
       continue;
     }
-    most -= top;
     for (let index = 0; index < some.length; index++) {
       const posting = some[index] ?? 0;
       const place = posting >>> 8;
       const often = posting & 0xff;
       const score = scores[place] ?? 0;
-      if (score === 0) touched[count++] = place;
+      if (score === 0) {
+        if (isFound) continue;
+        touched[count++] = place;
+      }
       scores[place] = score + (top * often) / (often + flat + slope * (lengths[place] ?? 0));
     }
   }
@@ -141,6 +141,17 @@ function scorePart(
     scores[place] = 0;
     if (score >= best.least && mask[place] === 1) best.offer(keys[place] ?? 0, score);
   }
+}
+
+/** Forgets touched places with a lower score; returns how many are left. */
+function keepHopeful(count: number, least: number): number {
+  let kept = 0;
+  for (let index = 0; index < count; index++) {
+    const place = touched[index] ?? 0;
+    if ((scores[place] ?? 0) < least) scores[place] = 0;
+    else touched[kept++] = place;
+  }
+  return kept;
 }
 
 /** How often the passage at a place has the word; 0 if it lacks it. Postings are in the order of places. */
