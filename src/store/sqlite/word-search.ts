@@ -145,13 +145,13 @@ function scorePart(
 
 /** Forgets touched places with a lower score; returns how many are left. */
 function keepHopeful(count: number, least: number): number {
-  let kept = 0;
+  let left = 0;
   for (let index = 0; index < count; index++) {
     const place = touched[index] ?? 0;
     if ((scores[place] ?? 0) < least) scores[place] = 0;
-    else touched[kept++] = place;
+    else touched[left++] = place;
   }
-  return kept;
+  return left;
 }
 
 /** How often the passage at a place has the word; 0 if it lacks it. Postings are in the order of places. */
