@@ -234,7 +234,7 @@ describe("a request to a server elsewhere", () => {
       const silenceMs = how === "silent" ? 50 : 60_000;
       const request = { url: server.url, signal: leaving.signal, silenceMs };
       using response = await exchange(request);
-      const bytes = response.bytes();
+      const bytes = response.bytes()[Symbol.asyncIterator]();
       expect(Buffer.from((await bytes.next()).value ?? []).toString()).toBe("hello");
       const rest = rejectionOf(bytes.next());
       if (how === "aborted") leaving.abort(new Error("The node is stopping"));
