@@ -126,6 +126,7 @@ async function beProgram(): Promise<number> {
       },
       onHangup: (hear) => hangups(hear, () => stop.abort(new Error("The terminal was closed"))),
       stopped: stop.signal,
+      end: (code) => process.exit(code),
     },
     process.argv.slice(2),
   );

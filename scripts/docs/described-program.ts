@@ -26,6 +26,7 @@ export function describedProgram(): Command {
     processes: { id: 0, startOf: unused, hangUp: unused },
     onHangup: unused,
     stopped: new AbortController().signal,
+    end: unused,
   };
   return createProgram(shell);
 }

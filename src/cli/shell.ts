@@ -38,6 +38,8 @@ export interface Shell {
   /** Calls back at SIGHUP, which then ends the process only if its terminal was closed. */
   onHangup(hear: () => void): Disposable;
   stopped: AbortSignal;
+  /** Ends the process at once, whatever still runs in it. */
+  end(code: number): void;
 }
 
 interface ShellInput {

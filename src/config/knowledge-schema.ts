@@ -148,7 +148,10 @@ export const Documents = section({
   max_files_per_key: atMost(0, "Uploaded files of each key"),
   max_passages: atMost(1_000_000, "Passages of all files in vector stores"),
   max_passages_per_key: atMost(0, "Passages of each key without a bound of its own"),
-  max_vector_stores: integer({ minimum: 1, default: 1000 }, "Most vector stores."),
+  max_vector_stores: integer(
+    { minimum: 1, default: 1000 },
+    "Most vector stores, half of these of one key.",
+  ),
   max_queue: integer(
     { minimum: 1, default: 10_000 },
     "Most files that wait to be ingested, half of these of one key.",

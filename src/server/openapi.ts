@@ -44,13 +44,14 @@ const bodyErrors: Readonly<Record<number, string>> = {
   413: "The body is too large.",
 };
 
-const typeError: Readonly<Record<number, string>> = { 415: "The body is not JSON." };
+const typeError: Readonly<Record<number, string>> = { 415: "The body is not JSON, or compressed." };
+const encodingError: Readonly<Record<number, string>> = { 415: "The body is compressed." };
 
 export const uploadErrors: Readonly<Record<number, string>> = {
   ...documentErrors,
   408: "The upload paused for too long.",
   413: "The file is too large.",
-  415: "The body is not a form.",
+  415: "The body is not a form, or compressed.",
 };
 
 const reference = ({ name }: NamedSchema) => ({ $ref: `#/components/schemas/${name}` });
@@ -125,7 +126,10 @@ function describeAnswer({ answer, stream }: OperationFacts) {
 
 function describeErrors({ body, errors, errorFormat }: OperationFacts) {
   const schemaOfErrors: NamedSchema = errorFormat ?? errorSchema;
-  const ofBody = body && { ...bodyErrors, ...(body.takesAnyType === true ? {} : typeError) };
+  const ofBody = body && {
+    ...bodyErrors,
+    ...(body.takesAnyType === true ? encodingError : typeError),
+  };
   const described = Object.entries({ ...ofBody, ...errors }).map(([status, error]) => {
     const { description, ...schema } =
       typeof error === "string" ? { ...schemaOfErrors, description: error } : error;

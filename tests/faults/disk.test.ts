@@ -1,13 +1,15 @@
-/** The disk fills up, or can only be read. */
+/** The disk fills up, can only be read, or hangs. */
 import { describe, expect, test } from "bun:test";
 import { mkdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { chatBody, sharedNode } from "../support/node-under-fault.ts";
-import { runPaddock, startPaddock } from "../support/paddock-process.ts";
+import { runPaddock, servePaddock, startPaddock } from "../support/paddock-process.ts";
 import { canMakeDisks, type SmallDisk, smallDisk } from "../support/small-disk.ts";
+import { canStopThreads, stopStores } from "../support/stopped-threads.ts";
 import { tempDir } from "../support/temp-dir.ts";
 import { tinyConfig } from "../support/tiny-node.ts";
+import { waitFor } from "../support/wait-for.ts";
 
 const pages = 5;
 
@@ -124,4 +126,22 @@ describe.skipIf(!(await canMakeDisks()))("a disk", () => {
     const embedded = Number(/Stored (\d+) passages/.exec(again.stdout)?.[1]);
     expect(embedded).toBe(pages * 300 + 2 - kept);
   });
+});
+
+test.skipIf(!canStopThreads())("a node that is stopped while its disk hangs ends", async () => {
+  await using folder = await tempDir();
+  await writeFile(join(folder.path, "paddock.toml"), await tinyConfig());
+  await using node = await servePaddock({
+    cwd: folder.path,
+    env: { ...env, PADDOCK_SHUTDOWN_GRACE: "0" },
+  });
+  const body = JSON.stringify({ name: "llamas" });
+  const headers = { "content-type": "application/json" };
+  await fetch(`${node.origin}/v1/vector_stores`, { method: "POST", headers, body });
+  const stopped = await stopStores(node.process.pid);
+  node.process.kill("SIGTERM");
+  await waitFor("the end", () => node.stderr().includes("did not close its files in time"), 30);
+  // The kernel tells this process of the end once nobody traces it.
+  stopped[Symbol.dispose]();
+  expect(await node.exit()).toBe(1);
 });

@@ -46,6 +46,19 @@ const retrieve = async (client: DocumentsClient, rest: object = {}): Promise<str
   return (await decode(RetrieveResult, response)).points.map(({ source }) => source);
 };
 
+test("a key makes at most half of the node's vector stores, and leaves the rest to others", async () => {
+  await using small = await runningDocuments({ ring: keys, documents: { maxStores: 3 } });
+  const client = (name: string) =>
+    documentsClient(small.app, keys.create({ name, scopes: everything }).text);
+  const [ada, bob] = [client("ada"), client("bob")];
+  const make = (by: DocumentsClient) => by.send("POST", "/vector_stores", {});
+  expect(await statuses(make(ada), make(ada))).toEqual([200, 200]);
+  const refused = await make(ada);
+  expect(refused.status).toBe(429);
+  expect((await decodeError(refused)).message).toContain("half of these of one key");
+  expect((await make(bob)).status).toBe(200);
+});
+
 describe("a key's scopes", () => {
   test("open documents only where they name them, and search with 'retrieve'", async () => {
     const { id } = await admin.store();

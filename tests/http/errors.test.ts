@@ -53,6 +53,12 @@ describe.each(paths)("a body that %s cannot read", (path) => {
     expect(text).toContain("Content-Type: application/json");
   });
 
+  test.each(["gzip", "br, gzip"])("is a 415 when it is compressed: %s", async (encoding) => {
+    const request = post(path, "{}", { "content-encoding": encoding });
+    const text = await failure(await testApp().handle(request), 415, "unsupported_media_type");
+    expect(text).toContain(`'Content-Encoding: ${encoding}'`);
+  });
+
   test("is a 413 by the length that it announces", async () => {
     const app = testApp({ maxBodyBytes: 1024 });
     const request = post(path, "{}", { "content-length": "1025" });

@@ -242,6 +242,17 @@ describe("an upload that is refused leaves nothing, and says what is wrong:", ()
     expect((await decode(pageSchema(FileObject), await app.get("/v1/files"))).data).toEqual([]);
   });
 
+  test("a compressed form", async () => {
+    const { app } = appWithFiles();
+    const headers = {
+      "content-type": "multipart/form-data; boundary=b",
+      "content-encoding": "gzip",
+    };
+    const response = await post(app, Bun.gzipSync(`${part}Llamas\r\n--b--\r\n`), headers);
+    expect(response.status).toBe(415);
+    expect((await decodeError(response)).message).toContain("Content-Encoding: gzip");
+  });
+
   test.each([
     ["JSON", "{}", "application/json", 415],
     ["a form without a boundary", "x", "multipart/form-data", 415],

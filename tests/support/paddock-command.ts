@@ -67,6 +67,9 @@ export async function runCommand(
     },
     onHangup: () => ({ [Symbol.dispose]: () => {} }),
     stopped: new AbortController().signal,
+    end: (code) => {
+      throw new Error(`Nobody interrupts a command here, and yet it ends with ${code}.`);
+    },
   };
   result.code = await runProgram(shell, args);
   return result;

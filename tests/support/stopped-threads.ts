@@ -1,7 +1,8 @@
 /**
- * Stops threads of a process that compute by ptrace, which no signal does, as behind a driver that
- * locks up: its workers, while its loop goes on to turn, or the loop itself, in a short step. Who traces does not wait for them, so
- * that the process is not gone when it is killed, as one that is beyond any signal.
+ * Stops threads of a process by ptrace, which no signal does, as behind a driver that locks up or a
+ * disk that hangs: its workers, or those of its stores, while its loop goes on to turn, or the loop
+ * itself, in a short step. Who traces does not wait for them, so that the process is not gone when it
+ * is killed, as one that is beyond any signal.
  */
 import { dlopen } from "bun:ffi";
 import { readdirSync, readFileSync } from "node:fs";
@@ -14,13 +15,17 @@ function trace(thread: number): boolean {
   return [seize, interrupt].every((what) => symbols.ptrace(what, thread, null, null) === 0n);
 }
 
-/** Stops its workers, or its loop; returns how many threads that were. */
-export function stopComputing(pid: number, where: "workers" | "loop"): number {
+/** How Bun calls them. */
+const names = { workers: "Bun Pool", stores: "Worker" };
+
+/** Stops its workers, its stores' threads, or its loop; returns how many threads that were. */
+export function stopComputing(pid: number, where: "workers" | "stores" | "loop"): number {
+  if (where === "loop") return [pid].filter(trace).length;
   const threads = readdirSync(`/proc/${pid}/task`).map(Number);
-  const workers = threads.filter((thread) =>
-    readFileSync(`/proc/${pid}/task/${thread}/comm`, "utf8").startsWith("Bun Pool"),
+  const named = threads.filter((thread) =>
+    readFileSync(`/proc/${pid}/task/${thread}/comm`, "utf8").startsWith(names[where]),
   );
-  return (where === "workers" ? workers : [pid]).filter(trace).length;
+  return named.filter(trace).length;
 }
 
 /** Whether this machine lets a process stop a child's threads. */
@@ -36,4 +41,17 @@ export function canStopThreads(): boolean {
     child.kill("SIGKILL");
     child.unref();
   }
+}
+
+/** Stops its stores' threads until it is disposed of; by another process, so that this one sees its end. */
+export async function stopStores(pid: number): Promise<Disposable> {
+  const tracer = Bun.spawn([process.execPath, import.meta.path, `${pid}`], { stdout: "pipe" });
+  const { value } = await tracer.stdout.getReader().read();
+  if (Number(new TextDecoder().decode(value)) === 0) throw new Error("It has no stores' threads.");
+  return { [Symbol.dispose]: () => tracer.kill("SIGKILL") };
+}
+
+if (import.meta.main) {
+  process.stdout.write(`${stopComputing(Number(process.argv[2]), "stores")}`);
+  setInterval(() => {}, 60_000);
 }

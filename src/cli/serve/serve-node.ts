@@ -42,6 +42,8 @@ export async function serve(shell: Shell, served: ServedConfig): Promise<void> {
       facts,
     );
   }
+  let graceSeconds = config.limits.shutdown_grace;
+  using _ending = endAnyway(shell, () => graceSeconds * 1000 + closingMs, log);
   await using node = await openNode(shell, nodeOptions(shell, config, log));
   await node.open();
   node.checkExposure();
@@ -51,6 +53,7 @@ export async function serve(shell: Shell, served: ServedConfig): Promise<void> {
     read,
     apply: (next) => {
       log.setLevel(next.log_level);
+      graceSeconds = next.limits.shutdown_grace;
       node.apply(next);
     },
     log,
@@ -78,7 +81,7 @@ export async function serve(shell: Shell, served: ServedConfig): Promise<void> {
     shell.say("Stopping ...\n");
     node.drain();
     void server.stop();
-    if (await isBusy(server, running.current().limits.shutdown_grace * 1000)) {
+    if (await isBusy(server, graceSeconds * 1000)) {
       node.stop();
       await isBusy(server, stopMessageMs);
     }
@@ -92,7 +95,34 @@ export async function serve(shell: Shell, served: ServedConfig): Promise<void> {
 
 /** Time for unfinished answers to tell their callers that the node stops. */
 const stopMessageMs = 1000;
+/** Time for that and for everything to be closed; in `deploy/`, supervisors wait a little longer. */
+const closingMs = 8000;
 const pollMs = 20;
+
+/** Ends the process if it was asked to stop and has not closed after that time: a disk may hang for good. */
+export function endAnyway(
+  { stopped, end }: Pick<Shell, "stopped" | "end">,
+  afterMs: () => number,
+  log: Log,
+): Disposable {
+  let timer: NodeJS.Timeout | undefined;
+  const arm = (): void => {
+    timer = setTimeout(() => {
+      log.error("the node did not close its files in time, and ends without", {
+        remedy: "check the disk of the data dir; what was answered is stored",
+      });
+      end(1);
+    }, afterMs());
+  };
+  if (stopped.aborted) arm();
+  else stopped.addEventListener("abort", arm, { once: true });
+  return {
+    [Symbol.dispose]() {
+      stopped.removeEventListener("abort", arm);
+      clearTimeout(timer);
+    },
+  };
+}
 
 /** Waits for the answers in progress; returns whether some are left. */
 async function isBusy(server: { pendingRequests: number }, mostMs: number): Promise<boolean> {

@@ -28,6 +28,8 @@ export interface StoreRecord {
   state: "ready" | "expired";
   /** Whether it was created over HTTP; otherwise it is a collection of the command line. */
   isOwn: boolean;
+  /** The key that created it, for its share of all stores. */
+  owner?: string;
 }
 
 export const fileStatuses = ["in_progress", "completed", "failed", "cancelled"] as const;

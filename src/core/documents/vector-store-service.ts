@@ -44,10 +44,13 @@ export class VectorStoreService {
     const store: StoreRecord = {
       ...{ id, collection: id, name: name ?? "", metadata },
       ...{ createdAt: at, lastActiveAt: at, state: "ready", isOwn: true },
-      ...given(rest),
+      ...given({ ...rest, owner: caller.id }),
     };
-    if (await registry.addStore(store, limits.maxStores)) return store;
-    const why = `This node holds ${limits.maxStores} vector stores (documents.max_vector_stores), and has them. Delete one first.`;
+    const { maxStores: most } = limits;
+    // One caller must not keep all others from making any.
+    if (await registry.addStore(store, { most, mostOwn: Math.ceil(most / 2) })) return store;
+    const share = caller.id === undefined ? "" : ", half of these of one key";
+    const why = `This node holds ${most} vector stores (documents.max_vector_stores)${share}, and has them. Delete one first.`;
     throw new NodeError("quota_exceeded", why);
   }
 

@@ -41,8 +41,8 @@ type StoreChange = Partial<
 > & { expiresAfterDays?: number | null };
 
 export interface StoreRegistry {
-  /** Returns false if the id or the collection exists already, or there are `most` stores. */
-  addStore(store: StoreRecord, most?: number): Promise<boolean>;
+  /** Returns false if the id or the collection exists already, or there are `most` stores, or `mostOwn` of its owner. */
+  addStore(store: StoreRecord, bounds?: { most: number; mostOwn: number }): Promise<boolean>;
   store(id: string): Promise<StoreRecord | undefined>;
   storeOf(collection: string): Promise<StoreRecord | undefined>;
   stores(page: PageRequest, ids?: readonly string[]): Promise<Page<StoreRecord>>;

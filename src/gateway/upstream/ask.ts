@@ -95,7 +95,7 @@ export async function attempt<Result>(
       lease.succeeded();
       return result;
     } catch (error) {
-      throw signal.aborted ? error : blame(upstream, lease, error);
+      throw signal.aborted ? signal.reason : blame(upstream, lease, error);
     }
   });
 }

@@ -99,6 +99,8 @@ async function responseTo(
         silence.waits();
         const { done, value } = await chunks.next();
         silence.heard();
+        // A body that ends with its connection seems whole when this end has closed that.
+        if (done === true && (signal.aborted || failure !== undefined)) throw failure;
         if (done === true) break;
         yield value;
       }

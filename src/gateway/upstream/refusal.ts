@@ -31,7 +31,8 @@ export function toRefusal(answered: AnsweredStatus, { named, field }: Refused): 
     return new NodeError("upstream_refused", `${server} ${ours}. ${remedy}`);
   }
   if (status === 400 || status === 413 || status === 422) {
-    const told = sent === undefined ? `${server} refuses the request.` : withoutFiles(sent.message);
+    const told =
+      sent === undefined ? `${server} refuses the request.` : withoutSecrets(sent.message);
     if (isTooLong(sent)) {
       const about = aboutField(sent?.param ?? field, field);
       return new NodeError("context_length_exceeded", told, about);
@@ -86,9 +87,16 @@ const isTooLong = (sent: SentError | undefined): boolean =>
       sent.message,
     ));
 
-/** Paths on the server are hidden from callers. */
-const withoutFiles = (message: string): string =>
-  files.reduce((text, file) => text.replaceAll(file, "…"), message);
+/** Paths on the server and keys, which may be the node's, are hidden from callers. */
+const withoutSecrets = (message: string): string =>
+  [...files, ...keys].reduce((text, secret) => text.replaceAll(secret, "…"), message);
+
+/** As providers begin them, with a digit in the rest, and whatever a scheme of authentication is followed by. */
+const keys: readonly RegExp[] = [
+  /(?<![\w-])(?:sk|pk|hf|key|token)[-_](?=[\w-]*\d)[\w-]{8,}/gi,
+  /(?<![\w-])hf_\w{8,}/g,
+  /(?<=\bBearer )[\w.~+/=-]{8,}/gi,
+];
 
 /** Absolute paths, Windows paths, and relative paths of source files. */
 const files: readonly RegExp[] = [
@@ -136,19 +144,21 @@ const longestRetryMs = 60 * 60 * 1000;
 /** The status of an error in a stream, which is identified by a code or type. */
 export function statusOf(sent: SentError | undefined): number {
   if (sent?.status !== undefined) return sent.status;
-  const known = sent?.words.map((word) => statuses[word]).find((status) => status !== undefined);
+  const known = sent?.words
+    .map((word) => statuses.get(word))
+    .find((status) => status !== undefined);
   return known ?? 500;
 }
 
-const statuses: Readonly<Record<string, number>> = {
-  context_length_exceeded: 400,
-  invalid_request_error: 400,
-  BadRequestError: 400,
-  rate_limit_exceeded: 429,
-  model_not_found: 404,
-  model_not_ready: 503,
-  queue_full: 503,
-  unavailable: 503,
-  unavailable_error: 503,
-  request_timeout: 504,
-};
+const statuses: ReadonlyMap<string, number> = new Map([
+  ["context_length_exceeded", 400],
+  ["invalid_request_error", 400],
+  ["BadRequestError", 400],
+  ["rate_limit_exceeded", 429],
+  ["model_not_found", 404],
+  ["model_not_ready", 503],
+  ["queue_full", 503],
+  ["unavailable", 503],
+  ["unavailable_error", 503],
+  ["request_timeout", 504],
+]);

@@ -7,7 +7,7 @@ import { NodeError, reasonOf } from "../../core/errors.ts";
 import { given } from "../../core/given.ts";
 import { quoted } from "../../core/quoted.ts";
 import { nextTurn } from "../../core/turns.ts";
-import { mostInTurn } from "./read-body.ts";
+import { checkEncoding, mostInTurn } from "./read-body.ts";
 
 export interface UploadLimits {
   maxFileBytes: number;
@@ -103,6 +103,7 @@ export class UploadForm implements Disposable {
 
   #parser(): BusboyInstance {
     const { headers } = this.#request;
+    checkEncoding(this.#request);
     const type = headers.get("content-type") ?? "";
     if (!/^multipart\/form-data\s*;/i.test(type)) {
       throw new NodeError(

@@ -1,6 +1,7 @@
 /** Reads a request's body as it comes, within bounds of size, time and the memory of all requests. */
 import { untilAborted } from "../../core/abort.ts";
 import { NodeError } from "../../core/errors.ts";
+import { quoted } from "../../core/quoted.ts";
 import { nextTurn } from "../../core/turns.ts";
 
 export interface BodyLimits {
@@ -73,6 +74,7 @@ export async function readBody(
   { takesAnyType = false }: { takesAnyType?: boolean } = {},
 ): Promise<Uint8Array> {
   const { maxBodyBytes: maxBytes } = limits;
+  checkEncoding(request);
   const type = request.headers.get("content-type")?.split(";")[0]?.trim().toLowerCase();
   if (type !== "application/json" && !takesAnyType) {
     throw new NodeError(
@@ -94,6 +96,16 @@ export async function readBody(
     chunks.push(chunk);
   }
   return Buffer.concat(chunks);
+}
+
+/** Rejects a compressed body: its size would be known only when it is unpacked. */
+export function checkEncoding({ headers }: Pick<Request, "headers">): void {
+  const encoding = headers.get("content-encoding") ?? "identity";
+  if (encoding.toLowerCase() === "identity") return;
+  throw new NodeError(
+    "unsupported_media_type",
+    `The body must not be compressed; found ${quoted(`Content-Encoding: ${encoding}`)}. Send it as it is.`,
+  );
 }
 
 /** Chunks that are read in a turn of the loop. What comes until the next turn is one chunk, however small its parts were sent. */

@@ -1,4 +1,5 @@
 /** The documents registry: a SQLite file in the data dir, read and written by its own thread. */
+import type { Database } from "bun:sqlite";
 import { basename } from "node:path";
 import { NodeError, reasonOf } from "../../core/errors.ts";
 import { noLog } from "../../core/log.ts";
@@ -42,7 +43,7 @@ export function inspectRegistry(path: string): number | Error | undefined {
 export function documentRows(path: string): Rows<DocumentRegistry> & Disposable {
   const file = new OwnFile({
     path,
-    tables: { version: 1, sql },
+    tables: { version: 2, sql, upgrade },
     called: "The registry of documents",
     advice: "restore it from a backup, or move it away and run 'paddock documents recover'",
     beforeOpen: () => checkJournal(path),
@@ -71,6 +72,10 @@ function checkJournal(path: string): void {
   throw new NodeError("unavailable", why);
 }
 
+/** The first format did not know who made a vector store. */
+const upgrade = (database: Database): void =>
+  void database.run("alter table stores add column owner text");
+
 /** `seq` is the order of lists, since two rows may have the same time. */
 const sql = `
   create table files (
@@ -98,7 +103,8 @@ const sql = `
     created_at integer not null,
     last_active_at integer not null,
     state text not null,
-    own integer not null
+    own integer not null,
+    owner text
   ) strict;
   create table store_files (
     seq integer primary key autoincrement,

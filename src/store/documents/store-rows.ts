@@ -17,21 +17,25 @@ interface Row extends Pick<StoreRecord, "id" | "collection" | "name" | "state"> 
 }
 
 export const storeRows = (registry: OwnFile): Rows<StoreRegistry> => ({
-  addStore(added, most = Number.MAX_SAFE_INTEGER) {
-    const { metadata, expiresAfterDays, createdAt, lastActiveAt, isOwn, ...store } = added;
+  addStore(added, bounds) {
+    const { metadata, expiresAfterDays, createdAt, lastActiveAt, isOwn, owner, ...store } = added;
     const row = {
       ...store,
+      owner: owner ?? null,
       metadata: JSON.stringify(metadata),
       expires_days: expiresAfterDays ?? null,
       created_at: createdAt.getTime(),
       last_active_at: lastActiveAt.getTime(),
       own: Number(isOwn),
     };
-    return registry.write(
-      (database) =>
-        numberOf(database, "select count(*) from stores") < most &&
-        insert(database, "stores", row, orIgnore) > 0,
-    );
+    return registry.write((database) => {
+      const hasRoom =
+        bounds === undefined ||
+        (numberOf(database, "select count(*) from stores") < bounds.most &&
+          numberOf(database, "select count(*) from stores where owner = ?", row.owner) <
+            bounds.mostOwn);
+      return hasRoom && insert(database, "stores", row, orIgnore) > 0;
+    });
   },
 
   store(id) {

@@ -36,6 +36,7 @@ function shell(isTerminal: boolean) {
     processes: { id: 0, startOf: () => undefined, hangUp: () => {} },
     onHangup: () => ({ [Symbol.dispose]: () => {} }),
     stopped: new AbortController().signal,
+    end: () => {},
   };
   const clock = spyOn(performance, "now");
   const at = (ms: number): void => {

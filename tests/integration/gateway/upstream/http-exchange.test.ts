@@ -225,6 +225,25 @@ describe("a request to a server elsewhere", () => {
     }
   });
 
+  test.each(["aborted", "silent"] as const)(
+    "does not take an answer for whole that only the end of its connection ends, when it was %s",
+    async (how) => {
+      const untilClosed = "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nhello";
+      await using server = await rawServer(afterRequest(untilClosed));
+      const leaving = new AbortController();
+      const silenceMs = how === "silent" ? 50 : 60_000;
+      const request = { url: server.url, signal: leaving.signal, silenceMs };
+      using response = await exchange(request);
+      const bytes = response.bytes()[Symbol.asyncIterator]();
+      expect(Buffer.from((await bytes.next()).value ?? []).toString()).toBe("hello");
+      const rest = rejectionOf(bytes.next());
+      if (how === "aborted") leaving.abort(new Error("The node is stopping"));
+      expect(await rest).toMatchObject(
+        how === "aborted" ? { message: "The node is stopping" } : { isSilence: true },
+      );
+    },
+  );
+
   test("is not sent where its signal was aborted before", async () => {
     const left = AbortSignal.abort(new Error("left"));
     expect(await rejectionOf(ask("http://127.0.0.1:1/", { signal: left }))).toMatchObject({

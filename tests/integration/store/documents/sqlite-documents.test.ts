@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 import { existsSync } from "node:fs";
 import { rename } from "node:fs/promises";
 import { join } from "node:path";
-import type { FileRecord } from "../../../../src/core/documents/records.ts";
+import type { FileRecord, StoreRecord } from "../../../../src/core/documents/records.ts";
 import { sqliteDocuments } from "../../../../src/store/documents/sqlite-documents.ts";
 import { recordingLog } from "../../../support/recording-log.ts";
 import { rejectionOf } from "../../../support/rejection.ts";
@@ -135,7 +135,7 @@ test("two that are added at once are not both within the last place", async () =
         ...{ id, collection: id, name: "", metadata: {}, createdAt: at, lastActiveAt: at },
         ...{ state: "ready", isOwn: true },
       },
-      2,
+      { most: 2, mostOwn: 2 },
     );
   expect(await Promise.all([add("vs_1"), add("vs_2"), add("vs_3"), add("vs_1")])).toEqual([
     true,
@@ -143,4 +143,26 @@ test("two that are added at once are not both within the last place", async () =
     false,
     false,
   ]);
+});
+
+test("the registry of an earlier format is upgraded, and has what it had", async () => {
+  await using folder = await tempDir();
+  const path = join(folder.path, "documents.sqlite");
+  const at = new Date();
+  const store = (id: string): StoreRecord => ({
+    ...{ id, collection: id, name: "", metadata: {}, createdAt: at, lastActiveAt: at },
+    ...{ state: "ready", isOwn: true },
+  });
+  {
+    await using registry = sqliteDocuments(path);
+    await registry.addStore(store("vs_1"));
+  }
+  {
+    using earlier = new Database(path);
+    earlier.run("alter table stores drop column owner");
+    earlier.run("pragma user_version = 1");
+  }
+  await using registry = sqliteDocuments(path);
+  expect(await registry.addStore({ ...store("vs_2"), owner: "ada" })).toBe(true);
+  expect((await registry.allStores()).map(({ id }) => id)).toEqual(["vs_1", "vs_2"]);
 });

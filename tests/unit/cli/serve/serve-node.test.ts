@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { runningConfig } from "../../../../src/cli/serve/serve-node.ts";
+import { endAnyway, runningConfig } from "../../../../src/cli/serve/serve-node.ts";
 import { ConfigError } from "../../../../src/config/consistency.ts";
 import { loadConfig } from "../../../../src/config/load.ts";
 import type { Config } from "../../../../src/config/schema.ts";
@@ -45,5 +45,30 @@ describe("the configuration of a running node", () => {
     const { it, applied } = running(() => Promise.reject(new ConfigError("it is gone")));
     expect(await it.reload()).toEqual({ changed: [], needsRestart: [], error: "it is gone" });
     expect(applied).toEqual([]);
+  });
+});
+
+describe("a node that is asked to stop", () => {
+  const ending = () => {
+    const stop = new AbortController();
+    const ended = Promise.withResolvers<number>();
+    const { log, lines } = recordingLog();
+    const shell = { stopped: stop.signal, end: ended.resolve };
+    return { stop, ended: ended.promise, lines, guard: endAnyway(shell, () => 1, log) };
+  };
+
+  test("ends although its parts never close, and says so", async () => {
+    const { stop, ended, lines } = ending();
+    stop.abort();
+    expect(await ended).toBe(1);
+    expect(lines.map(({ level }) => level)).toEqual(["error"]);
+  });
+
+  test("is left alone once it has closed", async () => {
+    const { stop, ended, lines, guard } = ending();
+    stop.abort();
+    guard[Symbol.dispose]();
+    expect(await Promise.race([ended, Bun.sleep(20)])).toBeUndefined();
+    expect(lines).toEqual([]);
   });
 });

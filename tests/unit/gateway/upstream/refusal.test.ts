@@ -1,6 +1,7 @@
 import { describe, expect, setSystemTime, test } from "bun:test";
+import { sentError } from "../../../../src/client/api-error.ts";
 import type { Subject } from "../../../../src/core/errors.ts";
-import { toRefusal } from "../../../../src/gateway/upstream/refusal.ts";
+import { statusOf, toRefusal } from "../../../../src/gateway/upstream/refusal.ts";
 
 const about = { named: "the model 'far'", field: "messages" } as const;
 const operator = "The node's operator can correct it; the log says more.";
@@ -12,6 +13,13 @@ const refusal = (status: number, body?: unknown, retryAfter?: string) => {
   );
   return { kind, message, param, subject, retryAfterMs };
 };
+
+test.each(["__proto__", "constructor", "toString"])(
+  "an error in a stream whose code is '%s' is a failure of the server",
+  (code) => {
+    expect(statusOf(sentError({ error: { message: "No.", code } }))).toBe(500);
+  },
+);
 
 describe("what a server elsewhere refuses", () => {
   test.each([
@@ -78,10 +86,13 @@ describe("what a server elsewhere refuses", () => {
     ["/app/src/llama.cpp:123: failed (~/cache/a/b)", "…:123: failed (…)"],
     ["in C:\\Users\\ann\\model.bin and \\\\nas\\models\\a", "in … and …"],
     ["at file:///opt/llm/a.json, vllm/entrypoints/api_server.py", "at …, …"],
-    // None of these is a file.
+    ["Incorrect API key: sk-proj-a1B2c3D4e5F6.", "Incorrect API key: …."],
+    ["for Bearer abcdefgh1234, hf_abcdefghijkl", "for Bearer …, …"],
+    // None of these is a file or a key.
+    ["'sk-learn' and 'risk-based-approach'", undefined],
     ["'application/json' and/or #/properties/a/b, see https://host/docs/a", undefined],
     ["a / b, 1/2/3, org/model-7b, </tool_call>, /no_think", undefined],
-  ])("says nothing of the server's files: %s", (message, shown) => {
+  ])("says nothing of the server's files and keys: %s", (message, shown) => {
     const error = { message, type: "BadRequestError", code: 400 };
     expect(refusal(400, { error }).message).toBe(shown ?? message);
   });
