@@ -14,8 +14,25 @@ export function wordsOf(text: string): string[] {
   return runs.flatMap((run) => (isAscii.test(run) ? [stemOf(run)] : partsOf(run)));
 }
 
+/** The words that say what is asked for, or all if there are no others: "how do I" is in any text, and in few passages. */
+export function questionWordsOf(question: string): string[] {
+  const words = wordsOf(question);
+  const telling = words.filter((word) => !asking.has(word));
+  return telling.length === 0 ? words : telling;
+}
+
 const isAscii = /^[a-z0-9]+$/;
 const stemOf = (word: string): string => (/^[a-z]+$/.test(word) ? stemmer(word) : word);
+
+/** English words that a question is made with, whatever it asks for. */
+const asking = new Set(
+  (
+    "a an the of in on at to for from by with as and or is are was were be do does did have has had " +
+    "can i my you your it what which who when where why how"
+  )
+    .split(" ")
+    .map(stemOf),
+);
 
 /** Scripts in which a mark is an accent, and not a letter as in Thai, or a part of one as in Japanese. */
 const accented =

@@ -1,6 +1,6 @@
 /** Ranks passages by the words of a question: BM25 over the postings of every part. */
 
-import { wordsOf } from "../split-words.ts";
+import { questionWordsOf } from "../split-words.ts";
 import type { DocumentChoice } from "./collection-search.ts";
 import type { Part, Postings } from "./part.ts";
 
@@ -19,6 +19,8 @@ interface Term {
 
 /** The first words of a longer question are enough to know its topic. */
 const mostTerms = 64;
+/** Of a full match: no passage has all words of a long question, and each after these counts half. */
+const fullTerms = 4;
 /** A word in more passages than this says little, and there are many postings to read. */
 const commonShare = 0.1;
 const commonCount = 1000;
@@ -36,7 +38,7 @@ export function searchWords(
   choice?: DocumentChoice,
 ): WordHit[] {
   const total = parts.reduce((sum, { live }) => sum + live.count, 0);
-  const words = [...new Set(wordsOf(text).slice(0, mostTerms))];
+  const words = [...new Set(questionWordsOf(text).slice(0, mostTerms))];
   const removed = parts.reduce((sum, { count, live }) => sum + count - live.count, 0);
   const terms = words
     .filter((word) => {
@@ -49,7 +51,7 @@ export function searchWords(
     .sort((one, other) => other.weight - one.weight);
   if (total === 0 || limit <= 0 || terms.every(({ count }) => count === 0)) return [];
   // Common words alone do not give a full match.
-  const sum = terms.reduce((weights, { weight }) => weights + weight, 0);
+  const sum = terms.reduce((all, { weight }, at) => all + (at < fullTerms ? 1 : 0.5) * weight, 0);
   const most = saturation * Math.max(sum, weightOf(1, total));
   const mean = parts.reduce((tokens, part) => tokens + part.tokens, 0) / total;
   const best = new BestHits(limit);

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { wordsOf } from "../../../src/store/split-words.ts";
+import { questionWordsOf, wordsOf } from "../../../src/store/split-words.ts";
 
 describe("the words of a text", () => {
   test.each([
@@ -36,5 +36,20 @@ describe("the words of a text", () => {
     for (const word of wordsOf('a"b* NOT(c) 图"书馆 é-ü ^x:y')) {
       expect(word).toMatch(/^[\p{L}\p{N}\p{M}]+$/u);
     }
+  });
+});
+
+describe("the words of a question", () => {
+  test.each([
+    ["How do I stop the node?", ["stop", "node"]],
+    ["What is GPT4's price?", ["gpt4", "s", "price"]],
+    ["Wie heißt der Knoten?", ["wie", "heißt", "der", "knoten"]],
+    ["什么是人工智能？", ["什么", "么是", "是人", "人工", "工智", "智能"]],
+  ])("are those that say what is asked for: %p, %p", (text, words) => {
+    expect(questionWordsOf(text)).toEqual(words);
+  });
+
+  test("are all of them if it has no others", () => {
+    expect(questionWordsOf("Who are you?")).toEqual(["who", "ar", "you"]);
   });
 });

@@ -80,3 +80,19 @@ test("a part keeps no trace of the question before", () => {
   searchWords(parts, "w120x w100x w40x w20x", 5);
   expect(searchWords(parts, "w140x w90x w30x", 5)).toEqual(first);
 });
+
+test("a passage that has how a question is asked is not taken for one that has what is asked", () => {
+  const texts = ["How do I do it, and what do I do?", "Raise the quota of a key."];
+  const parts = partsOf([...texts, ...madeTexts(dice(5), 50)], new Set());
+  const found = searchWords(parts, "How do I raise the quota?", 5);
+  expect(found.map(({ key }) => key)).toEqual([2]);
+});
+
+test("of a long question, words after the four rarest count half", () => {
+  const others = Array.from({ length: 60 }, (_, at) => `o${at}a o${at}b o${at}c o${at}d`);
+  const parts = partsOf(["north south east west", "up down left right", ...others], new Set());
+  const shareOf = (question: string): number => searchWords(parts, question, 1)[0]?.words ?? 0;
+  const four = shareOf("north south east west");
+  expect(shareOf("north south east west up down left right")).toBeCloseTo((four * 4) / 6);
+  expect(shareOf("north south up down")).toBeCloseTo(four / 2);
+});
