@@ -161,10 +161,6 @@ export class SqliteRepository implements PassageRepository {
     }
   }
 
-  get #isChanging(): boolean {
-    return performance.now() - this.#changedAt < busyForMs;
-  }
-
   /** What was too little for a segment is enough when nothing more comes. */
   #followAgain(): void {
     this.#later = undefined;
@@ -187,7 +183,7 @@ export class SqliteRepository implements PassageRepository {
     if (this.#isClosed || (await this.#questions.isIndexed())) return;
     while (!this.#isClosed) {
       const isAsked = this.#asking > 0 || performance.now() - this.#askedAt < busyForMs;
-      const isChanging = this.#isChanging;
+      const isChanging = performance.now() - this.#changedAt < busyForMs;
       // What is to be stored waits for a step too.
       const pace = { ...(isAsked || isChanging ? quietPace : fullPace), isChanging };
       if ((await this.#changes.index(pace)) === "done") {
@@ -201,8 +197,6 @@ export class SqliteRepository implements PassageRepository {
 
   /** A damaged file must not be searched, and reading all of it takes a while. */
   async #readFiles(): Promise<void> {
-    // What is being stored is not followed before anybody asks: it would all be held in memory.
-    if (this.#isChanging && this.#askedAt === Number.NEGATIVE_INFINITY) return;
     while (!this.#isClosed) {
       const file = await this.#questions.unread();
       if (file === undefined) return;
