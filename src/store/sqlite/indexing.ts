@@ -27,6 +27,8 @@ import { VectorGraph } from "./usearch-index.ts";
 /** Most rows to read for a segment in one step; some tens of milliseconds. A row takes a quarter of a vector's time in a graph. */
 const readSlice = 1024;
 const rowsPerVector = 4;
+/** With more rows than this the index keeps up, and storing waits: a question compares them all, in memory. */
+const mostWaiting = 65_536;
 /** A segment that lost this share of its passages is rebuilt. */
 const sparse = 0.25;
 /** Files of processes that were killed while writing. */
@@ -173,7 +175,10 @@ class SegmentJob implements Job {
   step({ vectors }: Pace): IndexingStep {
     const { end = Number.MAX_SAFE_INTEGER } = this.#plan;
     const room = this.#part.keys.length - this.#part.count;
-    const most = Math.min(readSlice, vectors * rowsPerVector, room);
+    const waiting =
+      numberOf(this.#options.database, "select max(key) from passages") - this.#lastKey;
+    const slice = waiting > mostWaiting ? readSlice : vectors * rowsPerVector;
+    const most = Math.min(readSlice, slice, room);
     const rows = rowsOf<PartRow>(
       this.#options.database,
       "select key, terms, vector from passages where key > ? and key <= ? order by key limit ?",
