@@ -13,7 +13,7 @@ import { searchWords, type WordHit } from "./word-search.ts";
 /** Passages of a part in memory: memory is set aside for so many. */
 const smallPart = 2048;
 /** Vectors that the graphs of a collection visit together, and a single one at most: more give better recall, and take longer. */
-const effort = 640;
+const effort = 448;
 const mostVisits = 384;
 /** Choices of documents that are remembered, since the same are asked for again. */
 const mostChoices = 8;

@@ -19,6 +19,8 @@ import { type Neighbour, VectorGraph } from "./usearch-index.ts";
 
 /** Below this share of chosen passages, comparing them is faster than the graph, and misses none. */
 const graphShare = 0.15;
+/** A graph is asked for so many times what is wanted: the chosen passages are not spread evenly, and comparing them all takes longer. */
+const spare = 1.5;
 /** SQLite reads all postings of a word to find them; so many are worth remembering. */
 const longToFind = 1024;
 
@@ -155,7 +157,7 @@ export class Segment extends Part {
     const share = chosen.count / this.count;
     if (this.#graph !== undefined && share >= graphShare) {
       const found = this.#graph
-        .nearest(question, Math.max(this.visits, Math.ceil(count / share)))
+        .nearest(question, Math.max(this.visits, Math.ceil((spare * count) / share)))
         .filter(({ place }) => chosen.mask[place] === 1);
       if (found.length >= Math.min(count, chosen.count)) return found.slice(0, count);
     }

@@ -10,7 +10,7 @@ export interface Neighbour {
 }
 
 /** Vectors that a search of a graph visits at least: more give better recall, and take longer. */
-const visited = 128;
+const visited = 96;
 
 export class VectorGraph {
   readonly #index: Index;
