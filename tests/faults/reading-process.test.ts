@@ -1,16 +1,16 @@
 import { afterAll, describe, expect, test } from "bun:test";
-import { type Chunk, chunk } from "../../../src/ingest/chunk.ts";
-import { defaultLimits } from "../../../src/ingest/readers/limits.ts";
-import type { ReadOptions } from "../../../src/ingest/readers/read.ts";
-import { ReadingProcess } from "../../../src/ingest/reading-process.ts";
-import { engineEnvironment } from "../../../src/subprocess/program.ts";
-import { epubOf } from "../../support/epub-file.ts";
-import { pptxOf, row, title, xlsxOf } from "../../support/office-files.ts";
-import { programUnderTest } from "../../support/paddock-process.ts";
-import { childrenOf, isAlive } from "../../support/process-tree.ts";
-import { rejectionOf } from "../../support/rejection.ts";
-import { waitFor } from "../../support/wait-for.ts";
-import { wordFile } from "../../support/word-file.ts";
+import { type Chunk, chunk } from "../../src/ingest/chunk.ts";
+import { defaultLimits } from "../../src/ingest/readers/limits.ts";
+import type { ReadOptions } from "../../src/ingest/readers/read.ts";
+import { ReadingProcess } from "../../src/ingest/reading-process.ts";
+import { engineEnvironment } from "../../src/subprocess/program.ts";
+import { epubOf } from "../support/epub-file.ts";
+import { pptxOf, row, title, xlsxOf } from "../support/office-files.ts";
+import { programUnderTest } from "../support/paddock-process.ts";
+import { childrenOf, isAlive } from "../support/process-tree.ts";
+import { rejectionOf } from "../support/rejection.ts";
+import { waitFor } from "../support/wait-for.ts";
+import { wordFile } from "../support/word-file.ts";
 
 const note = new TextEncoder().encode("# A note\n\nwith text.");
 const unbounded = {
