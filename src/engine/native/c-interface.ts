@@ -42,7 +42,8 @@ type Functions = ReturnType<typeof cc<typeof symbols>>["symbols"];
 export function openInterface(llama: Llama): CInterface {
   const { release } = llama.llamaCppRelease;
   if (release !== knownRelease) throw new Error(`llama.cpp is ${release}, not ${knownRelease}`);
-  const libraries = loadedLibraries();
+  if (platform() !== "linux") throw new Error("which libraries are loaded is known on Linux only");
+  const libraries = librariesIn(readFileSync("/proc/self/maps", "utf8"));
   const folder = mkdtempSync(join(tmpdir(), "paddock-step-"));
   try {
     const path = join(folder, "step.c");
@@ -59,15 +60,12 @@ export function openInterface(llama: Llama): CInterface {
   }
 }
 
-/** The libraries of llama.cpp in this process, as the linker names them. */
-function loadedLibraries(): { name: string; folder: string }[] {
-  if (platform() !== "linux") throw new Error("which libraries are loaded is known on Linux only");
-  const maps = readFileSync("/proc/self/maps", "utf8");
+/** The libraries of llama.cpp among a process's files in memory, as the linker names them: `libllama.v0.5.0.so`, or `libllama.cuda.v0.5.0.so`. */
+export function librariesIn(maps: string): { name: string; folder: string }[] {
+  const paths = maps.split("\n").map((line) => line.slice(line.indexOf("/")));
   return ["llama", "ggml", "ggml-base"].map((wanted) => {
-    const found = maps
-      .split("\n")
-      .map((line) => line.slice(line.indexOf("/")))
-      .find((path) => new RegExp(`^lib${wanted}(\\.v[\\d.]+)?\\.so$`).test(basename(path)));
+    const pattern = new RegExp(`^lib${wanted}(\\.[a-z]+)?(\\.v[\\d.]+)?\\.so$`);
+    const found = paths.find((path) => pattern.test(basename(path)));
     if (found === undefined) throw new Error(`lib${wanted} is not loaded`);
     return { name: basename(found, ".so").slice("lib".length), folder: dirname(found) };
   });
