@@ -10,5 +10,6 @@ export function inMemory(name: string, spec: CollectionSpec): SqliteRepository {
   const opened = rows.open(spec);
   if (opened === undefined) throw new Error("a collection in memory is created when it is opened");
   const thread = inThisThread(rows);
-  return new SqliteRepository(name, opened, { questions: thread, changes: thread }, noLog);
+  const threads = { questions: thread, words: thread, changes: thread };
+  return new SqliteRepository(name, opened, threads, noLog);
 }

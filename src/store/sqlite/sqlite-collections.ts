@@ -107,7 +107,8 @@ export class SqliteCollectionStore implements CollectionStore {
       this.#log.info(what, { collection: name });
     }
     started.move();
-    return new SqliteRepository(name, opened, { questions, changes: thread() }, this.#log);
+    const threads = { questions, words: thread(), changes: thread() };
+    return new SqliteRepository(name, opened, threads, this.#log);
   }
 }
 

@@ -1,4 +1,4 @@
-/** Passages in an embedded SQLite file: nothing to install, and nothing is lost in a crash. One thread answers questions, another does everything else. */
+/** Passages in an embedded SQLite file: nothing to install, and nothing is lost in a crash. One thread finds vectors and another words, since a question asks for both; a third does everything else. */
 import { availableParallelism } from "node:os";
 import { reasonOf } from "../../core/errors.ts";
 import type { Log } from "../../core/log.ts";
@@ -18,6 +18,7 @@ import type { CollectionRows, OpenedCollection } from "./collection-rows.ts";
 /** The same for a collection in memory. */
 export interface CollectionThreads {
   questions: Remote<CollectionRows>;
+  words: Remote<CollectionRows>;
   changes: Remote<CollectionRows>;
 }
 
@@ -41,6 +42,7 @@ export class SqliteRepository implements PassageRepository {
   readonly #name: string;
   readonly #dimension: number;
   readonly #questions: Remote<CollectionRows>;
+  readonly #words: Remote<CollectionRows>;
   readonly #changes: Remote<CollectionRows>;
   readonly #log: Log;
   #asking = 0;
@@ -57,6 +59,7 @@ export class SqliteRepository implements PassageRepository {
     this.#dimension = opened.dimension;
     this.matchesWords = opened.matchesWords;
     this.#questions = threads.questions;
+    this.#words = threads.words;
     this.#changes = threads.changes;
     this.#log = log;
     this.#follow();
@@ -137,9 +140,7 @@ export class SqliteRepository implements PassageRepository {
   matchWords: PassageRepository["matchWords"] = async (text, vector, limit, documents) => {
     this.#checkVector(vector);
     if (!this.matchesWords) return [];
-    return await this.#ask(
-      this.#questions.matchWords(text, vector.slice(), limit, namesOf(documents)),
-    );
+    return await this.#ask(this.#words.matchWords(text, vector.slice(), limit, namesOf(documents)));
   };
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -147,6 +148,7 @@ export class SqliteRepository implements PassageRepository {
     clearTimeout(this.#later);
     await this.#indexing;
     await this.#questions[Symbol.asyncDispose]();
+    await this.#words[Symbol.asyncDispose]();
     await this.#changes[Symbol.asyncDispose]();
   }
 
@@ -190,15 +192,14 @@ export class SqliteRepository implements PassageRepository {
         if (isChanging) this.#later ??= setTimeout(() => this.#followAgain(), busyForMs).unref();
         return;
       }
-      // The other thread reads what was stored meanwhile, so that a question need not wait for it.
       await this.#readFiles();
     }
   }
 
-  /** A damaged file must not be searched, and reading all of it takes a while. */
+  /** Has the threads read what was stored meanwhile, so that a question need not wait for it. A damaged file must not be searched, and reading all of it takes a while. */
   async #readFiles(): Promise<void> {
     while (!this.#isClosed) {
-      const file = await this.#questions.unread();
+      const [file] = await Promise.all([this.#questions.unread(), this.#words.unread()]);
       if (file === undefined) return;
       await this.#questions.wasRead(file, await this.#changes.isWhole(file));
     }
