@@ -7,7 +7,7 @@ import {
   SpecialTokensText,
   type Token,
 } from "node-llama-cpp";
-import { nextTurn } from "../../core/turns.ts";
+import { Turns } from "../../core/turns.ts";
 import { toToken } from "../native/sampler.ts";
 import { markerKinds } from "./vocabulary.ts";
 
@@ -245,6 +245,8 @@ function bytesOf(piece: string, model: string, type: number): number {
 
 /** How long the event loop may be blocked before the next yield. */
 const blockedMs = 10;
+/** Of all work in this process: without them one turn would take as long as a step of each. */
+const turns = new Turns();
 
 /** Yields to the event loop during long synchronous work, and stops the work when its signal aborts. */
 export class LoopYield {
@@ -258,7 +260,7 @@ export class LoopYield {
   /** To be called after each step of the work; throws the signal's reason. */
   async yieldIfDue(): Promise<void> {
     if (performance.now() - this.#yieldedAt < blockedMs) return;
-    await nextTurn();
+    await turns.next();
     this.#signal?.throwIfAborted();
     this.#yieldedAt = performance.now();
   }
