@@ -14,7 +14,8 @@ import type {
 } from "../core/ports/chat-engine.ts";
 import { type AnswerShape, Generation } from "./generation/generation.ts";
 import { AnswerSampler, type TokenBias, toTokenBias } from "./generation/sampling.ts";
-import { startGrammar } from "./grammar/grammars.ts";
+import { CompileTurns } from "./grammar/compile-turns.ts";
+import { type Shape, startGrammar } from "./grammar/grammars.ts";
 import type { StepThreads, StepWatch } from "./machine/steps.ts";
 import { NativeChatContext } from "./native/contexts.ts";
 import type { DirectContext } from "./native/direct-context.ts";
@@ -39,6 +40,7 @@ export class LlamaChatEngine implements ChatEngine {
   readonly #template: PromptTemplate;
   readonly #slots: Slots;
   readonly #scheduler: Scheduler;
+  readonly #compileTurns = new CompileTurns();
   /** One per sequence, reused for its answers: a sampler uses memory of the vocabulary's size. */
   readonly #samplers: readonly NativeSampler[];
   /** The same for prompts whose log probabilities are requested. */
@@ -103,7 +105,7 @@ export class LlamaChatEngine implements ChatEngine {
       prompt,
       request,
       toolUse: isRaw ? undefined : request.toolUse,
-      shape: isRaw ? freeText : await this.#shape(request, prompt.calls),
+      shape: isRaw ? freeText : await this.#shape(request, prompt.calls, options),
       maxTokens: Math.min(maxTokens, this.contextSize - prompt.tokens.length),
       scoresPrompt,
     });
@@ -158,11 +160,14 @@ export class LlamaChatEngine implements ChatEngine {
   async #shape(
     { format = "text", toolUse }: GenerationRequest,
     { syntax, parallel }: CallStyle,
+    options: CallOptions,
   ): Promise<AnswerShape> {
+    const start = (shape: Shape): ReturnType<typeof startGrammar> =>
+      this.#compileTurns.run(() => startGrammar(this.#model, shape), options);
     if (toolUse === undefined) {
       return {
         ...freeText,
-        text: format === "text" ? undefined : await startGrammar(this.#model, { format }),
+        text: format === "text" ? undefined : await start({ format }),
       };
     }
     const { choice, tools } = toolUse;
@@ -174,8 +179,8 @@ export class LlamaChatEngine implements ChatEngine {
       text:
         format === "text"
           ? undefined
-          : await startGrammar(this.#model, { format, calls: { ...calls, withPrefix: true } }),
-      calls: await startGrammar(this.#model, { calls }),
+          : await start({ format, calls: { ...calls, withPrefix: true } }),
+      calls: await start({ calls }),
     };
   }
 }

@@ -1,9 +1,5 @@
-import { describe, expect, spyOn, test } from "bun:test";
-import { nextTurn } from "../../src/core/turns.ts";
-import { startGrammar } from "../../src/engine/grammar/grammars.ts";
+import { describe, expect, test } from "bun:test";
 import { rejectionOf } from "../support/rejection.ts";
-import { testBackend } from "../support/tiny-engines.ts";
-import { tinyModels } from "../support/tiny-models.ts";
 import { favour, generate, useTinyModel } from "./schema-answers.ts";
 
 useTinyModel();
@@ -91,19 +87,4 @@ describe("the largest grammars that the limits let through", () => {
     }
     expect((await generate({ const: 1 }, 1)).text).toBe("1");
   });
-});
-
-test("compiles the schemas of several requests in a turn of the loop each", async () => {
-  const { llama } = await testBackend();
-  await using model = await llama.loadModel({ modelPath: (await tinyModels()).chat });
-  using compiled = spyOn(llama, "createGrammar");
-  const format = { schema: { type: "integer" } };
-  const started = Promise.all(numbered(6, () => startGrammar(model, { format })));
-  const inTurns: number[] = [];
-  for (let done = 0; done < 6; done = compiled.mock.calls.length) {
-    await nextTurn();
-    inTurns.push(compiled.mock.calls.length - done);
-  }
-  expect(Math.max(...inTurns)).toBe(1);
-  await started;
 });

@@ -24,26 +24,7 @@ interface CallShape {
   withPrefix: boolean;
 }
 
-/** A large schema blocks the loop for some tenths of a second. So they are compiled one after the other, and answers have the loop for as long in between. */
-let free = Promise.resolve();
-
 export async function startGrammar(
-  model: LlamaModel,
-  shape: Shape,
-): Promise<LlamaGrammarEvaluationState> {
-  const before = free;
-  const { promise, resolve } = Promise.withResolvers<void>();
-  free = promise;
-  await before;
-  const began = performance.now();
-  try {
-    return await compileGrammar(model, shape);
-  } finally {
-    setTimeout(resolve, performance.now() - began);
-  }
-}
-
-async function compileGrammar(
   model: LlamaModel,
   shape: Shape,
 ): Promise<LlamaGrammarEvaluationState> {
