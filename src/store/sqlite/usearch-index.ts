@@ -23,7 +23,7 @@ export class VectorGraph {
       metric: MetricKind.IP,
       quantization: ScalarKind.I8,
       connectivity: 16,
-      expansion_add: 64,
+      expansion_add: 56,
       expansion_search: visited,
       multi: false,
     });
