@@ -63,7 +63,6 @@ async function* walk(page: Page): AsyncGenerator<string> {
   yield "an empty conversation";
   await ask(page, long);
   await page.locator("[aria-busy=false]").waitFor();
-  await page.getByText("Show the passage").click();
   yield "an answer with sources";
   await page.getByText("From default", { exact: true }).click();
   yield "the choice of collections";

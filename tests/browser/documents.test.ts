@@ -73,7 +73,6 @@ describe.skipIf(browserPath === undefined)("documents on a real node's page", ()
     await sources.getByText("From the collection Stable").waitFor();
     await answers(page).and(page.locator("[aria-busy=false]")).waitFor();
     const [first] = await sources.locator(".passage").all();
-    await first?.getByText("Show the passage").click();
     const given = await first?.locator(".as-written").textContent();
     await first?.getByRole("button", { name: "Open in the document" }).click();
     const marked = page.getByRole("dialog", { name: "llamas.md" }).locator("[aria-current=true]");

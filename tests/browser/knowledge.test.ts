@@ -126,8 +126,11 @@ describe.skipIf(browserPath === undefined)("an answer from my documents", () => 
       "Score 1.00",
       "Score 0.86",
     ]);
-    await sources.getByText("Show the passage").first().click();
     expect(await sources.getByText("Llamas hum.").isVisible()).toBe(true);
+    const other = sources.locator(".passage").nth(1).locator(".as-written");
+    expect(await other.isVisible()).toBe(false);
+    await sources.getByText("Show the passage").nth(1).click();
+    expect(await other.isVisible()).toBe(true);
     const [text, aside] = await Promise.all([
       answers(page).locator(".body").boundingBox(),
       sources.boundingBox(),

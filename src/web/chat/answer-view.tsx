@@ -107,6 +107,8 @@ function factsOf(measures: Measures): Fact[] {
 function Sources({ retrieval }: { retrieval: Retrieval }) {
   const { points, dropped, carried = 0, error, notice } = retrieval;
   const from = collectionsOf(points);
+  // The best one is shown: where a small model is wrong, the answer is there.
+  const best = Math.max(...points.map(({ score }) => score));
   return (
     <aside class="sources" aria-label="Sources of this answer">
       <h3>Sources</h3>
@@ -131,7 +133,13 @@ function Sources({ retrieval }: { retrieval: Retrieval }) {
       {points.length > 0 && (
         <ol>
           {points.map((point, at) => (
-            <PassageItem key={point.metadata?.id ?? at} point={point} marker={at + 1} folded />
+            <PassageItem
+              key={point.metadata?.id ?? at}
+              point={point}
+              marker={at + 1}
+              folded
+              open={point.score === best}
+            />
           ))}
         </ol>
       )}

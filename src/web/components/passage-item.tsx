@@ -15,11 +15,12 @@ interface PassageItemProps {
   point: Point;
   /** Its marker in answers. */
   marker: number;
-  /** Whether its text is collapsed at first. */
+  /** Whether its text can be collapsed; `open`: it is shown at first. */
   folded?: boolean;
+  open?: boolean;
 }
 
-export function PassageItem({ point, marker, folded = false }: PassageItemProps) {
+export function PassageItem({ point, marker, folded = false, open = false }: PassageItemProps) {
   const { document, heading } = point.metadata ?? {};
   const place = readingOf(point);
   return (
@@ -36,7 +37,7 @@ export function PassageItem({ point, marker, folded = false }: PassageItemProps)
       </div>
       <ScoreBar score={point.score} />
       {folded ? (
-        <details>
+        <details open={open}>
           <summary>
             Show the passage<span class="visually-hidden"> {marker}</span>
           </summary>
