@@ -27,7 +27,7 @@ import {
   termsOf,
   writing,
 } from "./collection-file.ts";
-import { CollectionSearch } from "./collection-search.ts";
+import { CollectionSearch, type Finds } from "./collection-search.ts";
 import { type IndexFile, isWhole } from "./index-file.ts";
 import { Indexing, type IndexingStep, type SegmentSizes } from "./indexing.ts";
 import type { Pace } from "./sqlite-repository.ts";
@@ -39,6 +39,8 @@ export interface CollectionPlace {
   /** Where the index has its files; absent: it has none. */
   folder?: string;
   segmentSizes?: SegmentSizes;
+  /** What a thread of it searches for; absent: anything. */
+  finds?: Finds;
 }
 
 export interface OpenedCollection {
@@ -247,14 +249,14 @@ export class CollectionRows implements Disposable {
   }
 
   #open(spec?: CollectionSpec, onRebuild?: () => void): Opened {
-    const { name, path, folder, segmentSizes: sizes } = this.#place;
+    const { name, path, folder, segmentSizes: sizes, finds } = this.#place;
     const { database, isReadOnly } = openDatabase(name, path, spec, onRebuild);
     const dimension = dimensionIn(database) ?? 0;
     const isIndexed = folder !== undefined && !isReadOnly && hasSegments(database);
     this.#opened = {
       ...{ database, dimension, identity: readMeta(database, "embedding") },
       file: stampOf(path)?.identity,
-      search: new CollectionSearch(database, dimension, folder),
+      search: new CollectionSearch(database, { dimension, folder, finds }),
       indexing: isIndexed
         ? new Indexing({ database, collection: name, folder, dimension, ...given({ sizes }) })
         : undefined,

@@ -23,11 +23,22 @@ export interface DocumentChoice {
   of(part: Part): Chosen;
 }
 
+/** What is searched for: only that is read into memory. */
+export type Finds = "vectors" | "words";
+
+interface SearchOptions {
+  dimension: number;
+  folder: string | undefined;
+  /** Undefined: both. */
+  finds: Finds | undefined;
+}
+
 export class CollectionSearch {
   readonly #database: Database;
   readonly #dimension: number;
   /** Where segments have their files; undefined: there are none. */
   readonly #folder: string | undefined;
+  readonly #finds: Finds | undefined;
   #segments: Segment[] = [];
   #recent: GrowingPart[] = [];
   /** All passages up to `sealed` are in segments, and those up to `read` in a part. */
@@ -37,10 +48,11 @@ export class CollectionSearch {
   #state = "";
   readonly #choices = new Map<string, DocumentChoice>();
 
-  constructor(database: Database, dimension: number, folder: string | undefined) {
+  constructor(database: Database, { dimension, folder, finds }: SearchOptions) {
     this.#database = database;
     this.#dimension = dimension;
     this.#folder = folder;
+    this.#finds = finds;
   }
 
   nearest(vector: Float32Array, bounds: SearchBounds, documents?: DocumentNames): Candidate[] {
@@ -115,14 +127,15 @@ export class CollectionSearch {
   }
 
   #readRows(): void {
-    const sql = `select key, terms, vector from passages where key > ? order by key`;
-    const terms = sql.replace("terms", "null as terms");
-    const query = hasSegments(this.#database) ? sql : terms;
-    const rows = this.#database.query<PartRow, [number]>(query).iterate(this.#read);
+    const hasTerms = this.#finds !== "vectors" && hasSegments(this.#database);
+    const hasVectors = this.#finds !== "words";
+    const columns = `${hasTerms ? "terms" : "null as terms"}, ${hasVectors ? "vector" : "null as vector"}`;
+    const sql = `select key, ${columns} from passages where key > ? order by key`;
+    const rows = this.#database.query<PartRow, [number]>(sql).iterate(this.#read);
     for (const row of rows) {
       let part = this.#recent.at(-1);
       if (part === undefined || part.isFull) {
-        part = new GrowingPart(this.#dimension, smallPart);
+        part = new GrowingPart(hasVectors ? this.#dimension : 0, smallPart);
         this.#recent.push(part);
       }
       part.add(row);

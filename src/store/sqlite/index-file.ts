@@ -2,6 +2,7 @@
 import {
   closeSync,
   existsSync,
+  fchmodSync,
   fsyncSync,
   openSync,
   readdirSync,
@@ -11,6 +12,7 @@ import {
   statSync,
 } from "node:fs";
 import { join } from "node:path";
+import { ownerOnly } from "../database.ts";
 
 export interface IndexFile {
   file: string;
@@ -31,7 +33,7 @@ export function writeIndexFile(
   const aside = `${path}.part`;
   try {
     save(aside);
-    sync(aside);
+    finish(aside);
     const written = digestOf(aside);
     renameSync(aside, path);
     return { file, ...written };
@@ -81,9 +83,10 @@ export function removeFile(folder: string, file: string): void {
 /** `notes.1a2b3c4d.usearch` and `notes.1a2b3c4d.vectors.part` of the collection `notes`. */
 const indexName = /^([^/\\]+)\.[0-9a-f]{8}\.(?:usearch|vectors)(?:\.part)?$/;
 
-function sync(path: string): void {
+function finish(path: string): void {
   const file = openSync(path, "r+");
   try {
+    fchmodSync(file, ownerOnly);
     fsyncSync(file);
   } finally {
     closeSync(file);

@@ -60,10 +60,11 @@ export abstract class Part {
   }
 }
 
+/** Without what is not searched for. */
 export interface PartRow {
   key: number;
   terms: string | null;
-  vector: Uint8Array;
+  vector: Uint8Array | null;
 }
 
 /** A part that grows in memory: the passages that no segment has yet, and a segment before it is written. */
@@ -92,6 +93,7 @@ export class GrowingPart extends Part {
     this.live.count++;
     this.tokens += this.lengths[place] ?? 0;
     for (const word of words) this.#note(word, place << 8);
+    if (vector === null) return;
     const start = place * this.#dimension;
     quantize(toVector(vector), this.vectors.subarray(start, start + this.#dimension));
   }

@@ -3,7 +3,7 @@ import type { Database } from "bun:sqlite";
 import { readFileSync, writeFileSync } from "node:fs";
 import { platform } from "node:os";
 import { join } from "node:path";
-import { change, insert, numberOf, ownerOnly, rowOf, rowsOf } from "../database.ts";
+import { change, insert, numberOf, rowOf, rowsOf } from "../database.ts";
 import { toVector } from "./collection-file.ts";
 import { hasSize, type IndexFile, removeFile, writeIndexFile } from "./index-file.ts";
 import {
@@ -88,7 +88,7 @@ export const writeVectors = (
   dimension: number,
 ): VectorFile => {
   const file = writeIndexFile(folder, collection, "vectors", (path) => {
-    writeFileSync(path, vectors.subarray(0, count * dimension), { mode: ownerOnly });
+    writeFileSync(path, vectors.subarray(0, count * dimension));
   });
   return { ...file, scale: scaleOf(dimension) };
 };

@@ -15,6 +15,7 @@ import { inThread, type Remote } from "../thread-calls.ts";
 import { countPassages, descriptionOf, dimensionIn, extension } from "./collection-file.ts";
 import type { CollectionFolder } from "./collection-folder.ts";
 import type { CollectionRows } from "./collection-rows.ts";
+import type { Finds } from "./collection-search.ts";
 import type { SegmentSizes } from "./indexing.ts";
 import { SqliteRepository } from "./sqlite-repository.ts";
 
@@ -90,14 +91,14 @@ export class SqliteCollectionStore implements CollectionStore {
     checkName(name);
     const folder = this.#folder;
     const path = this.#path(name);
-    const thread = (): Remote<CollectionRows> =>
+    const thread = (finds?: Finds): Remote<CollectionRows> =>
       inThread({
         target: "collection",
-        args: [{ name, path, folder, ...given({ segmentSizes: this.#segmentSizes }) }],
+        args: [{ name, path, folder, ...given({ finds, segmentSizes: this.#segmentSizes }) }],
         called: `The collection '${name}'`,
         file: { path },
       });
-    const questions = thread();
+    const questions = thread("vectors");
     await using started = new AsyncDisposableStack();
     started.use(questions);
     const opened = await questions.open(spec);
@@ -106,8 +107,11 @@ export class SqliteCollectionStore implements CollectionStore {
       const what = "a collection that an older version filled has its words rebuilt, once";
       this.#log.info(what, { collection: name });
     }
+    const words = started.use(thread("words"));
+    // Now: later, the file may have been moved away.
+    await words.open();
     started.move();
-    const threads = { questions, words: thread(), changes: thread() };
+    const threads = { questions, words, changes: thread() };
     return new SqliteRepository(name, opened, threads, this.#log);
   }
 }

@@ -113,6 +113,14 @@ describe("an index's file", () => {
     expect(isWhole(folder.path, written)).toBe(false);
   });
 
+  // Windows has other rights.
+  test.skipIf(process.platform === "win32")("is its owner's alone", () => {
+    const files = readdirSync(whole.path).map((file) => join(whole.path, file));
+    const open = files.filter((file) => (statSync(file).mode & 0o077) !== 0);
+    expect(files.filter((file) => file.endsWith(".usearch"))).toHaveLength(3);
+    expect(open).toEqual([]);
+  });
+
   test("is not left behind where it could not be written", async () => {
     await using folder = await tempDir();
     const failing = (): unknown =>

@@ -150,7 +150,10 @@ describe("a collection's file", () => {
     writeFormOne(path);
     using database = new Database(path, { readonly: true });
     expect(hasCurrentWords(database)).toBe(false);
-    const search = new CollectionSearch(database, 2, folder.path);
+    const search = new CollectionSearch(database, {
+      ...{ dimension: 2, folder: folder.path },
+      finds: undefined,
+    });
     const bounds = { limit: 1, scoreThreshold: 0 };
     expect(search.nearest(Float32Array.of(1, 0), bounds)).toEqual([{ key: 5, score: 1 }]);
   });
