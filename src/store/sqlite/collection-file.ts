@@ -121,9 +121,9 @@ export function openDatabase(
     if (spec !== undefined) describeOnce(database, spec);
   };
   try {
-    const opened = openOwn(path, prepare, {
-      pragmas: isThere(path) ? [] : newFilePragmas,
-    });
+    const isNew = !isThere(path);
+    if (isNew && spec === undefined) throw new Error("its file is gone from the disk");
+    const opened = openOwn(path, prepare, { pragmas: isNew ? newFilePragmas : [] });
     if (dimensionIn(opened.database) !== undefined) return opened;
     opened.database.close();
     throw new Error("it does not say what vectors it holds");

@@ -107,11 +107,8 @@ export class SqliteCollectionStore implements CollectionStore {
       const what = "a collection that an older version filled has its words rebuilt, once";
       this.#log.info(what, { collection: name });
     }
-    const words = started.use(thread("words"));
-    // Now: later, the file may have been moved away.
-    await words.open();
     started.move();
-    const threads = { questions, words, changes: thread() };
+    const threads = { questions, words: thread("words"), changes: thread() };
     return new SqliteRepository(name, opened, threads, this.#log);
   }
 }

@@ -1,8 +1,9 @@
 import { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
-import { copyFile, rename, stat, writeFile } from "node:fs/promises";
+import { copyFile, readdir, rename, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { hasCurrentWords } from "../../../../src/store/sqlite/collection-file.ts";
+import { CollectionRows } from "../../../../src/store/sqlite/collection-rows.ts";
 import { CollectionSearch } from "../../../../src/store/sqlite/collection-search.ts";
 import { SqliteCollectionStore } from "../../../../src/store/sqlite/sqlite-collections.ts";
 import { collect } from "../../../support/collect.ts";
@@ -50,6 +51,14 @@ function writeFormOne(path: string): void {
 }
 
 describe("a collection's file", () => {
+  test("that is gone before a thread first uses it is not created again", async () => {
+    await using folder = await tempDir();
+    const place = join(folder.path, "moved");
+    using rows = new CollectionRows({ name: "notes", path: join(place, "notes.sqlite") });
+    expect(() => rows.count()).toThrow("its file is gone from the disk");
+    expect(await readdir(folder.path)).toEqual([]);
+  });
+
   test("of the first form is brought over with all that it holds", async () => {
     await using folder = await tempDir();
     const database = new Database(join(folder.path, "old.sqlite"));
@@ -151,7 +160,8 @@ describe("a collection's file", () => {
     using database = new Database(path, { readonly: true });
     expect(hasCurrentWords(database)).toBe(false);
     const search = new CollectionSearch(database, {
-      ...{ dimension: 2, folder: folder.path },
+      dimension: 2,
+      folder: folder.path,
       finds: undefined,
     });
     const bounds = { limit: 1, scoreThreshold: 0 };
