@@ -27,9 +27,10 @@ export async function proveChat(
   sampler.configure({ temperature: 0, seed: 0 });
   const step = async (by: NativeChatContext, tokens: readonly Token[], position: number) => {
     // Timed, so that the first prompt does not count as hung on a slow machine.
-    const [part] = await steps.run(tokens.length, () =>
+    const { outputs } = await steps.run(tokens.length, () =>
       by.decode([{ sequence: 0, position, tokens, output: true }]),
     );
+    const [part] = outputs;
     by.releaseThreads();
     if (part?.output === undefined) throw new Error("nothing was computed");
     const { token, logit, weight } = await sampler.sampleWithLogits(part.output, 1);

@@ -1,6 +1,6 @@
 /** A double of llama.cpp's context that keeps its batches, and answers with tokens that count up. */
 import type { Token } from "node-llama-cpp";
-import type { BatchPart, DecodeOptions, PartOutput } from "../../src/engine/native/contexts.ts";
+import type { BatchPart, Decoded, DecodeOptions } from "../../src/engine/native/contexts.ts";
 import type { Answer, Feed } from "../../src/engine/scheduling/answer.ts";
 import type { CacheContext } from "../../src/engine/scheduling/kv-cache.ts";
 import type { StepContext } from "../../src/engine/scheduling/scheduler.ts";
@@ -16,6 +16,9 @@ export class ScriptedContext implements CacheContext, StepContext {
   readonly steady: boolean[] = [];
   /** How many tokens a step samples for each answer, if it may; 0: none. */
   times = 0;
+  /** How many of them are told at once while the step goes on; 0: all at its end. */
+  tells = 0;
+  #isHalted = false;
   /** What was done to the KV cache cells between batches. */
   readonly cells: string[] = [];
   /** Called before a batch is decoded; what it throws is the batch's failure. */
@@ -28,22 +31,37 @@ export class ScriptedContext implements CacheContext, StepContext {
 
   async decode(
     parts: readonly BatchPart[],
-    { steady = false, mostTimes = 1 }: DecodeOptions = {},
-  ): Promise<PartOutput[]> {
+    { steady = false, mostTimes = 1, onTokens }: DecodeOptions = {},
+  ): Promise<Decoded> {
     await this.onDecode(parts);
     this.steady.push(steady);
     this.batches.push(parts.map((part) => ({ ...part, tokens: [...part.tokens] })));
     const areAnswers = parts.every(({ output, tokens }) => output && tokens.length === 1);
     const sampled = this.times > 0 && areAnswers ? Math.min(this.times, mostTimes) : 0;
     // Of a scored part the index is that of its last token; the others come before it.
-    return parts.map(({ output, scored, tokens }, at) => ({
-      output: scored === true ? tokens.length - 1 : output ? at : undefined,
-      ...(sampled > 0 && { tokens: promptOf(sampled, this.nextToken) }),
-    }));
+    const outputsWith = (tokens?: Token[]): Decoded["outputs"] =>
+      parts.map(({ output, scored, tokens: of }, at) => ({
+        output: scored === true ? of.length - 1 : output ? at : undefined,
+        tokens,
+      }));
+    if (sampled === 0) return { outputs: outputsWith(), times: 1 };
+    this.#isHalted = false;
+    let told = 0;
+    for (; this.tells > 0 && told < sampled && !this.#isHalted; told += this.tells) {
+      onTokens?.(outputsWith(promptOf(this.tells, this.nextToken + told)));
+      await new Promise(setImmediate);
+    }
+    // One that is halted is computed once more: it was on its way.
+    const times = Math.max(told, Math.min(sampled, this.#isHalted ? told + 1 : sampled));
+    return { outputs: outputsWith(promptOf(times - told, this.nextToken + told)), times };
   }
 
   /** The first of the tokens that a step samples. */
   nextToken = 7;
+
+  halt(): void {
+    this.#isHalted = true;
+  }
 
   releaseThreads(): void {}
 

@@ -31,6 +31,7 @@ const symbols = {
   run_here: { args: ["ptr", "int", "int", "int", "int"], returns: "int" },
   run_beside: { args: ["napi_env", "ptr", "int", "int", "int", "int"], returns: "napi_value" },
   times_of: { args: ["ptr"], returns: "int" },
+  halt: { args: ["ptr"], returns: "void" },
   make_sampler: { args: ["ptr", "ptr", "ptr", "ptr"], returns: "ptr" },
   free_sampler: { args: ["ptr"], returns: "void" },
   sample_at: { args: ["ptr", "ptr", "int"], returns: "int" },
@@ -155,10 +156,14 @@ export interface StepSize {
   threads: number;
   /** If each token is the last of an answer: how many tokens may follow it; default: 1. */
   mostTimes?: number;
+  /** Told now and then how many times it was computed so far, unless it is computed once. */
+  onTimes?: (times: number) => void;
 }
 
-/** A step that takes no longer is worth no other thread; shorter ones are taken together. */
+/** A step that takes no longer is worth no other thread; of one that is computed several times, `onTimes` is told as often. */
 const longestHereMs = 8;
+/** So much later it is computed once more at the most: its threads are chosen anew. */
+const longestMs = 250;
 
 /** A batch in llama.cpp's memory; each array has an entry for every token. */
 export class NativeStep implements Disposable {
@@ -224,24 +229,41 @@ export class NativeStep implements Disposable {
 
   /** Returns how many times it was computed. `mayWait`: a short step is computed in this thread, which would otherwise wake another and be woken by it. */
   async run(
-    { tokens, vectors = 0, threads, mostTimes = 1 }: StepSize,
+    { tokens, vectors = 0, threads, mostTimes = 1, onTimes }: StepSize,
     mayWait: boolean,
   ): Promise<number> {
     const { run_here, run_beside, times_of } = this.#functions;
     const kind = Math.ceil(Math.log2(tokens));
     const lastMs = this.#lastMs.get(kind) ?? Number.POSITIVE_INFINITY;
-    const here = mayWait && lastMs <= longestHereMs;
-    const fitting = Math.min(longestHereMs / lastMs, this.#capacity / tokens, mostTimes);
-    const times = int(Math.max(1, fitting));
+    const times = int(Math.max(1, Math.min(mostTimes, this.#capacity / tokens)));
     const size = [int(tokens), int(vectors), int(threads), times] as const;
     const startedAt = performance.now();
-    const result: unknown = here
+    const here = mayWait && times === 1 && lastMs <= longestHereMs;
+    const running: unknown = here
       ? run_here(this.#step, ...size)
-      : await run_beside(undefined, this.#step, ...size);
+      : run_beside(undefined, this.#step, ...size);
+    using _ = times === 1 ? undefined : this.#watch(startedAt, onTimes);
+    const result = await running;
     if (result !== 0) throw new Error(`llama.cpp cannot compute a batch (${result})`);
     const done = times_of(this.#step);
     this.#lastMs.set(kind, (performance.now() - startedAt) / done);
     return done;
+  }
+
+  /** A step that is computed several times ends after the present one. */
+  halt(): void {
+    this.#functions.halt(this.#step);
+  }
+
+  #watch(startedAt: number, onTimes: StepSize["onTimes"]): Disposable {
+    let told = 0;
+    const timer = setInterval(() => {
+      if (performance.now() - startedAt > longestMs) this.halt();
+      const times = this.#functions.times_of(this.#step);
+      if (times > told) onTimes?.(times);
+      told = times;
+    }, longestHereMs);
+    return { [Symbol.dispose]: () => clearInterval(timer) };
   }
 
   [Symbol.dispose](): void {

@@ -28,7 +28,7 @@ export interface BatchPart {
   sampler?: Partial<Pick<NativeSampler, "chain">>;
 }
 
-/** Of a part that has an output: its index, and the tokens that were sampled: all but the last are evaluated already. */
+/** Of a part that has an output: its index, and the tokens that were sampled since they were told the last time: all but the last are evaluated already. */
 export interface PartOutput {
   output?: number | undefined;
   tokens?: readonly Token[] | undefined;
@@ -36,8 +36,15 @@ export interface PartOutput {
 
 /** A batch that is ready to be computed. */
 export interface PreparedStep {
-  compute: (threads: number) => Promise<void>;
+  /** Returns how many times it was computed. */
+  compute: (threads: number) => Promise<number>;
   outputs: () => PartOutput[];
+}
+
+export interface Decoded {
+  outputs: PartOutput[];
+  /** How many tokens were sampled for each part. */
+  times: number;
 }
 
 export interface DecodeOptions {
@@ -45,6 +52,8 @@ export interface DecodeOptions {
   steady?: boolean;
   /** How many tokens may be sampled for each part, if each is one token of an answer; default: 1. */
   mostTimes?: number;
+  /** Told what was sampled while more is being computed. */
+  onTokens?: (outputs: readonly PartOutput[]) => void;
 }
 
 export class NativeChatContext {
@@ -84,8 +93,8 @@ export class NativeChatContext {
 
   async decode(
     parts: readonly BatchPart[],
-    { steady = false, mostTimes = 1 }: DecodeOptions = {},
-  ): Promise<PartOutput[]> {
+    { steady = false, ...several }: DecodeOptions = {},
+  ): Promise<Decoded> {
     const total = parts.reduce((sum, { tokens }) => sum + tokens.length, 0);
     this.#threads ??= threadsOf(this.#context.model.llama, this.#context.idealThreads);
     const most = this.#stepThreads.threadsFor(total, steady);
@@ -94,13 +103,16 @@ export class NativeChatContext {
     const step =
       direct === undefined
         ? this.#addonStep(parts, total)
-        : direct.prepare(parts, total, mostTimes);
-    const { threads, ms } = await onThreads(this.#threads, step.compute, gpu, most);
+        : direct.prepare(parts, total, several);
+    const { threads, ms, result: times } = await onThreads(this.#threads, step.compute, gpu, most);
     const now = performance.now();
-    const outputs = step.outputs();
-    const times = outputs[0]?.tokens?.length ?? 1;
     this.#stepThreads.took({ tokens: total, threads, ms, times, now, steady });
-    return outputs;
+    return { outputs: step.outputs(), times };
+  }
+
+  /** A decode of several tokens for each part ends after the present ones. */
+  halt(): void {
+    this.#direct?.halt();
   }
 
   #addonStep(parts: readonly BatchPart[], total: number): PreparedStep {
@@ -111,9 +123,10 @@ export class NativeChatContext {
       return this.#raw.addToBatch(sequence, position, Uint32Array.from(tokens), wanted).at(-1);
     });
     return {
-      compute: (threads) => {
+      compute: async (threads) => {
         this.#raw.setThreads(threads);
-        return this.#raw.decodeBatch();
+        await this.#raw.decodeBatch();
+        return 1;
       },
       outputs: () => outputs.map((output) => ({ output })),
     };
@@ -205,8 +218,8 @@ export class NativeEmbeddingContext implements TextContext {
       this.#raw.setThreads(threads);
       return this.#raw.decodeBatch();
     };
-    const step = await onThreads(consumer, compute, this.#context.model.llama.gpu);
-    return { ...step, vectors: [Float32Array.from(this.#raw.getEmbedding(tokens.length))] };
+    const { threads, ms } = await onThreads(consumer, compute, this.#context.model.llama.gpu);
+    return { threads, ms, vectors: [Float32Array.from(this.#raw.getEmbedding(tokens.length))] };
   }
 
   dispose(): Promise<void> {
@@ -219,27 +232,27 @@ export const threadsOf = (llama: Llama, most: number): ThreadConsumer =>
   internal(llama, "_threadsSplitter", isThreadsSplitter).createConsumer(most, 1);
 
 /** Computes on the free threads of the process, at most `most`; returns how many, and the time. */
-export async function onThreads(
+export async function onThreads<Result>(
   consumer: ThreadConsumer,
-  compute: (threads: number) => Promise<void>,
+  compute: (threads: number) => Promise<Result>,
   gpu: LlamaModel["llama"]["gpu"],
   most = Number.POSITIVE_INFINITY,
-): Promise<{ threads: number; ms: number }> {
+): Promise<{ result: Result; threads: number; ms: number }> {
   const [free, handle] = await consumer.getAllocationToConsume();
   const threads = Math.min(free, most);
   try {
     const startedAt = performance.now();
-    await (gpu === "vulkan" ? inTurn(() => compute(threads)) : compute(threads));
-    return { threads, ms: performance.now() - startedAt };
+    const result = await (gpu === "vulkan" ? inTurn(() => compute(threads)) : compute(threads));
+    return { result, threads, ms: performance.now() - startedAt };
   } finally {
     handle[Symbol.dispose]();
   }
 }
 
 /** Vulkan's driver crashes when two contexts decode at the same time, so there they take turns. */
-let lastTurn: Promise<void> = Promise.resolve();
+let lastTurn: Promise<unknown> = Promise.resolve();
 
-function inTurn(work: () => Promise<void>): Promise<void> {
+function inTurn<Result>(work: () => Promise<Result>): Promise<Result> {
   const turn = lastTurn.then(work);
   lastTurn = turn.catch(() => {});
   return turn;

@@ -2,7 +2,7 @@
 import type { LlamaContext, LlamaModel } from "node-llama-cpp";
 import { internal, isObject, isRawContext, type SamplerConfig } from "./bindings.ts";
 import type { CInterface, NativePointer, NativeStep } from "./c-interface.ts";
-import type { BatchPart, PartOutput, PreparedStep } from "./contexts.ts";
+import type { BatchPart, DecodeOptions, PartOutput, PreparedStep } from "./contexts.ts";
 import { toToken } from "./sampler.ts";
 
 interface DirectOptions {
@@ -18,6 +18,9 @@ export class DirectContext implements Disposable {
   /** The threads and the step. */
   readonly #native: DisposableStack;
   readonly #mayWait: boolean;
+  #isComputing = false;
+  /** To be freed after the step that may use them. */
+  #unused: NativePointer[] = [];
 
   constructor(c: CInterface, context: LlamaContext, model: LlamaModel, options: DirectOptions) {
     const raw = internal(context, "_ctx", isRawContext);
@@ -31,7 +34,11 @@ export class DirectContext implements Disposable {
     this.#native = native.move();
   }
 
-  prepare(parts: readonly BatchPart[], total: number, mostTimes: number): PreparedStep {
+  prepare(
+    parts: readonly BatchPart[],
+    total: number,
+    { mostTimes = 1, onTokens }: Pick<DecodeOptions, "mostTimes" | "onTokens">,
+  ): PreparedStep {
     const { outputs, samplers } = this.#step;
     let end = 0;
     const lasts = parts.map(({ sequence, position, tokens, output, scored, sampler }) => {
@@ -47,18 +54,38 @@ export class DirectContext implements Disposable {
     });
     const areAnswers = lasts.every(({ isSampled }) => isSampled) && parts.length === total;
     const size = { tokens: total, mostTimes: areAnswers ? mostTimes : 1 };
-    let times = 0;
+    let [read, times] = [0, 0];
+    const outputsSince = (): PartOutput[] => {
+      const start = read;
+      read = times;
+      return lasts.map(({ last, isSampled = false }): PartOutput => {
+        if (last === undefined || !isSampled) return { output: last };
+        const at = (_: unknown, of: number) =>
+          toToken(this.#step.sampledAt(last, start + of, total));
+        return { output: last, tokens: Array.from({ length: times - start }, at) };
+      });
+    };
+    const onTimes = (soFar: number): void => {
+      times = soFar;
+      onTokens?.(outputsSince());
+    };
     return {
       compute: async (threads) => {
-        times = await this.#step.run({ ...size, threads }, this.#mayWait);
+        this.#isComputing = true;
+        try {
+          times = await this.#step.run({ ...size, threads, onTimes }, this.#mayWait);
+        } finally {
+          this.#isComputing = false;
+          for (const sampler of this.#unused.splice(0)) this.#c.freeSampler(sampler);
+        }
+        return times;
       },
-      outputs: () =>
-        lasts.map(({ last, isSampled = false }): PartOutput => {
-          if (last === undefined || !isSampled) return { output: last };
-          const at = (_: unknown, time: number) => toToken(this.#step.sampledAt(last, time, total));
-          return { output: last, tokens: Array.from({ length: times }, at) };
-        }),
+      outputs: outputsSince,
     };
+  }
+
+  halt(): void {
+    if (this.#isComputing) this.#step.halt();
   }
 
   /** Samples from an output of the last step, and forgets about it: compares this way with the library's. */
@@ -76,7 +103,8 @@ export class DirectContext implements Disposable {
   }
 
   freeSampler(sampler: NativePointer): void {
-    this.#c.freeSampler(sampler);
+    if (this.#isComputing) this.#unused.push(sampler);
+    else this.#c.freeSampler(sampler);
   }
 
   /** Once nothing computes any more. */

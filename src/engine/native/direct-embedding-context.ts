@@ -42,9 +42,9 @@ class DirectEmbeddingContext implements TextContext, Disposable {
     const compute = async (threads: number): Promise<void> => {
       await this.#step.run({ tokens: total, vectors: texts.length, threads }, mayWait);
     };
-    const step = await onThreads(consumer, compute, this.#model.llama.gpu);
+    const { threads, ms } = await onThreads(consumer, compute, this.#model.llama.gpu);
     const size = this.#dimension;
-    return { ...step, vectors: texts.map((_, of) => vectors.slice(of * size, (of + 1) * size)) };
+    return { threads, ms, vectors: texts.map((_, of) => vectors.slice(of * size, (of + 1) * size)) };
   }
 
   /** Once nothing computes any more. */

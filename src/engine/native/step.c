@@ -11,8 +11,16 @@ typedef __SIZE_TYPE__ size_t;
 #define NULL ((void *)0)
 
 void *malloc(size_t);
+void *calloc(size_t, size_t);
 void free(void *);
 void *memcpy(void *, const void *, size_t);
+
+/* Of Linux's C libraries on 64 bits; all zero is a mutex that is open. */
+typedef struct {
+  long long words[8];
+} pthread_mutex_t;
+int pthread_mutex_lock(pthread_mutex_t *);
+int pthread_mutex_unlock(pthread_mutex_t *);
 
 typedef struct napi_env__ *napi_env;
 typedef struct napi_value__ *napi_value;
@@ -144,7 +152,10 @@ typedef struct {
   /* As many for each time that the batch was computed as it has tokens. */
   int32_t *sampled;
   int32_t most_times;
+  /* Changed while the step is in progress, under the mutex. */
   int32_t times;
+  _Bool halted;
+  pthread_mutex_t mutex;
   /* Vectors of the first sequences, one after the other. */
   float *vectors;
   int32_t vector_count;
@@ -171,7 +182,7 @@ void free_step(step *made) {
 
 /* For at most `tokens` a batch, and `vectors` of `dimension` numbers. */
 step *make_step(llama_context *context, void *threads, int tokens, int vectors, int dimension) {
-  step *made = malloc(sizeof(step));
+  step *made = calloc(1, sizeof(step));
   llama_batch batch = {0};
   batch.token = malloc(tokens * sizeof(int32_t));
   batch.pos = malloc(tokens * sizeof(int32_t));
@@ -202,26 +213,28 @@ void *samplers_of(step *made) { return made->samplers; }
 void *sampled_of(step *made) { return made->sampled; }
 void *vectors_of(step *made) { return made->vectors; }
 
-/* Decodes and samples; returns whether an answer ended. */
+/* Decodes and samples; returns whether it may be done again. */
 static _Bool run_once(step *made, const llama_vocab *vocab) {
   int32_t *sampled = made->sampled + made->times * made->batch.n_tokens;
   _Bool ended = 0;
   made->result = llama_decode(made->context, made->batch);
-  if (made->result != 0) return 1;
+  if (made->result != 0) return 0;
   for (int at = 0; at < made->batch.n_tokens; at++) {
     if (made->samplers[at] == NULL) continue;
     sampled[at] = llama_sampler_sample(made->samplers[at], made->context, at);
     ended |= llama_vocab_is_eog(vocab, sampled[at]);
   }
+  pthread_mutex_lock(&made->mutex);
   made->times++;
-  return ended;
+  _Bool again = !ended && !made->halted && made->times < made->most_times;
+  pthread_mutex_unlock(&made->mutex);
+  return again;
 }
 
 /* Several times only where every token is the last of an answer: each is followed by what was sampled. */
 static void run(step *made) {
   const llama_vocab *vocab = llama_model_get_vocab(llama_get_model(made->context));
-  made->times = 0;
-  while (!run_once(made, vocab) && made->times < made->most_times) {
+  while (run_once(made, vocab)) {
     int32_t *sampled = made->sampled + (made->times - 1) * made->batch.n_tokens;
     for (int at = 0; at < made->batch.n_tokens; at++) {
       made->batch.token[at] = sampled[at];
@@ -242,14 +255,28 @@ static void run(step *made) {
 static void prepare(step *made, int tokens, int vectors, int threads, int most_times) {
   made->batch.n_tokens = tokens;
   made->most_times = most_times;
+  made->times = 0;
+  made->halted = 0;
   made->vector_count = vectors;
   void *used = threads > 1 ? made->threads : NULL;
   llama_attach_threadpool(made->context, used, used);
   llama_set_n_threads(made->context, threads, threads);
 }
 
-/* How many times the batch was computed by the last call. */
-int times_of(step *made) { return made->times; }
+/* How many times the batch was computed, so far or by the last call. */
+int times_of(step *made) {
+  pthread_mutex_lock(&made->mutex);
+  int times = made->times;
+  pthread_mutex_unlock(&made->mutex);
+  return times;
+}
+
+/* A step in progress ends after the present time. */
+void halt(step *made) {
+  pthread_mutex_lock(&made->mutex);
+  made->halted = 1;
+  pthread_mutex_unlock(&made->mutex);
+}
 
 /* Computes in this thread; returns llama_decode's result. */
 int run_here(step *made, int tokens, int vectors, int threads, int most_times) {

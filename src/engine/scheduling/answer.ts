@@ -129,7 +129,7 @@ export async function* readAnswer(
   signal: AbortSignal,
 ): AsyncGenerator<GenerationEvent> {
   signal.throwIfAborted();
-  const events = new EventQueue<GenerationEvent>(() => scheduler.wake());
+  const events = new EventQueue(() => scheduler.wake());
   const { slot } = started;
   const answer = writing(started, events);
   const stop = scheduler.start({ ...slot, prompt, fresh, scope, answer });
@@ -147,7 +147,7 @@ export async function* readAnswer(
 
 function writing(
   { slot, generation, sampler, scorer }: Omit<StartedAnswer, keyof SlotRequest>,
-  events: EventQueue<GenerationEvent>,
+  events: EventQueue,
 ): Answer {
   const emit = (event: GenerationEvent): void => events.push(event);
   const steps = generation.write(sampler, emit);
@@ -179,13 +179,15 @@ function writing(
   };
 }
 
-/** Unread events at which the answer is paused. */
-const mostUnread = 8;
+/** Unread events at which the answer is paused; a step may sample dozens of tokens before they are told. */
+const mostUnread = 64;
 
 /** A queue from the scheduler, which never waits, to a reader at its own pace, with back pressure. */
-class EventQueue<Event> {
-  readonly #unread: Event[] = [];
+class EventQueue {
+  readonly #unread: GenerationEvent[] = [];
   readonly #onRead: () => void;
+  /** How many were pushed since the reader had read all. */
+  #pushed = 0;
   #end: { reason: unknown } | "complete" | undefined;
   #wake: () => void = () => {};
 
@@ -195,11 +197,19 @@ class EventQueue<Event> {
   }
 
   get full(): boolean {
-    return this.#unread.length >= mostUnread;
+    return this.#pushed >= mostUnread;
   }
 
-  push(event: Event): void {
-    this.#unread.push(event);
+  /** Text that comes before the last was read is read with it: all further work is for each event. */
+  push(event: GenerationEvent): void {
+    const last = this.#unread.at(-1);
+    if (last !== undefined && isPlain(last) && isPlain(event) && last.type === event.type) {
+      this.#unread.pop();
+      this.#unread.push({ ...last, text: last.text + event.text });
+    } else {
+      this.#unread.push(event);
+    }
+    this.#pushed++;
     this.#wake();
   }
 
@@ -215,13 +225,16 @@ class EventQueue<Event> {
     this.#wake();
   }
 
-  async *read(): AsyncGenerator<Event> {
+  async *read(): AsyncGenerator<GenerationEvent> {
     for (;;) {
       if (typeof this.#end === "object") throw this.#end.reason;
-      const wasFull = this.full;
       const event = this.#unread.shift();
-      if (event !== undefined) {
+      if (this.#unread.length === 0) {
+        const wasFull = this.full;
+        this.#pushed = 0;
         if (wasFull) this.#onRead();
+      }
+      if (event !== undefined) {
         yield event;
       } else if (this.#end === "complete") {
         return;
@@ -233,3 +246,9 @@ class EventQueue<Event> {
     }
   }
 }
+
+type Written = Extract<GenerationEvent, { type: "text" | "reasoning" }>;
+
+const isPlain = (event: GenerationEvent): event is Written =>
+  event.type === "reasoning" ||
+  (event.type === "text" && event.logprobs === undefined && event.echoed === undefined);

@@ -2,12 +2,23 @@
 import type { Token } from "node-llama-cpp";
 import { NodeError } from "../../core/errors.ts";
 import type { StepWatch } from "../machine/steps.ts";
-import type { NativeChatContext, PartOutput } from "../native/contexts.ts";
+import type { Decoded, NativeChatContext, PartOutput } from "../native/contexts.ts";
 import { type Feed, RunningAnswer, type ScheduledPrompt, scorePrompt } from "./answer.ts";
 import { BatchPlanner, type PlannedPart, toBatchPart } from "./batch-planner.ts";
 import type { KvCache } from "./kv-cache.ts";
 
-export type StepContext = Pick<NativeChatContext, "batchSize" | "decode" | "releaseThreads">;
+export type StepContext = Pick<
+  NativeChatContext,
+  "batchSize" | "decode" | "halt" | "releaseThreads"
+>;
+
+/** A part of a step, while what is sampled after it is taken. */
+interface TakenPart extends PlannedPart {
+  /** What the step evaluates of it and the sequence does not hold yet. */
+  unheld: readonly Token[];
+  /** Whether the answer goes on with what is sampled; else the sequence holds it only. */
+  goesOn: boolean;
+}
 
 export class Scheduler {
   readonly #native: StepContext;
@@ -47,6 +58,7 @@ export class Scheduler {
   /** Says that there may be something to do: an answer that was paused is read again. */
   wake(): void {
     this.#woken = true;
+    this.#native.halt();
     if (this.#running) return;
     this.#running = true;
     this.#loop = this.#run();
@@ -56,6 +68,7 @@ export class Scheduler {
   async close(reason: Error): Promise<void> {
     this.#closed = reason;
     for (const run of this.#runs) this.#fail(run, reason);
+    this.#native.halt();
     await this.#loop;
   }
 
@@ -121,6 +134,7 @@ export class Scheduler {
   async #rewind(run: RunningAnswer, length: number): Promise<void> {
     run.rewindTo = undefined;
     const { sequence } = run;
+    if (sequence.tokens.length <= length) return;
     const held = sequence.tokens.slice(0, length);
     await this.#cache.rewind(sequence, length);
     run.pending = [...held.slice(sequence.tokens.length), ...run.pending];
@@ -133,9 +147,12 @@ export class Scheduler {
     // A seed promises the same answer each time, as far as the step can.
     const steady = parts.some(({ run }) => run.scheduled.fresh);
     const mostTimes = steady || !this.#cache.canCopy ? 1 : roomOf(parts);
-    let outputs: PartOutput[];
+    const taken = parts.map((part) => ({ ...part, unheld: part.tokens, goesOn: true }));
+    const onTokens = (outputs: readonly PartOutput[]): void => this.#takeTokens(taken, outputs);
+    let decoded: Decoded;
     try {
-      outputs = await this.#native.decode(parts.map(toBatchPart), { steady, mostTimes });
+      const options = { steady, mostTimes, onTokens };
+      decoded = await this.#native.decode(parts.map(toBatchPart), options);
     } catch (error) {
       // After a failed decode it is not known what the KV cache holds.
       for (const { run } of parts) {
@@ -144,27 +161,40 @@ export class Scheduler {
       }
       return;
     }
-    const times = outputs[0]?.tokens?.length ?? 1;
-    this.#planner.took({
-      answers,
-      promptTokens: total - answers,
-      ms: (performance.now() - startedAt) / times,
-    });
-    for (const { run, tokens } of parts) {
-      for (const token of tokens) run.sequence.tokens.push(token);
-      run.pending = run.pending.slice(tokens.length);
+    const { outputs, times } = decoded;
+    const ms = (performance.now() - startedAt) / times;
+    this.#planner.took({ answers, promptTokens: total - answers, ms });
+    for (const [at, part] of taken.entries()) {
+      // All was taken already.
+      if (outputs[at]?.tokens?.length === 0) continue;
+      const { run } = part;
+      hold(part);
       if (run.inPrefill && run.pending.length === 1) await this.#cache.takeCheckpoint(run.sequence);
     }
-    await Promise.all(parts.map((part, at) => this.#takeOutput(part, outputs[at])));
+    await Promise.all(taken.map((part, at) => this.#takeOutput(part, outputs[at])));
   }
 
-  async #takeOutput({ run, tokens }: PlannedPart, of: PartOutput | undefined): Promise<void> {
+  /** What was sampled while the step goes on. */
+  #takeTokens(parts: readonly TakenPart[], outputs: readonly PartOutput[]): void {
+    // Its reader has not read what it got the last time.
+    const isBehind = parts.some(({ run }) => run.answer.paused);
+    for (const [at, part] of parts.entries()) {
+      hold(part);
+      this.#acceptAll(part, outputs[at]?.tokens ?? []);
+    }
+    if (isBehind || parts.some(({ goesOn }) => !goesOn)) this.#native.halt();
+  }
+
+  async #takeOutput(part: TakenPart, of: PartOutput | undefined): Promise<void> {
     if (of?.output === undefined) return;
+    if (of.tokens !== undefined) {
+      this.#acceptAll(part, of.tokens);
+      return;
+    }
+    const { run, tokens } = part;
     try {
       if (run.isScored) await scorePrompt(run, tokens.length, of.output);
-      if (run.pending.length > 0) return;
-      if (of.tokens === undefined) await this.#sample(run, of.output);
-      else this.#acceptAll(run, of.tokens);
+      if (run.pending.length === 0) await this.#sample(run, of.output);
     } catch (error) {
       this.#fail(run, error);
     }
@@ -184,18 +214,25 @@ export class Scheduler {
   }
 
   /** What the step itself has sampled: all but the last are evaluated, also those that the answer does not want any more. */
-  #acceptAll(run: RunningAnswer, tokens: readonly Token[]): void {
+  #acceptAll(part: TakenPart, tokens: readonly Token[]): void {
+    const { run } = part;
     const { sequence, answer } = run;
     const start = sequence.tokens.length;
     for (const token of tokens.slice(0, -1)) sequence.tokens.push(token);
+    part.unheld = tokens.slice(-1);
     run.inPrefill = false;
-    for (const [at, token] of tokens.entries()) {
-      if (run.stopped) return;
-      const feed = answer.accept({ token });
-      const isEvaluated = at < tokens.length - 1;
-      if (feed !== undefined && isEvaluated && continues(feed, token)) continue;
-      this.#goOn(run, feed && isEvaluated ? { rewindTo: start + at, ...feed } : feed);
-      return;
+    try {
+      for (const [at, token] of tokens.entries()) {
+        part.goesOn &&= !run.stopped;
+        if (!part.goesOn) return;
+        const feed = answer.accept({ token });
+        part.goesOn = feed !== undefined && continues(feed, token);
+        if (!part.goesOn) this.#goOn(run, feed && { rewindTo: start + at, ...feed });
+      }
+      if (part.goesOn) this.#goOn(run, { tokens: part.unheld });
+    } catch (error) {
+      part.goesOn = false;
+      this.#fail(run, error);
     }
   }
 
@@ -219,12 +256,17 @@ export class Scheduler {
   }
 }
 
-/** Tokens of an answer in one call: with more, the call itself is no quicker, and an end or a slow reader is noticed later. */
-const mostAtOnce = 8;
-
-/** How many tokens every one of the answers may still take, at most so many. */
+/** How many tokens every one of the answers may still take. */
 const roomOf = (parts: readonly PlannedPart[]): number =>
-  Math.min(mostAtOnce, ...parts.map(({ run }) => run.answer.room));
+  Math.min(...parts.map(({ run }) => run.answer.room));
+
+/** The sequence has what was evaluated. */
+function hold(part: TakenPart): void {
+  const { run, unheld, goesOn } = part;
+  for (const token of unheld) run.sequence.tokens.push(token);
+  if (goesOn) run.pending = run.pending.slice(unheld.length);
+  part.unheld = [];
+}
 
 /** Whether an answer goes on with its last token. */
 const continues = ({ rewindTo, tokens }: Feed, last: Token): boolean =>

@@ -346,5 +346,91 @@ describe("the scheduler", () => {
       expect(third).toEqual([[12, 500, 501]]);
       expect(tokensOf(0)).toEqual([7, 7, 500, 501, 7]);
     });
+
+    describe("and are told while it goes on", () => {
+      function told(tells: number, times = 12) {
+        const made = severalTimes(times);
+        made.context.tells = tells;
+        return made;
+      }
+
+      test("takes them as they come, and holds what was evaluated", async () => {
+        const { context, start, done, tokensOf } = told(2);
+        const answer = new ScriptedAnswer(7);
+        start(0, answer);
+        await done(answer);
+        // The prompt's step and one more.
+        expect(context.batches).toHaveLength(2);
+        expect(answer.accepted).toBe(7);
+        expect(tokensOf(0)).toEqual([7, 7, 8, 9, 10, 11]);
+      });
+
+      test("ends the step for a new request", async () => {
+        const { context, start, done } = told(1, 100);
+        const [first, second] = [new ScriptedAnswer(40), new ScriptedAnswer(2)];
+        start(0, first);
+        first.onAccept = () => {
+          if (first.accepted === 5) start(1, second);
+        };
+        await done(first, second);
+        expect(context.batches[2]?.map(({ sequence }) => sequence)).toEqual([0, 1]);
+        expect([first.accepted, second.accepted]).toEqual([40, 2]);
+        expect(context.batches[2]?.[0]?.position).toBe(10 + 5);
+      });
+
+      test("ends the step for an answer that left, and holds what was evaluated after it", async () => {
+        const { context, start, done, tokensOf } = told(1, 100);
+        const [stays, leaves] = [new ScriptedAnswer(20), new ScriptedAnswer(90)];
+        start(0, stays);
+        const stop = start(1, leaves);
+        leaves.onAccept = () => {
+          if (leaves.accepted === 5) stop();
+        };
+        await done(stays);
+        expect(leaves.accepted).toBe(5);
+        expect(context.batches[2]?.map(({ sequence }) => sequence)).toEqual([0]);
+        expect(tokensOf(1)).toEqual([7, 7, 8, 9, 10]);
+      });
+
+      test("ends the step for a reader that is behind", async () => {
+        const { context, start, scheduler, done } = told(1, 100);
+        const [quick, slow] = [new ScriptedAnswer(20), new ScriptedAnswer(20)];
+        start(0, quick);
+        start(1, slow);
+        slow.onAccept = () => {
+          if (slow.accepted === 5) slow.paused = true;
+        };
+        await done(quick);
+        expect(slow.accepted).toBeLessThan(8);
+        expect(context.batches[2]?.map(({ sequence }) => sequence)).toEqual([0]);
+        slow.paused = false;
+        scheduler.wake();
+        await done(slow);
+        expect(slow.accepted).toBe(20);
+      });
+
+      test("rewinds what was evaluated after an answer that goes on in another way", async () => {
+        const { context, start, done, tokensOf } = told(2);
+        const answer = new ScriptedAnswer(6);
+        answer.feeds.set(3, { tokens: promptOf(2, 500) });
+        start(0, answer);
+        await done(answer);
+        expect(context.cells).toEqual(["truncate 0 to 12"]);
+        expect(tokensOf(0)?.slice(0, 4)).toEqual([7, 7, 500, 501]);
+      });
+
+      test("fails the one whose reader throws, and no other", async () => {
+        const { start, done } = told(2);
+        const [good, bad] = [new ScriptedAnswer(9), new ScriptedAnswer(9)];
+        bad.onAccept = () => {
+          if (bad.accepted === 4) throw new Error("reader");
+        };
+        start(0, good);
+        start(1, bad);
+        await done(good);
+        expect(bad.failure).toMatchObject({ message: "reader" });
+        expect(good.accepted).toBe(9);
+      });
+    });
   });
 });
