@@ -133,8 +133,10 @@ const clientOf = (origin: string): Omit<FrontNode, keyof AsyncDisposable> => ({
     }),
   ready: () => fetch(`${origin}/ready`),
   async series(name, replica) {
+    const { models } = await (await fetch(`${origin}/v1/info`)).json();
+    const { upstream } = models.find(({ name }: { name: string }) => name === model);
     const page = await (await fetch(`${origin}/metrics`)).text();
-    const labels = { model, replica };
+    const labels = { model, replica: String(upstream.urls.indexOf(replica) + 1) };
     return sampleValue(parsePrometheus(page), `paddock_upstream_${name}`, labels) ?? Number.NaN;
   },
 });

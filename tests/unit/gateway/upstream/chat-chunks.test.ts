@@ -62,7 +62,10 @@ describe("the chunks of a streamed completion", () => {
 
     test.each([
       ["in one chunk", [{ choices: [choice(0, "a"), choice(1, "b")] }, end]],
-      ["in chunks of their own", [{ choices: [choice(0, "a")] }, { choices: [choice(1, "b")] }, end]],
+      [
+        "in chunks of their own",
+        [{ choices: [choice(0, "a")] }, { choices: [choice(1, "b")] }, end],
+      ],
       ["with another's end", [{ choices: [choice(1, "a")] }, end]],
     ])("are an error, never one text: %s", (_, chunks) => {
       expect(() => read(chunks)).toThrow("several answers where one was asked for");
