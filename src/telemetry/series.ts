@@ -1,5 +1,6 @@
 /** Creates Prometheus metrics with a common name prefix in one registry. */
 import { Counter, Gauge, Histogram, type Registry } from "prom-client";
+import { unlessLate } from "../core/abort.ts";
 import type { ReplicaEvent, ReplicaStatus, ReplicaTelemetry } from "../core/ports/telemetry.ts";
 
 type Series = ReturnType<typeof seriesIn>;
@@ -38,18 +39,6 @@ export function seriesIn(registry: Registry) {
       });
     },
   };
-}
-
-/** A store whose disk hangs must not keep a scrape from the other metrics. */
-const longestReadMs = 1000;
-
-export async function unlessLate<Value>(
-  value: Value | Promise<Value>,
-  otherwise: Value,
-): Promise<Value> {
-  const late = Promise.withResolvers<Value>();
-  const timer = setTimeout(() => late.resolve(otherwise), longestReadMs);
-  return await Promise.race([value, late.promise]).finally(() => clearTimeout(timer));
 }
 
 const workSeconds = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
