@@ -170,7 +170,7 @@ async function* chunksOf(response: Response, host: string): AsyncGenerator<Uint8
   try {
     for await (const chunk of response.body ?? []) yield chunk;
   } catch (cause) {
-    throw new RetryableError(`the connection to ${host} was lost (${reasonOf(cause)})`, { cause });
+    throw new RetryableError(`the connection to ${host} broke off`, { cause });
   }
 }
 

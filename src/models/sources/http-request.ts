@@ -1,6 +1,7 @@
 /** HTTP requests for models: redirects, retries, and error messages with advice. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { isLoopback } from "../../core/address-range.ts";
+import { connectionReason } from "../../core/connection-reason.ts";
 import { NodeError, reasonOf } from "../../core/errors.ts";
 import { given } from "../../core/given.ts";
 import { type Hub, isOfHub } from "./hub-reference.ts";
@@ -76,9 +77,8 @@ async function send(
     });
   } catch (cause) {
     signal.throwIfAborted();
-    throw new RetryableError(`${new URL(url).host} cannot be reached (${reasonOf(cause)})`, {
-      cause,
-    });
+    const why = connectionReason(cause) ?? reasonOf(cause);
+    throw new RetryableError(`${new URL(url).host} cannot be reached (${why})`, { cause });
   }
 }
 
