@@ -125,7 +125,7 @@ async function attempt(url: string, partial: PartialFile, options: FetchOptions)
     const hash = start === 0 ? new Bun.CryptoHasher("sha256") : hashed;
     try {
       const end = await receive(answer, partial, { start, total, most }, (chunk, bytes) => {
-        heard();
+        heard(chunk.length);
         hash.update(chunk);
         step.update(bytes);
       });

@@ -226,7 +226,7 @@ async function attempt(
     const hash = new Bun.CryptoHasher(algorithm);
     let received = 0;
     const onBytes = (chunk: Uint8Array): void => {
-      heard();
+      heard(chunk.length);
       hash.update(chunk);
       received += chunk.length;
       step.update(received);

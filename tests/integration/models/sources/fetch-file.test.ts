@@ -134,6 +134,14 @@ describe("an interrupted file", () => {
     expect(ranges(back.asked)).toEqual(["bytes=200000-"]);
   });
 
+  test("is given up where a server sends a byte now and then", async () => {
+    await using server = await modelServer(() => halfThen("trickle"));
+    await using folder = await tempDir();
+    await expect(fetchInto(folder.path, server.url, { stallMs: 200 })).rejects.toThrow(
+      /127\.0\.0\.1:\d+ sent (only \d+ (bytes?|kB)|nothing) in 0\.2 s\. Check the network/,
+    );
+  });
+
   test("is given up where every connection is lost, in words of our own", async () => {
     await using server = await modelServer(() => halfThen(async () => {}));
     await using folder = await tempDir();
