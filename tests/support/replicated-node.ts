@@ -1,6 +1,8 @@
 /** A node whose model runs elsewhere, and the real nodes that serve it. */
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { NodeInfo } from "../../src/server/operations/node/schema.ts";
+import { decode } from "./decode.ts";
 import { freePort } from "./free-port.ts";
 import { runPaddock, type ServingPaddock, servePaddock } from "./paddock-process.ts";
 import { parsePrometheus, sampleValue } from "./prometheus-text.ts";
@@ -133,10 +135,10 @@ const clientOf = (origin: string): Omit<FrontNode, keyof AsyncDisposable> => ({
     }),
   ready: () => fetch(`${origin}/ready`),
   async series(name, replica) {
-    const { models } = await (await fetch(`${origin}/v1/info`)).json();
-    const { upstream } = models.find(({ name }: { name: string }) => name === model);
+    const { models } = await decode(NodeInfo, await fetch(`${origin}/v1/info`));
+    const urls = models.find(({ name }) => name === model)?.upstream?.urls ?? [];
     const page = await (await fetch(`${origin}/metrics`)).text();
-    const labels = { model, replica: String(upstream.urls.indexOf(replica) + 1) };
+    const labels = { model, replica: String(urls.indexOf(replica) + 1) };
     return sampleValue(parsePrometheus(page), `paddock_upstream_${name}`, labels) ?? Number.NaN;
   },
 });

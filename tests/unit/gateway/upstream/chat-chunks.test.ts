@@ -72,7 +72,7 @@ describe("the chunks of a streamed completion", () => {
     });
 
     test("are taken where the one answer has another number, or none", () => {
-      const text = { type: "text", text: "a" };
+      const text = { type: "text", text: "a" } as const;
       expect(read([{ choices: [{ ...choice(3, "a"), finish_reason: "stop" }] }])[0]).toEqual(text);
       expect(read([{ choices: [{ delta: { content: "a" } }] }, end])[0]).toEqual(text);
     });
