@@ -91,7 +91,7 @@ export class ChatChunks {
     const index = countAt(choice, "index") ?? this.#choice ?? 0;
     this.#choice ??= index;
     // Several answers to one caller are separate requests.
-    if (index !== this.#choice) throw new BadAnswer("several answers where one was asked for");
+    if (index !== this.#choice) throw new BadAnswer("with several answers where one was asked for");
     const delta = objectAt(choice, "delta");
     const logprobs = this.#wantsLogprobs ? objectAt(choice, "logprobs") : undefined;
     // Not into a new list each time: a server may send them one by one, and their text at the end.
