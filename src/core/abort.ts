@@ -1,4 +1,4 @@
-/** Waiting that ends early when an AbortSignal aborts. */
+/** Waiting that ends early: when an AbortSignal aborts, or after a time. */
 
 /** Calls back when the signal aborts; dispose of the result to stop listening. */
 export function onAbort(signal: AbortSignal | undefined, callback: () => void): Disposable {
@@ -26,4 +26,16 @@ export async function pause(ms: number, signal: AbortSignal): Promise<void> {
   timer.unref();
   await promise;
   clearTimeout(timer);
+}
+
+/** A disk that hangs must not keep a caller from everything else. */
+const longestReadMs = 1000;
+
+export async function unlessLate<Value>(
+  value: Value | Promise<Value>,
+  otherwise: Value,
+): Promise<Value> {
+  const late = Promise.withResolvers<Value>();
+  const timer = setTimeout(() => late.resolve(otherwise), longestReadMs);
+  return await Promise.race([value, late.promise]).finally(() => clearTimeout(timer));
 }

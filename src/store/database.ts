@@ -49,7 +49,7 @@ export class OwnFile implements Disposable {
 
   /** Runs a query; returns `nothing` if there is no file yet. */
   read<Result>(query: (database: Database) => Result, nothing: Result): Result {
-    return this.#explaining("read", () => {
+    return this.#explaining("used", () => {
       this.#checkIdentity();
       if (this.#opened === undefined && !isThere(this.#options.path)) return nothing;
       return query(this.#open());
@@ -115,7 +115,7 @@ export class OwnFile implements Disposable {
     this[Symbol.dispose]();
   }
 
-  #explaining<Result>(verb: "read" | "written", work: () => Result): Result {
+  #explaining<Result>(verb: "used" | "written", work: () => Result): Result {
     try {
       return work();
     } catch (cause) {

@@ -1,5 +1,6 @@
 /** The node's Prometheus metrics. docs/operating.md says what each means. */
 import { Counter, Gauge, Registry } from "prom-client";
+import { unlessLate } from "../core/abort.ts";
 import type { ModelType } from "../core/models/model.ts";
 import type { ModelActivity } from "../core/models/model-activity.ts";
 import type {
@@ -8,7 +9,7 @@ import type {
   ReplicaTelemetry,
   Telemetry,
 } from "../core/ports/telemetry.ts";
-import { replicaMetrics, seriesIn, unlessLate, Watched } from "./series.ts";
+import { replicaMetrics, seriesIn, Watched } from "./series.ts";
 
 type ModelPlace = "local" | "upstream";
 

@@ -1,5 +1,6 @@
 /** Creates Prometheus metrics with a common name prefix in one registry. */
 import { Counter, Gauge, Histogram, type Registry } from "prom-client";
+import { unlessLate } from "../core/abort.ts";
 import type { ReplicaEvent, ReplicaStatus, ReplicaTelemetry } from "../core/ports/telemetry.ts";
 
 type Series = ReturnType<typeof seriesIn>;
@@ -38,18 +39,6 @@ export function seriesIn(registry: Registry) {
       });
     },
   };
-}
-
-/** A store whose disk hangs must not keep a scrape from the other metrics. */
-const longestReadMs = 1000;
-
-export async function unlessLate<Value>(
-  value: Value | Promise<Value>,
-  otherwise: Value,
-): Promise<Value> {
-  const late = Promise.withResolvers<Value>();
-  const timer = setTimeout(() => late.resolve(otherwise), longestReadMs);
-  return await Promise.race([value, late.promise]).finally(() => clearTimeout(timer));
 }
 
 const workSeconds = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
@@ -97,24 +86,27 @@ export function replicaMetrics(series: Series): ReplicaTelemetry & { read(): voi
   );
   const up = gauge("upstream_up", "1 where it takes its share, 0 while it is left alone.");
   const counters = { asked, failed: failures, "given-on": retries };
+  const counts = new Map<string, number>();
+  const keyOf = (...of: string[]): string => JSON.stringify(of);
   const watched = new Watched<() => readonly ReplicaStatus[]>();
   return {
-    happened(model: string, { type, url: replica }: ReplicaEvent): void {
-      const labels = { model, replica };
-      if (type !== "removed") counters[type].inc(labels);
-      else for (const counter of Object.values(counters)) counter.remove(labels);
+    happened(model: string, { type, url }: ReplicaEvent): void {
+      const key = keyOf(model, url, type);
+      if (type !== "removed") counts.set(key, (counts.get(key) ?? 0) + 1);
+      else for (const type of Object.keys(counters)) counts.delete(keyOf(model, url, type));
     },
     watch: (model, status) => watched.watch(model, status),
     read() {
-      inFlight.reset();
-      up.reset();
+      for (const each of [inFlight, up, asked, failures, retries]) each.reset();
       for (const [model, status] of watched) {
-        for (const { url: replica, inFlight: count, state } of status()) {
-          const labels = { model, replica };
+        for (const [at, { url, inFlight: count, state }] of status().entries()) {
+          // Not by its address: every key, and with `[metrics] open` everyone, reads the metrics.
+          const labels = { model, replica: String(at + 1) };
           inFlight.set(labels, count);
           up.set(labels, state === "up" ? 1 : 0);
-          // Every series exists from the start at 0, so that `rate()` sees its first increase.
-          for (const counter of Object.values(counters)) counter.inc(labels, 0);
+          for (const [type, counter] of Object.entries(counters)) {
+            counter.inc(labels, counts.get(keyOf(model, url, type)) ?? 0);
+          }
         }
       }
     },

@@ -67,6 +67,25 @@ describe.skipIf(browserPath === undefined)("conversations", () => {
     expect(await titles(page)).toEqual(["alpha"]);
   });
 
+  test("stay where they are when one is chosen: a second click deletes nothing", async () => {
+    await using app = listeningApp();
+    await using visited = await visit(app.origin);
+    const { page } = visited;
+    await asked(app, page, ["alpha", "beta", "gamma"]);
+    for (const name of ["alpha", "gamma", "beta"]) {
+      const title = list(page).getByRole("button", { name, exact: true });
+      const before = await title.boundingBox();
+      for (const share of [0.1, 0.5, 0.9]) {
+        const { x, y, width, height } = before ?? expect.unreachable();
+        await page.mouse.dblclick(x + width * share, y + height / 2);
+        await answers(page).getByText(`Answer to ${name}`).waitFor();
+      }
+      expect(await title.boundingBox()).toEqual(before);
+      expect(await list(page).locator("dialog, form").count()).toBe(0);
+      expect(await page.getByRole("button", { name: `Delete ${name}` }).isVisible()).toBe(true);
+    }
+  });
+
   test("can be exported as JSON and as Markdown", async () => {
     await using app = listeningApp();
     await using visited = await visit(app.origin);

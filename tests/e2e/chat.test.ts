@@ -209,7 +209,11 @@ describe("paddock chat in a pipe", () => {
   });
 
   test.each([
-    [["--url", "http://127.0.0.1:9"], "hello", "Nothing answers at http://127.0.0.1:9/v1"],
+    [
+      ["--url", "http://127.0.0.1:9"],
+      "hello",
+      "Nothing answers at http://127.0.0.1:9/v1 (the connection is refused).",
+    ],
     [["--url", "localhost:8080"], "hello", "is no address of a server"],
     [["--url", "http://me:secret@127.0.0.1:9"], "hello", "The address holds a credential"],
     [["--url", "http://127.0.0.1:9"], " \n", "There is no question on standard input."],

@@ -120,7 +120,9 @@ describe("paddock pull", () => {
   test("refuses a file that is not what it should be, and says why", async () => {
     const bytes = await tiny();
     await using server = await modelServer((asked) =>
-      asked.path === "/m.gguf" ? honest(bytes)(asked) : { status: 404 },
+      asked.path === "/gone.gguf"
+        ? { status: 404 }
+        : honest(asked.path === "/cut.gguf" ? bytes.slice(0, -123) : bytes)(asked),
     );
     await using folder = await tempDir();
     const pull = (...args: string[]) => runPaddock(["pull", ...args], { cwd: folder.path });
@@ -146,6 +148,17 @@ describe("paddock pull", () => {
       (name) => !name.endsWith(".lock"),
     );
     expect(kept).toEqual([]);
+    const cut = await pull(`${server.url}/cut.gguf`);
+    expect([cut.code, cut.stdout, cut.stderr]).toEqual([
+      1,
+      "",
+      expect.stringMatching(
+        /cut off: 123 bytes are missing.* Before it is pulled again, remove it: paddock models rm (web_127\.0\.0\.1_\w+_cut\.gguf)\n$/,
+      ),
+    ]);
+    const [, name = ""] = /models rm (\S+)/.exec(cut.stderr) ?? [];
+    const removal = await runPaddock(["models", "rm", name, "--yes"], { cwd: folder.path });
+    expect(removal.code).toBe(0);
   });
 
   test("checks a digest of what is there already too", async () => {

@@ -318,6 +318,13 @@ describe("an upload that is refused leaves nothing, and says what is wrong:", ()
     expect(await kept(place)).toHaveLength(1);
   });
 
+  test("of several at once only those that do not fit in the node's quota", async () => {
+    const { app } = appWithFiles({ documents: { quota: { node: { bytes: 10_000 } } } });
+    const large = () => form(assistants, new Blob(["x".repeat(6000)]));
+    const answers = await Promise.all(Array.from({ length: 6 }, () => post(app, large())));
+    expect(answers.map(({ status }) => status).sort()).toEqual([200, 429, 429, 429, 429, 429]);
+  });
+
   test("one more than the node may have files, also where two come at once", async () => {
     const { app, place } = appWithFiles({ documents: { quota: { node: { files: 2 } } } });
     const empty = () => form(assistants, new Blob([""]));

@@ -83,8 +83,8 @@ describe("a grounded answer", () => {
       await app.post(path, { ...body, ...more });
       return app.chat.requests.at(-1)?.stop;
     };
-    expect(await stopOf({})).toEqual(["Answer from the passages above"]);
-    expect(await stopOf({ stop: "x" })).toEqual(["x", "Answer from the passages above"]);
+    expect(await stopOf({})).toEqual(["Answer from the passage"]);
+    expect(await stopOf({ stop: "x" })).toEqual(["x", "Answer from the passage"]);
     expect(await stopOf({ rag: false })).toBeUndefined();
     expect(await stopOf({ response_format: { type: "json_object" } })).toBeUndefined();
   });

@@ -12,8 +12,8 @@ export interface Answer {
   status: number;
   headers?: Readonly<Record<string, string>>;
   body?: Uint8Array | string;
-  /** What follows the body: nothing any more, or the connection's loss once something happened; default: its end. */
-  ending?: "stall" | (() => Promise<void>);
+  /** What follows the body: nothing any more, a byte now and then, or the connection's loss once something happened; default: its end. */
+  ending?: "stall" | "trickle" | (() => Promise<void>);
 }
 
 interface ModelServer extends AsyncDisposable {
@@ -82,6 +82,10 @@ function write(socket: Socket, { status, headers = {}, body = "", ending }: Answ
   socket.write(`HTTP/1.1 ${status} Said\r\n${lines.join("")}connection: close\r\n\r\n`);
   if (ending === undefined) socket.end(bytes);
   else socket.write(bytes);
+  if (ending === "trickle") {
+    const timer = setInterval(() => socket.write("a"), 5);
+    socket.on("close", () => clearInterval(timer));
+  }
   if (typeof ending === "function") void ending().then(() => socket.destroy());
 }
 

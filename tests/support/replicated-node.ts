@@ -1,6 +1,8 @@
 /** A node whose model runs elsewhere, and the real nodes that serve it. */
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { NodeInfo } from "../../src/server/operations/node/schema.ts";
+import { decode } from "./decode.ts";
 import { freePort } from "./free-port.ts";
 import { runPaddock, type ServingPaddock, servePaddock } from "./paddock-process.ts";
 import { parsePrometheus, sampleValue } from "./prometheus-text.ts";
@@ -133,8 +135,10 @@ const clientOf = (origin: string): Omit<FrontNode, keyof AsyncDisposable> => ({
     }),
   ready: () => fetch(`${origin}/ready`),
   async series(name, replica) {
+    const { models } = await decode(NodeInfo, await fetch(`${origin}/v1/info`));
+    const urls = models.find(({ name }) => name === model)?.upstream?.urls ?? [];
     const page = await (await fetch(`${origin}/metrics`)).text();
-    const labels = { model, replica };
+    const labels = { model, replica: String(urls.indexOf(replica) + 1) };
     return sampleValue(parsePrometheus(page), `paddock_upstream_${name}`, labels) ?? Number.NaN;
   },
 });

@@ -38,8 +38,10 @@ export function groundedSystemMessage(
 
 /** A stop text against small models that repeat the prompt instead of ending; undefined if an answer could begin like it. */
 export function promptEcho(prompt: string): string | undefined {
-  const [words = ""] = prompt.split(/[,.;:\n]/, 1);
-  return words.length < shortestEcho ? undefined : words.trim();
+  const words = prompt.split(/[,.;:\n]/, 1)[0]?.trim() ?? "";
+  // Models that were given one passage repeat it in the singular.
+  const singular = words.replace(/(?<=\bpassage)s\b.*/, "");
+  return [singular, words].find(({ length }) => length >= shortestEcho);
 }
 
 const shortestEcho = 20;

@@ -42,21 +42,22 @@ export class Quota {
     const admit = async (bytes: number): Promise<void> => {
       received += bytes;
       upload.bytes = Math.max(received, leastFileBytes);
-      while (stored.at !== this.#ended) stored = await this.#stored(caller);
-      const uploads = [...this.#uploads];
-      const all = withUploads(stored.node, uploads);
-      const ownUploads = uploads.filter(({ owner }) => owner === caller.id);
-      const own = withUploads(stored.own, ownUploads);
-      this.#check("bytes", caller, { node: all.bytes, own: own.bytes });
-      this.#check("files", caller, { node: all.files, own: own.files });
+      try {
+        while (stored.at !== this.#ended) stored = await this.#stored(caller);
+        const uploads = [...this.#uploads];
+        const all = withUploads(stored.node, uploads);
+        const ownUploads = uploads.filter(({ owner }) => owner === caller.id);
+        const own = withUploads(stored.own, ownUploads);
+        this.#check("bytes", caller, { node: all.bytes, own: own.bytes });
+        this.#check("files", caller, { node: all.files, own: own.files });
+      } catch (error) {
+        // At once: what it leaves may be enough for the others.
+        release();
+        throw error;
+      }
     };
     this.#uploads.add(upload);
-    try {
-      await admit(0);
-    } catch (error) {
-      release();
-      throw error;
-    }
+    await admit(0);
     return { admit, [Symbol.dispose]: release };
   }
 

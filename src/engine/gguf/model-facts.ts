@@ -1,5 +1,6 @@
 /** Reads a model's metadata from its files without loading it; checks that they are complete. */
 import { stat } from "node:fs/promises";
+import { byteSize } from "../../core/byte-size.ts";
 import { NodeError, reasonOf } from "../../core/errors.ts";
 import { given } from "../../core/given.ts";
 import {
@@ -33,6 +34,8 @@ export async function readModelFacts(path: string, context?: ContextSettings): P
 /** The same, with errors that do not name the file. */
 export async function modelFacts(path: string, context = contextDefaults): Promise<ModelFacts> {
   const parts = await readModelParts(path);
+  const missing = missingOf(parts);
+  if (missing > 0) throw new Error(`it is cut off: ${byteSize(missing)} are missing`);
   const adapters = await Promise.all(context.lora.map(adapterBytes));
   const said = new Metadata(parts[0]?.metadata ?? new Map());
   const template = said.text("tokenizer.chat_template");
@@ -209,13 +212,16 @@ async function readModelParts(path: string): Promise<ModelPart[]> {
 }
 
 /** Bytes missing from all files together; 0 if they are complete. */
-export async function missingBytes(path: string): Promise<number> {
-  const missing = (await readModelParts(path)).map(({ tensors, dataStart, bytes }) => {
-    const end = tensors.reduce((most, tensor) => Math.max(most, endOf(tensor)), 0);
-    return Math.max(0, dataStart + end - bytes);
-  });
-  return sum(missing);
-}
+export const missingBytes = async (path: string): Promise<number> =>
+  missingOf(await readModelParts(path));
+
+const missingOf = (parts: readonly ModelPart[]): number =>
+  sum(
+    parts.map(({ tensors, dataStart, bytes }) => {
+      const end = tensors.reduce((most, tensor) => Math.max(most, dataStart + endOf(tensor)), 0);
+      return Math.max(0, end - bytes);
+    }),
+  );
 
 const endOf = ({ offset, values, type }: GgufTensor): number => offset + bytesOf(type, values);
 

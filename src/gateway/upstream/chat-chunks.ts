@@ -41,6 +41,8 @@ export class ChatChunks {
   readonly #calls = new Map<number, number>();
   /** First half of a surrogate pair, until the second half arrives. */
   #half = "";
+  /** The server's index of the one answer that was asked for. */
+  #choice: number | undefined;
   /** Log probabilities of tokens whose text is still to come. */
   #logprobs: TokenLogprobs[] = [];
   #reason: FinishReason | undefined;
@@ -66,8 +68,7 @@ export class ChatChunks {
   take(chunk: unknown): GenerationEvent[] {
     const usage = objectAt(chunk, "usage");
     if (usage !== undefined) this.#usage = this.#toUsage(usage) ?? this.#usage;
-    const [choice] = listAt(chunk, "choices");
-    const events = choice === undefined ? [] : this.#takeChoice(choice);
+    const events = listAt(chunk, "choices").flatMap((choice) => this.#takeChoice(choice));
     this.#events += events.length;
     return events;
   }
@@ -87,6 +88,10 @@ export class ChatChunks {
   }
 
   #takeChoice(choice: unknown): GenerationEvent[] {
+    const index = countAt(choice, "index") ?? this.#choice ?? 0;
+    this.#choice ??= index;
+    // Several answers to one caller are separate requests.
+    if (index !== this.#choice) throw new BadAnswer("with several answers where one was asked for");
     const delta = objectAt(choice, "delta");
     const logprobs = this.#wantsLogprobs ? objectAt(choice, "logprobs") : undefined;
     // Not into a new list each time: a server may send them one by one, and their text at the end.

@@ -5,7 +5,8 @@
 import http from "node:http";
 import https from "node:https";
 import { onAbort } from "../../core/abort.ts";
-import { hasCode, reasonOf } from "../../core/errors.ts";
+import { brokenOff, connectionReason } from "../../core/connection-reason.ts";
+import { hasCode } from "../../core/errors.ts";
 
 /** JSON, in parts. */
 export type Body = readonly (string | Uint8Array)[];
@@ -192,32 +193,9 @@ export class ConnectionFailure extends Error {
   }
 }
 
-const brokenOff = "the connection broke off";
-const unknownSigner = "its certificate is signed by nobody known";
-
-/** By error codes of the system and of TLS. */
-const reasons: readonly (readonly [code: string, reason: string])[] = [
-  ["ECONNREFUSED", "the connection is refused"],
-  ["ENOTFOUND", "its host name is not known"],
-  ["EAI_AGAIN", "its host name cannot be looked up now"],
-  ["EHOSTUNREACH", "there is no way to its host"],
-  ["ENETUNREACH", "there is no way to its network"],
-  ["ETIMEDOUT", "its host does not answer"],
-  ["ECONNRESET", brokenOff],
-  ["EPIPE", brokenOff],
-  ["CERT_HAS_EXPIRED", "its certificate has expired"],
-  ["DEPTH_ZERO_SELF_SIGNED_CERT", "its certificate is signed by itself"],
-  ["SELF_SIGNED_CERT_IN_CHAIN", unknownSigner],
-  ["UNABLE_TO_VERIFY_LEAF_SIGNATURE", unknownSigner],
-  ["UNABLE_TO_GET_ISSUER_CERT_LOCALLY", unknownSigner],
-  ["ERR_TLS_CERT_ALTNAME_INVALID", "its certificate is for another host"],
-];
-
 function toConnectionFailure(error: unknown): ConnectionFailure {
   if (error instanceof ConnectionFailure) return error;
-  const known = reasons.find(([code]) => hasCode(error, code));
-  const isReset = /socket hang up|aborted/i.test(reasonOf(error));
-  const reason = known?.[1] ?? (isReset ? brokenOff : "it does not speak HTTP");
+  const reason = connectionReason(error) ?? "it does not speak HTTP";
   return new ConnectionFailure(reason, { cause: error });
 }
 

@@ -125,7 +125,7 @@ async function attempt(url: string, partial: PartialFile, options: FetchOptions)
     const hash = start === 0 ? new Bun.CryptoHasher("sha256") : hashed;
     try {
       const end = await receive(answer, partial, { start, total, most }, (chunk, bytes) => {
-        heard();
+        heard(chunk.length);
         hash.update(chunk);
         step.update(bytes);
       });
@@ -170,7 +170,7 @@ async function* chunksOf(response: Response, host: string): AsyncGenerator<Uint8
   try {
     for await (const chunk of response.body ?? []) yield chunk;
   } catch (cause) {
-    throw new RetryableError(`the connection to ${host} was lost (${reasonOf(cause)})`, { cause });
+    throw new RetryableError(`the connection to ${host} broke off`, { cause });
   }
 }
 

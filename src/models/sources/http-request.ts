@@ -1,6 +1,8 @@
 /** HTTP requests for models: redirects, retries, and error messages with advice. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { isLoopback } from "../../core/address-range.ts";
+import { byteSize } from "../../core/byte-size.ts";
+import { connectionReason } from "../../core/connection-reason.ts";
 import { NodeError, reasonOf } from "../../core/errors.ts";
 import { given } from "../../core/given.ts";
 import { type Hub, isOfHub } from "./hub-reference.ts";
@@ -76,9 +78,8 @@ async function send(
     });
   } catch (cause) {
     signal.throwIfAborted();
-    throw new RetryableError(`${new URL(url).host} cannot be reached (${reasonOf(cause)})`, {
-      cause,
-    });
+    const why = connectionReason(cause) ?? reasonOf(cause);
+    throw new RetryableError(`${new URL(url).host} cannot be reached (${why})`, { cause });
   }
 }
 
@@ -247,24 +248,35 @@ function explain({ status, headers }: Response, url: string, subject: Subject): 
 
 export interface IdleOptions {
   signal: AbortSignal;
-  /** How long the server may send nothing; default: a minute. */
+  /** How long the server may send next to nothing; default: a minute. */
   stallMs?: number;
 }
 
-/** Fails with a RetryableError if `heard` is not called for `stallMs`. */
+/** What must come meanwhile: a server that sends a byte now and then would hold a pull for ever. */
+const leastBytes = 64_000;
+
+/** Fails with a RetryableError if `heard` is not told of `leastBytes` within `stallMs`. */
 export async function withIdleTimeout<Result>(
   url: string,
   { signal, stallMs = 60_000 }: IdleOptions,
-  work: (inTime: AbortSignal, heard: () => void) => Promise<Result>,
+  work: (inTime: AbortSignal, heard: (bytes: number) => void) => Promise<Result>,
 ): Promise<Result> {
   const idle = new AbortController();
   const timer = setTimeout(() => idle.abort(), stallMs);
+  let bytes = 0;
+  const heard = (more: number): void => {
+    bytes += more;
+    if (bytes < leastBytes) return;
+    bytes = 0;
+    timer.refresh();
+  };
   try {
-    return await work(AbortSignal.any([signal, idle.signal]), () => timer.refresh());
+    return await work(AbortSignal.any([signal, idle.signal]), heard);
   } catch (error) {
     signal.throwIfAborted();
     if (!idle.signal.aborted) throw error;
-    throw new RetryableError(`${new URL(url).host} sent nothing for ${stallMs / 1000} s`);
+    const sent = bytes === 0 ? "nothing" : `only ${byteSize(bytes)}`;
+    throw new RetryableError(`${new URL(url).host} sent ${sent} in ${stallMs / 1000} s`);
   } finally {
     clearTimeout(timer);
   }

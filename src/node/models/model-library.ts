@@ -3,6 +3,7 @@ import { stat } from "node:fs/promises";
 import { basename } from "node:path";
 import { isUpstream } from "../../config/model-schema.ts";
 import type { Config } from "../../config/schema.ts";
+import { unlessLate } from "../../core/abort.ts";
 import { asNodeError, NodeError, reasonOf } from "../../core/errors.ts";
 import { given } from "../../core/given.ts";
 import type { LoadedModel } from "../../core/models/model.ts";
@@ -95,7 +96,7 @@ export class FolderLibrary implements ModelLibrary {
   readonly #served = new Map<string, Served>();
   readonly #nodeModels = Promise.withResolvers<Pick<NodeModels, "load">>();
   #changedAt: number;
-  #refreshing: Promise<void> | undefined;
+  #looking: Promise<void> | undefined;
   #pull: { state: Pulling; stop: AbortController } | undefined;
 
   constructor(parts: LibraryParts, { found, changedAt }: FolderState) {
@@ -118,16 +119,23 @@ export class FolderLibrary implements ModelLibrary {
   }
 
   async refresh(): Promise<void> {
-    const { options } = this.#parts;
-    if (options.config.models_folder.serve === "none") return;
-    const changedAt = await changeOf(folderOf(options));
-    if (changedAt === this.#changedAt) return;
+    const isRead = await unlessLate(
+      this.#look().then(() => true),
+      false,
+    );
+    if (isRead) return;
+    const { log } = this.#parts.options;
+    log.warn("the models folder is not read in time; its models are listed as they were");
+  }
+
+  /** Reads the folder if it changed. One reading at a time, however long its disk hangs. */
+  async #look(): Promise<void> {
     // It may have begun before the change; one that begins after it has not.
-    await this.#refreshing;
-    this.#refreshing ??= this.#readAgain(changedAt).finally(() => {
-      this.#refreshing = undefined;
+    await this.#looking;
+    this.#looking ??= this.#readIfChanged().finally(() => {
+      this.#looking = undefined;
     });
-    await this.#refreshing;
+    await this.#looking;
   }
 
   async pull(
@@ -152,7 +160,7 @@ export class FolderLibrary implements ModelLibrary {
         say: (line) => log.info(line),
         ...given({ sha256: sha256?.toLowerCase(), registryOf }),
       });
-      await this.refresh();
+      await this.#look();
       const name = await this.#nameOf(path);
       if (name === undefined) await checkIsModel(path, source);
       return name;
@@ -219,8 +227,11 @@ export class FolderLibrary implements ModelLibrary {
     return { total, free, ...given({ models: (await memoryLimitOf(this.#parts.options))?.limit }) };
   }
 
-  async #readAgain(changedAt: number): Promise<void> {
+  async #readIfChanged(): Promise<void> {
     const { options } = this.#parts;
+    if (options.config.models_folder.serve === "none") return;
+    const changedAt = await changeOf(folderOf(options));
+    if (changedAt === this.#changedAt) return;
     const found = await findFolderModels(options, [...this.#served.values()]);
     this.#changedAt = settled(changedAt);
     const isSame = ({ model, stamp }: FolderModel): boolean =>

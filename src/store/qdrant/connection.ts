@@ -1,5 +1,6 @@
 /** Calls to a Qdrant server: with retries, a circuit breaker, checked answers, and the node's errors. */
 import type { Schemas } from "@qdrant/js-client-rest";
+import { connectionReason } from "../../core/connection-reason.ts";
 import { copyOf, NodeError, reasonOf } from "../../core/errors.ts";
 import { qdrantAddress } from "./address.ts";
 import { field, QdrantApi, Refusal, TimedOut, TooLarge } from "./api.ts";
@@ -106,7 +107,7 @@ export class QdrantConnection {
       return `gave an answer that is larger than what was asked for can be (${error.mostBytes >> 10} KiB). Check that the address is a Qdrant server's, and that its points hold passages.`;
     }
     if (isConnectionError(error)) {
-      return `cannot be reached (${reasonOf(error)}). Check that it is running and that the address is right.`;
+      return `cannot be reached (${connectionReason(error) ?? reasonOf(error)}). Check that it is running and that the address is right.`;
     }
     return `gave an answer that cannot be read (${reasonOf(error)}). Check that the address is a Qdrant server's.`;
   }

@@ -58,8 +58,8 @@ function Item({ conversation, onChoose }: { conversation: Conversation; onChoose
     <li class={isCurrent ? "current" : ""}>
       <Button label={title} class="title" aria-current={isCurrent} onClick={onChoose} />
       <span class="actions">
-        <Button label="Rename" class="quiet" onClick={() => setMode("renaming")} about={title} />
-        <Button label="Delete" class="quiet" onClick={() => setMode("deleting")} about={title} />
+        <Action name="Rename" of={title} drawing={pencil} onClick={() => setMode("renaming")} />
+        <Action name="Delete" of={title} drawing={bin} onClick={() => setMode("deleting")} />
       </span>
       {mode === "deleting" && (
         <Dialog title="Delete this conversation?" onClose={() => setMode("shown")}>
@@ -79,6 +79,28 @@ function Item({ conversation, onChoose }: { conversation: Conversation; onChoose
         </Dialog>
       )}
     </li>
+  );
+}
+
+/** Paths of 16 by 16 units. */
+const pencil = "M3 13l.6-3L11 2.6 13.4 5 6 12.4z";
+const bin = "M3 4.5h10M6.5 4.5v-2h3v2M4.5 4.5l.5 9h6l.5-9";
+
+interface ActionProps {
+  name: string;
+  of: string;
+  drawing: string;
+  onClick: () => void;
+}
+
+/** Drawn, so that a row has room for it beside its title: rows that grew would move others under the pointer. */
+function Action({ name, of, drawing, onClick }: ActionProps) {
+  return (
+    <Button class="quiet" title={name} about={`${name} ${of}`} onClick={onClick}>
+      <svg viewBox="0 0 16 16" aria-hidden="true">
+        <path d={drawing} />
+      </svg>
+    </Button>
   );
 }
 

@@ -3,6 +3,7 @@ import { mkdir, open, rename, rm } from "node:fs/promises";
 import { basename, dirname, join, normalize, sep } from "node:path";
 import { Type as T } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
+import { connectionReason } from "../../../core/connection-reason.ts";
 import { NodeError, reasonOf } from "../../../core/errors.ts";
 import type { Progress } from "../../../core/progress.ts";
 import { checkFileName, makePrivateFolder, sizeOf } from "../../files.ts";
@@ -225,7 +226,7 @@ async function attempt(
     const hash = new Bun.CryptoHasher(algorithm);
     let received = 0;
     const onBytes = (chunk: Uint8Array): void => {
-      heard();
+      heard(chunk.length);
       hash.update(chunk);
       received += chunk.length;
       step.update(received);
@@ -287,7 +288,7 @@ async function* unzipped(
   } catch (cause) {
     if (cause instanceof NodeError) throw cause;
     // A download that ended early may be retried; a complete one that is not an archive may not.
-    const words = `the package cannot be unpacked (${reasonOf(cause)})`;
+    const words = `the package cannot be unpacked (${connectionReason(cause) ?? reasonOf(cause)})`;
     throw isReceiving ? new RetryableError(words, { cause }) : failure(subject, words);
   }
 }

@@ -134,6 +134,22 @@ describe("an interrupted file", () => {
     expect(ranges(back.asked)).toEqual(["bytes=200000-"]);
   });
 
+  test("is given up where a server sends a byte now and then", async () => {
+    await using server = await modelServer(() => halfThen("trickle"));
+    await using folder = await tempDir();
+    await expect(fetchInto(folder.path, server.url, { stallMs: 200 })).rejects.toThrow(
+      /127\.0\.0\.1:\d+ sent (only \d+ (bytes?|kB)|nothing) in 0\.2 s\. Check the network/,
+    );
+  });
+
+  test("is given up where every connection is lost, in words of our own", async () => {
+    await using server = await modelServer(() => halfThen(async () => {}));
+    await using folder = await tempDir();
+    await expect(fetchInto(folder.path, server.url)).rejects.toThrow(
+      /cannot be fetched: the connection to 127\.0\.0\.1:\d+ broke off\. Check the network/,
+    );
+  });
+
   test("stops when it is asked to, and is kept", async () => {
     await using server = await modelServer(() => halfThen());
     await using folder = await tempDir();
@@ -346,7 +362,7 @@ describe("a file that is not what it should be", () => {
   test("is refused where the server cannot be reached, with what to do", async () => {
     await using folder = await tempDir();
     await expect(fetchInto(folder.path, "http://127.0.0.1:9")).rejects.toThrow(
-      /127\.0\.0\.1:9 cannot be reached.*HTTPS_PROXY/,
+      /127\.0\.0\.1:9 cannot be reached \(the connection is refused\)\. Check.*HTTPS_PROXY/,
     );
   });
 

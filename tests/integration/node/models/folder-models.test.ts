@@ -13,6 +13,7 @@ import { ScriptedChatEngine } from "../../../support/scripted-engines.ts";
 import { tempDir } from "../../../support/temp-dir.ts";
 import { chatModel } from "../../../support/test-models.ts";
 import { tinyModels } from "../../../support/tiny-models.ts";
+import { waitFor } from "../../../support/wait-for.ts";
 
 let dataDir: string;
 
@@ -144,8 +145,7 @@ describe("the starter chat model", () => {
   });
 });
 
-test("a removal waits for the model's last answer, which no new one follows", async () => {
-  await put("hf_owner_repo_m-Q4.gguf", { source: "hf:owner/repo:Q4_K_M" });
+async function openLibrary(): Promise<{ library: FolderLibrary; models: ModelRegistry }> {
   const models = new ModelRegistry([]);
   const watched = { [Symbol.dispose]: () => {} };
   const library = new FolderLibrary(
@@ -156,6 +156,26 @@ test("a removal waits for the model's last answer, which no new one follows", as
     },
     await readFolder(options()),
   );
+  return { library, models };
+}
+
+test("a folder whose disk hangs keeps no caller waiting, and is read when it answers", async () => {
+  await put("m.gguf", { ago: 5 });
+  const { library, models } = await openLibrary();
+  const names = (): string[] => models.all().map(({ card }) => card.name);
+  await put("late.gguf");
+  // Who reads a pipe waits until somebody writes to it, as on a disk that hangs.
+  const note = join(dataDir, "models", "late.gguf.origin.json");
+  expect(Bun.spawnSync(["mkfifo", note]).exitCode).toBe(0);
+  await Promise.all([library.refresh(), library.refresh()]);
+  expect(names()).toEqual(["m"]);
+  await Promise.all([writeFile(note, "{}"), waitFor("it", () => names().length === 2)]);
+  expect(names().sort()).toEqual(["late", "m"]);
+});
+
+test("a removal waits for the model's last answer, which no new one follows", async () => {
+  await put("hf_owner_repo_m-Q4.gguf", { source: "hf:owner/repo:Q4_K_M" });
+  const { library, models } = await openLibrary();
   const answered = Promise.withResolvers<void>();
   const loaded = {
     ...chatModel("repo-Q4_K_M", new ScriptedChatEngine()),

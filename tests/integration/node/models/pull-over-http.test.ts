@@ -129,10 +129,17 @@ describe("a pull over HTTP", () => {
     expect(await readdir(join(dataDir, "models")).catch(() => [])).toEqual([]);
   });
 
-  test("does not succeed with a file that is no model", async () => {
-    answer = honest(Buffer.concat([Buffer.from("GGUF"), Buffer.alloc(100, 255)]));
+  test.each([
+    ["that is no model", () => Buffer.concat([Buffer.from("GGUF"), Buffer.alloc(100, 255)]), ""],
+    [
+      "of which the hub has only a part",
+      () => whole.slice(0, -123),
+      "cut off: 123 bytes are missing",
+    ],
+  ])("does not succeed with a file %s", async (_, bytes, why) => {
+    answer = honest(bytes());
     const events = await readFrames(await pull("hf:owner/repo/tiny.gguf"));
-    expect(events.at(-1)).toContain("It must be a whole GGUF file.");
+    expect(events.at(-1)).toContain(`${why}. It must be a whole GGUF file.`);
     expect(events.at(-1)).toContain("until the model 'tiny' is deleted");
     const remove = () =>
       app.handle(new Request("http://localhost/v1/models/tiny", { method: "DELETE" }));

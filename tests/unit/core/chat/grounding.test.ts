@@ -167,9 +167,11 @@ describe("a request that leaves grounding to the node", () => {
 describe("what the model was told of the passages", () => {
   const prompt = "Answer from the passages above, briefly.";
 
-  test("ends an answer that repeats its first words", async () => {
+  test("ends an answer that repeats its first words, of one passage or of several", async () => {
     const { ground } = await grounding({ prompt });
-    expect((await ground([user("q")])).stop).toBe("Answer from the passages above");
+    expect((await ground([user("q")])).stop).toBe("Answer from the passage");
+    const short = await grounding({ prompt: "Use passages to answer it." });
+    expect((await short.ground([user("q")])).stop).toBe("Use passages to answer it");
   });
 
   test("ends none where there is no passage, or where its first words are few", async () => {

@@ -56,6 +56,28 @@ describe("the chunks of a streamed completion", () => {
     ]);
   });
 
+  describe("of several answers where one was asked for", () => {
+    const choice = (index: number, content: string) => ({ index, delta: { content } });
+    const end = delta({}, "stop");
+
+    test.each([
+      ["in one chunk", [{ choices: [choice(0, "a"), choice(1, "b")] }, end]],
+      [
+        "in chunks of their own",
+        [{ choices: [choice(0, "a")] }, { choices: [choice(1, "b")] }, end],
+      ],
+      ["with another's end", [{ choices: [choice(1, "a")] }, end]],
+    ])("are an error, never one text: %s", (_, chunks) => {
+      expect(() => read(chunks)).toThrow("several answers where one was asked for");
+    });
+
+    test("are taken where the one answer has another number, or none", () => {
+      const text = { type: "text", text: "a" } as const;
+      expect(read([{ choices: [{ ...choice(3, "a"), finish_reason: "stop" }] }])[0]).toEqual(text);
+      expect(read([{ choices: [{ delta: { content: "a" } }] }, end])[0]).toEqual(text);
+    });
+  });
+
   test("hold tool calls in pieces, several side by side", () => {
     expect(read(parse(vllmStreams.tools))).toEqual([
       { type: "tool-call", index: 0, id: "chatcmpl-tool-1", name: "get_weather" },
