@@ -101,9 +101,7 @@ export class NativeChatContext {
     const { gpu } = this.#context.model.llama;
     const direct = this.#direct;
     const step =
-      direct === undefined
-        ? this.#addonStep(parts, total)
-        : direct.prepare(parts, total, several);
+      direct === undefined ? this.#addonStep(parts, total) : direct.prepare(parts, total, several);
     const { threads, ms, result: times } = await onThreads(this.#threads, step.compute, gpu, most);
     const now = performance.now();
     this.#stepThreads.took({ tokens: total, threads, ms, times, now, steady });

@@ -44,7 +44,11 @@ class DirectEmbeddingContext implements TextContext, Disposable {
     };
     const { threads, ms } = await onThreads(consumer, compute, this.#model.llama.gpu);
     const size = this.#dimension;
-    return { threads, ms, vectors: texts.map((_, of) => vectors.slice(of * size, (of + 1) * size)) };
+    return {
+      threads,
+      ms,
+      vectors: texts.map((_, of) => vectors.slice(of * size, (of + 1) * size)),
+    };
   }
 
   /** Once nothing computes any more. */
