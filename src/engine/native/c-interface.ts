@@ -162,7 +162,7 @@ export interface StepSize {
 
 /** A step that takes no longer is worth no other thread; of one that is computed several times, `onTimes` is told as often. */
 const longestHereMs = 8;
-/** So much later it is computed once more at the most: its threads are chosen anew. */
+/** So much later it is computed once more at the most: its threads are chosen again. */
 const longestMs = 250;
 
 /** A batch in llama.cpp's memory; each array has an entry for every token. */
