@@ -22,12 +22,15 @@ interface ListenOptions {
 /** Seconds that a client has to send the headers of its first request. */
 const headersTimeout = 10;
 
-/** Requests of one connection that are answered in the same turn of the loop. */
+/** Requests that are answered in the turn of the loop in which they come. */
 const mostInTurn = 16;
 
 /** Starts the server. No answer, whatever the request, exposes the node's internals. */
 export function listen({ hostname, port, app, connections, keepAlive, log }: ListenOptions) {
-  const turn = new TurnCounts();
+  let inTurn = 0;
+  const endTurn = (): void => {
+    inTurn = 0;
+  };
   return Bun.serve({
     hostname,
     port,
@@ -42,9 +45,10 @@ export function listen({ hostname, port, app, connections, keepAlive, log }: Lis
       // A connection with a long prompt, or a client that pauses, is not idle.
       server.timeout(received, 0);
       const request = withHost(received, server.url.origin);
-      const { address, port: from } = server.requestIP(received) ?? {};
-      // Bun answers what a client sent ahead in one turn, 500 KB of it, and others wait; it closes a connection that sends more while an answer is pending.
-      if (turn.count(`${address} ${from}`) > mostInTurn) await nextTurn();
+      const { address } = server.requestIP(received) ?? {};
+      // In one turn Bun accepts connections for as long as more come, each as an answer frees its client, and answers 500 KB of what a client sent ahead; all else would wait. It closes a connection that sends more while an answer is pending.
+      if (inTurn++ === 0) setImmediate(endTurn);
+      if (inTurn > mostInTurn) await nextTurn();
       connections.opened(request, {
         ...given({ address }),
         onIdle: () => server.timeout(received, keepAlive),
@@ -60,18 +64,6 @@ export function listen({ hostname, port, app, connections, keepAlive, log }: Lis
       return errorResponse(toNodeError(error));
     },
   });
-}
-
-/** Counts what happens in one turn of the event loop, by name. */
-class TurnCounts {
-  readonly #counts = new Map<string, number>();
-
-  count(name: string): number {
-    if (this.#counts.size === 0) setImmediate(() => this.#counts.clear());
-    const count = (this.#counts.get(name) ?? 0) + 1;
-    this.#counts.set(name, count);
-    return count;
-  }
 }
 
 /** The part of a request's connection that the request itself does not carry. */

@@ -102,6 +102,26 @@ describe("requests that are sent ahead, before the answers to those before them"
   });
 });
 
+test("requests that each come on a new connection leave the loop its turns", async () => {
+  let inTurn = 0;
+  let most = 0;
+  await using watched = listeningApp();
+  watched.instead = () => {
+    if (inTurn++ === 0) setImmediate(() => (inTurn = 0));
+    most = Math.max(most, inTurn);
+    return undefined;
+  };
+  const worker = new Worker(new URL("../support/new-connections.ts", import.meta.url).href);
+  const done = new Promise((resolve, reject) => {
+    worker.onmessage = resolve;
+    worker.onerror = ({ message }) => reject(new Error(message));
+  });
+  worker.postMessage({ url: `${watched.origin}/nowhere`, requests: 2000, atOnce: 12 });
+  await done;
+  worker.terminate();
+  expect(most).toBeLessThan(100);
+});
+
 test("what fails outside of every operation is answered without a path or a stack", async () => {
   app.instead = () => {
     throw new Error(`Cannot read ${process.cwd()}/src/main.ts`);
