@@ -1,6 +1,6 @@
 /** A model's calls until they are answered, across restarts of its process. */
 import { copyOf, NodeError } from "../core/errors.ts";
-import { type Call, type CallItem, fromSentError, isLast, serialize } from "./protocol.ts";
+import { type Call, type CallItem, fromSentError, isLarge, isLast, serialize } from "./protocol.ts";
 import type { RunnerProcess } from "./runner-process.ts";
 
 /** Receives the items of a call, or its failure if the process dies. */
@@ -11,6 +11,8 @@ export interface CallListener {
 
 interface Entry {
   call: Call;
+  /** The serialized call, while it waits to be sent. */
+  text?: string | undefined;
   listener: CallListener;
   isDispatched: boolean;
   /** Whether it left the model's queue; its answer is then lost with the process. */
@@ -32,6 +34,8 @@ export class PendingCalls {
   readonly #entries = new Map<number, Entry>();
   readonly #onChange: () => void;
   #nextId = 1;
+  /** A large call that the process has not read yet. */
+  #unread: number | undefined;
 
   constructor(onChange: () => void) {
     this.#onChange = onChange;
@@ -56,17 +60,26 @@ export class PendingCalls {
     return id;
   }
 
-  dispatchTo(process: RunnerProcess): void {
+  dispatchTo(process: Pick<RunnerProcess, "send">): void {
     for (const [id, entry] of this.#entries) {
       if (entry.isDispatched) continue;
+      const call = entry.text ?? serialize(entry.call);
+      const waits = isLarge(call) && this.#unread !== undefined;
+      entry.text = waits ? call : undefined;
+      if (waits) continue;
+      if (isLarge(call)) this.#unread = id;
       entry.isDispatched = true;
       entry.attempts++;
-      process.send({ type: "call", id, call: serialize(entry.call) });
+      process.send({ type: "call", id, call });
     }
   }
 
   receive(items: readonly { id: number; item: CallItem }[]): void {
     for (const { id, item } of items) {
+      if (item.type === "read") {
+        this.#unread = undefined;
+        continue;
+      }
       const entry = this.#entries.get(id);
       if (entry === undefined) continue;
       if (item.type === "start") entry.isStarted = true;
@@ -91,6 +104,7 @@ export class PendingCalls {
 
   /** The process died: started calls fail, others wait for the next. Returns how many failed. */
   loseProcess(error: NodeError): number {
+    this.#unread = undefined;
     this.#fail(({ isCancelled }) => isCancelled, notWanted());
     const lost = this.#fail(
       ({ isStarted, attempts }) => isStarted || attempts >= mostAttempts,

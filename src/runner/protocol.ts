@@ -90,6 +90,8 @@ export interface SentError {
 }
 
 export type CallItem =
+  /** A large call is read, and the next one can be sent. */
+  | { type: "read" }
   | { type: "start"; promptTokens?: number }
   | { type: "event"; event: GenerationEvent }
   /** An event with log probabilities, as JSON since a prompt has thousands; see `pieces` below. */
@@ -104,7 +106,7 @@ export type CallItem =
   | { type: "error"; error: SentError };
 
 export const isLast = ({ type }: CallItem): boolean =>
-  type !== "event" && type !== "scored" && type !== "start";
+  type !== "event" && type !== "scored" && type !== "start" && type !== "read";
 
 export interface Vitals {
   bytes: number;
@@ -144,6 +146,9 @@ export function fromSentError({ kind, message, ...details }: SentError): Error {
 
 /** A call as JSON: the channel's serialization takes microseconds for each of a million values. */
 type SerializedCall = string;
+
+/** Larger ones are sent one after the other: they take milliseconds to be read, and others wait for that. */
+export const isLarge = ({ length }: SerializedCall): boolean => length > 65_536;
 
 type Generate = Extract<Call, { type: "generate" }>;
 

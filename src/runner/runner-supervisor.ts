@@ -59,7 +59,7 @@ export class Runner implements AsyncDisposable {
     let receive: StartOptions["onItems"] = () => {};
     const first = await startRunner(options, { ...loading, onItems: (items) => receive(items) });
     const runner = new Runner(options, first);
-    receive = (items) => runner.#calls.receive(items);
+    receive = (items) => runner.#receive(items);
     return runner;
   }
 
@@ -151,7 +151,7 @@ export class Runner implements AsyncDisposable {
       if (this.#isStarting) throw beingRestarted(name);
       const process = await startWith({ ...this.#options, spec }, this.#facts, {
         signal: AbortSignal.any([signal, this.#stopping.signal]),
-        onItems: (items) => this.#calls.receive(items),
+        onItems: (items) => this.#receive(items),
       });
       this.#options = { ...this.#options, spec };
       this.#facts = process.facts;
@@ -170,6 +170,12 @@ export class Runner implements AsyncDisposable {
     clearTimeout(this.#idleTimer);
     this.#share.leave();
     await this.#process?.end();
+  }
+
+  /** Sends on what waited until another call was read. */
+  #receive(items: Parameters<StartOptions["onItems"]>[0]): void {
+    this.#calls.receive(items);
+    if (this.#process !== undefined && !this.#isDraining) this.#calls.dispatchTo(this.#process);
   }
 
   #checkQueue(): void {
@@ -259,7 +265,7 @@ export class Runner implements AsyncDisposable {
         using _ = await reserveMemory(signal);
         const process = await restartProcess(this.#options, this.#facts, {
           signal,
-          onItems: (items) => this.#calls.receive(items),
+          onItems: (items) => this.#receive(items),
         });
         this.#isStarting = false;
         this.#adopt(process);

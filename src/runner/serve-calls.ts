@@ -12,6 +12,7 @@ import {
   deserialize,
   type FromRunner,
   initialCredits,
+  isLarge,
   isLast,
   type LogLevel,
   type ToRunner,
@@ -47,6 +48,7 @@ export function serveCalls(
         load(message).catch((error) => send({ type: "not-loaded", error: toSentError(error) }));
         return;
       case "call":
+        if (isLarge(message.call)) calls?.read(message.id);
         calls?.start(message.id, deserialize(message.call));
         return;
       case "credit":
@@ -128,6 +130,10 @@ export class CallsInProgress {
   constructor(engine: LoadedModel, send: Send) {
     this.#engine = engine;
     this.#send = send;
+  }
+
+  read(id: number): void {
+    this.#post(id, { type: "read" });
   }
 
   start(id: number, call: Call): void {
@@ -217,7 +223,8 @@ export class CallsInProgress {
   /** Sends an item at once after a pause, else in a batch: a message costs as much as a token. */
   #post(id: number, item: CallItem): void {
     this.#outbox.push({ id, item });
-    const wait = isLast(item) ? 0 : this.#sentAt + batchMs - performance.now();
+    const isAwaited = isLast(item) || item.type === "read";
+    const wait = isAwaited ? 0 : this.#sentAt + batchMs - performance.now();
     if (wait <= 0) this.#sendSoon();
     else this.#timer ??= setTimeout(() => this.#sendOut(), wait);
   }

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { NodeError } from "../../../src/core/errors.ts";
 import { PendingCalls } from "../../../src/runner/pending-calls.ts";
-import { type Call, fromSentError, toSentError } from "../../../src/runner/protocol.ts";
+import { type Call, fromSentError, type ToRunner, toSentError } from "../../../src/runner/protocol.ts";
 
 const nobody = { hear: () => {}, fail: () => {} };
 
@@ -22,6 +22,25 @@ describe("the calls of a model", () => {
       expect(calls.computes).toBe(true);
     });
   }
+
+  test("are sent one after the other where they are large, and small ones do not wait", () => {
+    const calls = new PendingCalls(() => {});
+    const sent: number[] = [];
+    const process = {
+      send: (message: ToRunner) => void (message.type === "call" && sent.push(message.id)),
+    };
+    const add = (text: string) => calls.add({ type: "embed", inputs: [text] }, nobody);
+    const large = "a".repeat(100_000);
+    const [first, second, small] = [add(large), add(large), add("a")];
+    calls.dispatchTo(process);
+    expect(sent).toEqual([first, small]);
+    calls.receive([{ id: first, item: { type: "read" } }]);
+    calls.dispatchTo(process);
+    expect(sent).toEqual([first, small, second]);
+    calls.loseProcess(new NodeError("unavailable", "Away."));
+    calls.dispatchTo(process);
+    expect(sent.slice(3)).toEqual([first, small]);
+  });
 
   test("fail each with an error of its own, which says when to ask again", () => {
     const calls = new PendingCalls(() => {});
