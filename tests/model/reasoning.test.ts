@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { LlamaModel } from "node-llama-cpp";
 import type { GenerationEvent, GenerationRequest } from "../../src/core/ports/chat-engine.ts";
-import { Generation } from "../../src/engine/generation/generation.ts";
-import { AnswerSampler } from "../../src/engine/generation/sampling.ts";
+import { type AnswerShape, Generation } from "../../src/engine/generation/generation.ts";
+import { AnswerSampler, type TokenBias } from "../../src/engine/generation/sampling.ts";
 import { startGrammar } from "../../src/engine/grammar/grammars.ts";
 import { StepThreads, StepWatch } from "../../src/engine/machine/steps.ts";
 import { NativeChatContext } from "../../src/engine/native/contexts.ts";
@@ -38,7 +38,10 @@ const toolUse = {
 } as const;
 
 /** An answer whose prompt ends inside a thought, as a reasoning model's may. */
-async function answerFromThought(more: Partial<GenerationRequest>): Promise<GenerationEvent[]> {
+async function answerFromThought(
+  more: Partial<GenerationRequest>,
+  { text, bias }: { text?: AnswerShape["text"]; bias?: TokenBias } = {},
+): Promise<GenerationEvent[]> {
   await using context = await model.createContext({ contextSize: 2048, batchSize: 64 });
   const template = new PromptTemplate(model, chatWrapperFor("qwen", model));
   const messages = [{ role: "user", content: "Think" }] as const;
@@ -53,7 +56,7 @@ async function answerFromThought(more: Partial<GenerationRequest>): Promise<Gene
     prompt: { ...prompt, startsInThought: "</think>" },
     request,
     toolUse: more.toolUse,
-    shape: { text: undefined, calls: await startGrammar(model, { calls }) },
+    shape: { text, calls: await startGrammar(model, { calls }) },
     maxTokens: 200,
   });
   const { signal } = new AbortController();
@@ -62,7 +65,7 @@ async function answerFromThought(more: Partial<GenerationRequest>): Promise<Gene
   const cache = new KvCache(native);
   const wanted = { prompt: prompt.tokens, fresh: true, scope: undefined };
   using slot = await new Slots(cache, 1).acquire(wanted, { signal });
-  const sampling = { request, contextSize: context.contextSize, bias: undefined };
+  const sampling = { request, contextSize: context.contextSize, bias };
   const sampler = new AnswerSampler(native.makeSampler(), sampling);
   const started = { ...wanted, slot, generation, sampler };
   return await Array.fromAsync(
@@ -87,6 +90,16 @@ describe("an answer that begins in a thought", () => {
     expect(["Paris", "Rome"]).toContain(JSON.parse(text).city);
     expect(events.at(-1)).toMatchObject({ type: "finish", reason: "tool_calls" });
   });
+});
+
+test("an answer that is to fit a schema does, even if the model ends within its thought", async () => {
+  const text = await startGrammar(model, { format: { schema: { enum: ["Paris", "Rome"] } } });
+  const ends = Uint32Array.of(model.tokens.eos ?? 0);
+  const bias = { tokenBiasKeys: ends, tokenBiasValues: Float32Array.of(100) };
+  const events = await answerFromThought({}, { text, bias });
+  const answer = events.map((event) => (event.type === "text" ? event.text : "")).join("");
+  expect(["Paris", "Rome"]).toContain(JSON.parse(answer));
+  expect(events.at(-1)).toMatchObject({ type: "finish", reason: "stop" });
 });
 
 function usageOf(events: readonly GenerationEvent[]) {

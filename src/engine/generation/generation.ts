@@ -107,7 +107,11 @@ export class Generation {
     };
     for (;;) {
       const piece = yield* this.#piece(sampler, writing);
-      if (piece === undefined) break;
+      if (piece === undefined) {
+        if (text === undefined || this.#full || !this.#segmenter.inThought) break;
+        writing.feed = this.#closeThought(emit);
+        continue;
+      }
       for (const segment of this.#segmenter.push(piece)) {
         if (segment.type === "end") return { reason: "stop", ...given({ stop: segment.stop }) };
         if (segment.type === "call") return { call: segment.start };
@@ -119,6 +123,15 @@ export class Generation {
       this.#emitSegment(segment, emit);
     }
     return { reason: this.#full ? "length" : "stop" };
+  }
+
+  /** A model that ended within its thought still owes the answer that a grammar was given for. */
+  #closeThought(emit: Emit): Feed {
+    for (const segment of this.#segmenter.end()) this.#emitSegment(segment, emit);
+    const close = this.#options.model.tokenize(this.#segmenter.closeThought(), true);
+    const feed = this.#feedAfter(this.#generated.length, close);
+    this.#generated.push(...close);
+    return feed;
   }
 
   /** Rewinds to where the call began, opens it as the template does, and generates the rest under the grammar. */

@@ -70,6 +70,13 @@ export class Segmenter {
     return this.#close !== undefined;
   }
 
+  /** Ends a thought that the model did not; returns the marker that closes it. */
+  closeThought(): string {
+    const close = this.#close ?? "";
+    this.#watchFor(undefined);
+    return close;
+  }
+
   push(piece: Piece): Segment[] {
     // The common case, which must be cheap: nothing is held back and no marker can begin here.
     if (this.#held.length === 0 && !this.#mayBegin(piece.raw)) return this.#emit([piece]);
