@@ -1,7 +1,12 @@
 import { describe, expect, test } from "bun:test";
 import { NodeError } from "../../../src/core/errors.ts";
 import { PendingCalls } from "../../../src/runner/pending-calls.ts";
-import { type Call, fromSentError, type ToRunner, toSentError } from "../../../src/runner/protocol.ts";
+import {
+  type Call,
+  fromSentError,
+  type ToRunner,
+  toSentError,
+} from "../../../src/runner/protocol.ts";
 
 const nobody = { hear: () => {}, fail: () => {} };
 
