@@ -64,7 +64,7 @@ await chatModelRows({
     ],
   },
   beside: { tokens: 256, target: "1.2" },
-  long: { clients: 4, promptTokens: 1800, target: "1.1" },
+  long: [{ clients: 4, promptTokens: 1800, target: "1.1" }],
   temperature: { tokens: 256 },
   busy: { tokens: 32 },
 });
@@ -82,7 +82,7 @@ await chatModelRows({
     ],
   },
   beside: { tokens: 64, target: "1.2" },
-  long: { clients: 4, promptTokens: 1000, target: "1.1" },
+  long: [{ clients: 4, promptTokens: 1000, target: "1.1" }],
   temperature: { tokens: 64 },
   busy: { tokens: 12 },
 });
@@ -95,8 +95,7 @@ if (parts.has("isolation")) {
 }
 if (parts.has("embedding")) {
   await embeddingRows({
-    ...{ report, runs, threads, floor, path: models.embedding },
-    ...(folder === undefined ? {} : { peer: folder }),
+    ...{ report, runs, threads, floor, path: models.embedding, ...peer },
   });
 }
 if (parts.has("overhead")) await overheadRows(report, runs, models);

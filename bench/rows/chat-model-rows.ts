@@ -9,7 +9,7 @@ import { besideRow } from "./beside-row.ts";
 import { type BusyRow, busyRow } from "./busy-row.ts";
 import { type ChatBench, warmUp } from "./chat-bench.ts";
 import { type ClientRows, clientRows } from "./client-rows.ts";
-import { longPromptsRow } from "./long-prompts-row.ts";
+import { type LongPrompts, longPromptsRow } from "./long-prompts-row.ts";
 import { secondTurnRows } from "./second-turn-rows.ts";
 import { temperatureRow } from "./temperature-row.ts";
 
@@ -24,7 +24,7 @@ export interface ChatModelRows extends ChatModelSettings {
   parts: ReadonlySet<ChatPart>;
   clients: ClientRows;
   beside: { tokens: number; target: string };
-  long: { clients: number; promptTokens: number; target: string };
+  long: readonly LongPrompts[];
   temperature: { tokens: number };
   busy?: BusyRow;
   floor?: Floor;
@@ -65,7 +65,7 @@ export async function chatModelRows(rows: ChatModelRows): Promise<void> {
   };
   if (parts.has("clients")) await clientRows(bench, rows.clients);
   if (parts.has("beside")) await besideRow(bench, rows.beside);
-  if (parts.has("long")) await longPromptsRow(bench, rows.long);
+  for (const long of parts.has("long") ? rows.long : []) await longPromptsRow(bench, long);
   if (parts.has("temperature")) await temperatureRow(bench, rows.temperature);
   if (parts.has("turn")) await secondTurnRows(report, runs, server);
   if (parts.has("busy") && rows.busy !== undefined) await busyRow(bench, rows.busy);

@@ -65,5 +65,10 @@ parallel = ${settings.slots}
 n_gpu_layers = ${settings.gpuLayers ?? 0}
 `;
 
-export const embeddingModel = (path: string): string =>
-  `[[models]]\nname = "embedding"\ntype = "embedding"\nsource = ${JSON.stringify(path)}\n`;
+export const embeddingModel = (path: string, gpuLayers = 0): string =>
+  `[[models]]
+name = "embedding"
+type = "embedding"
+source = ${JSON.stringify(path)}
+n_gpu_layers = ${gpuLayers}
+`;

@@ -9,6 +9,7 @@ import {
   tensorBytes,
   writeGguf,
 } from "../../src/models/gguf/write.ts";
+import { randomBert } from "../../tests/support/random-bert.ts";
 import { type LlamaShape, randomLlama, randomNumbers } from "../../tests/support/random-llama.ts";
 import { makeWords, wordsOf32k } from "./bench-models.ts";
 import { isThere } from "./peer-location.ts";
@@ -19,12 +20,26 @@ const alignment = 32;
 
 export type Shape = Pick<LlamaShape, "size" | "hidden" | "layers" | "heads">;
 
+const random = { name: "random", type: "q8_0" } as const;
+
 /** The file of the model, written if it is not there. */
 export async function randomModel(path: string, shape: Shape): Promise<void> {
-  if (await isThere(path)) return;
   const words = makeWords(wordsOf32k);
-  const gguf = randomLlama({ name: "random", type: "q8_0", context: 4096, words, ...shape });
-  const next = endlessBlocks(shape.size);
+  await written(path, shape, () => randomLlama({ ...random, context: 4096, words, ...shape }));
+}
+
+/** The same of an embedding model, with as many pieces as BERT has. */
+export async function randomEmbeddingModel(path: string, shape: Shape): Promise<void> {
+  const pieces = makeWords(30_517).map((word) => word.replace(" ", "\u2581"));
+  await written(path, shape, () =>
+    randomBert({ ...random, context: 512, pieces, seed: 5, ...shape }),
+  );
+}
+
+async function written(path: string, { size }: Shape, make: () => Gguf): Promise<void> {
+  if (await isThere(path)) return;
+  const gguf = make();
+  const next = endlessBlocks(size);
   await writeAtomically(path, async (file) => {
     await writeHeader(file, gguf);
     for (const tensor of gguf.tensors) await writeTensor(file, tensor, next);

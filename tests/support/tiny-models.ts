@@ -2,13 +2,9 @@
 import { rmSync } from "node:fs";
 import { open } from "node:fs/promises";
 import { join } from "node:path";
-import {
-  type Gguf,
-  type MetadataValue,
-  type Tensor,
-  writeGguf,
-} from "../../src/models/gguf/write.ts";
-import { randomLlama, randomNumbers } from "./random-llama.ts";
+import { type Gguf, type MetadataValue, writeGguf } from "../../src/models/gguf/write.ts";
+import { randomBert, tensorMaker } from "./random-bert.ts";
+import { randomLlama } from "./random-llama.ts";
 import { tempDir } from "./temp-dir.ts";
 
 const u32 = (value: number): MetadataValue => ({ type: "uint32", value });
@@ -56,22 +52,6 @@ async function makeModels(): Promise<TinyModels> {
 export async function save(path: string, gguf: Gguf): Promise<void> {
   await using file = await open(path, "w");
   await writeGguf(file, gguf);
-}
-
-function tensorMaker(seed: number) {
-  const random = randomNumbers(seed);
-  const tensor = (name: string, shape: number[], value: () => number): Tensor => ({
-    name,
-    shape,
-    type: "f32",
-    values: () => Float32Array.from({ length: shape.reduce((a, b) => a * b) }, value),
-  });
-  return {
-    weights: (name: string, ...shape: number[]) =>
-      tensor(name, shape, () => (random() - 0.5) * 0.6),
-    ones: (name: string, size: number) => tensor(name, [size], () => 1),
-    zeros: (name: string, size: number) => tensor(name, [size], () => 0),
-  };
 }
 
 export function tinyLlama(): Gguf {
@@ -142,61 +122,16 @@ function tinyReranker(): Gguf {
 }
 
 function tinyBert(seed = 11): Gguf {
-  const [size, hidden] = [tinyEmbeddingDimension, 64];
-  const { weights, ones, zeros } = tensorMaker(seed);
-  const specials = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"];
   const letters = [..."abcdefghijklmnopqrstuvwxyz0123456789.,?!'-"];
-  const pieces = [...letters.map((letter) => `\u2581${letter}`), ...letters];
-  const tokens = [...specials, ...pieces];
-  const norm = (name: string): Tensor[] => [
-    ones(`${name}.weight`, size),
-    zeros(`${name}.bias`, size),
-  ];
-  const dense = (name: string, from: number, to: number): Tensor[] => [
-    weights(`${name}.weight`, from, to),
-    zeros(`${name}.bias`, to),
-  ];
-  return {
-    metadata: {
-      "general.architecture": text("bert"),
-      "general.name": text("tiny-embedding"),
-      "bert.block_count": u32(1),
-      "bert.context_length": u32(tinyEmbeddingContext),
-      "bert.embedding_length": u32(size),
-      "bert.feed_forward_length": u32(hidden),
-      "bert.attention.head_count": u32(2),
-      "bert.attention.layer_norm_epsilon": f32(1e-12),
-      "bert.attention.causal": { type: "bool", value: false },
-      "bert.pooling_type": u32(1),
-      "tokenizer.ggml.model": text("bert"),
-      "tokenizer.ggml.pre": text("jina-v2-en"),
-      "tokenizer.ggml.token_type_count": u32(2),
-      "tokenizer.ggml.tokens": { type: "strings", value: tokens },
-      "tokenizer.ggml.token_type": {
-        type: "int32s",
-        value: tokens.map((_, id) => (id === 1 ? 2 : id < specials.length ? 3 : 1)),
-      },
-      "tokenizer.ggml.padding_token_id": u32(0),
-      "tokenizer.ggml.unknown_token_id": u32(1),
-      "tokenizer.ggml.bos_token_id": u32(2),
-      "tokenizer.ggml.cls_token_id": u32(2),
-      "tokenizer.ggml.eos_token_id": u32(3),
-      "tokenizer.ggml.seperator_token_id": u32(3),
-      "tokenizer.ggml.mask_token_id": u32(4),
-    },
-    tensors: [
-      weights("token_embd.weight", size, tokens.length),
-      weights("position_embd.weight", size, tinyEmbeddingContext),
-      weights("token_types.weight", size, 2),
-      ...norm("token_embd_norm"),
-      ...dense("blk.0.attn_q", size, size),
-      ...dense("blk.0.attn_k", size, size),
-      ...dense("blk.0.attn_v", size, size),
-      ...dense("blk.0.attn_output", size, size),
-      ...norm("blk.0.attn_output_norm"),
-      ...dense("blk.0.ffn_up", size, hidden),
-      ...dense("blk.0.ffn_down", hidden, size),
-      ...norm("blk.0.layer_output_norm"),
-    ],
-  };
+  return randomBert({
+    name: "tiny-embedding",
+    size: tinyEmbeddingDimension,
+    hidden: 64,
+    layers: 1,
+    heads: 2,
+    context: tinyEmbeddingContext,
+    type: "f32",
+    pieces: [...letters.map((letter) => `\u2581${letter}`), ...letters],
+    seed,
+  });
 }
