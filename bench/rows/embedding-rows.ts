@@ -8,7 +8,7 @@ import type { Floor } from "../servers/floor-process.ts";
 import { embeddingArguments, startPeers } from "../servers/llama-server.ts";
 import { embeddingModel, startNode } from "../servers/node-process.ts";
 
-export interface Case {
+interface Case {
   work: string;
   /** Words of a text, and how many texts. */
   length: number;
