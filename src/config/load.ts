@@ -145,7 +145,7 @@ function suggest(found: string, known: readonly string[]): string {
     : ` Known are: ${known.join(", ")}.`;
 }
 
-const auto = { n_gpu_layers: "auto", ctx_size: "auto", batch_size: "auto" };
+const auto = { ctx_size: "auto" };
 
 const address = /^[0-9a-f]*[.:][0-9a-f.:]+$/i;
 const number = /^\d+$/;

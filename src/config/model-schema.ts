@@ -122,7 +122,7 @@ export const ModelConfig = T.Object(
     }),
     source: text(
       { minLength: 1 },
-      "Where its file comes from: `auto`, `starter:chat`, `starter:embedding`, `starter:embedding-gte-small`, a path, an `https://` address, `hf:owner/repo:quant`, or `npm:package@version/file.gguf`; see the page about models. Or `openai:http://host:8000/v1`, an upstream server that runs it; see the page about scaling. With `auto`, `n_gpu_layers`, `ctx_size` and `batch_size` are `auto` too unless they are given.",
+      "Where its file comes from: `auto`, `starter:chat`, `starter:embedding`, `starter:embedding-gte-small`, a path, an `https://` address, `hf:owner/repo:quant`, or `npm:package@version/file.gguf`; see the page about models. Or `openai:http://host:8000/v1`, an upstream server that runs it; see the page about scaling. With `auto`, `ctx_size` is `auto` too unless it is given.",
     ),
     ...upstreamKeys,
     sha256: optionalText(
@@ -159,8 +159,9 @@ export const ModelConfig = T.Object(
         "Tokens the model sees at once; 0: what it was trained on, at most 4096, of a `reranker` 1024, or what the upstream server says; `auto`: what fits the memory.",
     }),
     batch_size: orAuto(1, {
-      default: 512,
-      description: "Tokens evaluated at once; `auto`: what fits the machine.",
+      default: "auto",
+      description:
+        "Tokens evaluated at once; `auto`: 512, more on an accelerator, fewer where memory is short.",
     }),
     ...contextKeys,
     parallel: integer(

@@ -118,7 +118,7 @@ export async function loadedFile(
 
 const defaults = {
   ctx_size: 0,
-  batch_size: 512,
+  batch_size: "auto",
   n_gpu_layers: "auto",
   parallel: 4,
   prompt_template: "auto",

@@ -131,7 +131,7 @@ const contextSizes = [32_768, 16_384, 8192, 4096, 2048, 1024, 512];
 const usualBatch = 512;
 const batchSizes = [usualBatch, 256, 128];
 /** An accelerator that holds a whole model is busy only with more. */
-const acceleratedBatch = 1024;
+const acceleratedBatches = [2048, 1024];
 
 /** Chooses layers first, then the batch, both for a usual context; the remaining memory goes to a longer context. */
 export function chooseSettings(input: AutoSettingsInput): FittedSettings & { why: string } {
@@ -177,7 +177,7 @@ function chooseLayers({ facts, machine, wanted, parallel }: AutoSettingsInput, c
 function batchCandidates({ facts, wanted }: AutoSettingsInput, nGpuLayers: number): number[] {
   if (wanted.batchSize !== "auto") return [wanted.batchSize];
   const isWhole = nGpuLayers === offloadableLayers(facts);
-  return isWhole ? [acceleratedBatch, ...batchSizes] : batchSizes;
+  return isWhole ? [...acceleratedBatches, ...batchSizes] : batchSizes;
 }
 
 /** The first size that fits; the smallest if none does. */

@@ -73,7 +73,9 @@ export class DirectContext implements Disposable {
       compute: async (threads) => {
         this.#isComputing = true;
         try {
-          times = await this.#step.run({ ...size, threads, onTimes }, this.#mayWait);
+          // While a prompt is computed, others that have come are prepared.
+          const mayWait = this.#mayWait && parts.length === total;
+          times = await this.#step.run({ ...size, threads, onTimes }, mayWait);
         } finally {
           this.#isComputing = false;
           for (const sampler of this.#unused.splice(0)) this.#c.freeSampler(sampler);

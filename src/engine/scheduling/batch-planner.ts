@@ -107,7 +107,7 @@ function shortFirst(prompts: readonly RunningAnswer[], room: number): RunningAns
 /** A chunk may take as long as this many steps of the answers alone … */
 const answerSteps = 8;
 /** … but no less than the first of these, and no more than the second. */
-const [shortestMs, longestMs] = [100, 1000];
+const [shortestMs, longestMs] = [200, 1000];
 /** Before anything was measured. */
 const firstChunk = 64;
 const smallestChunk = 16;

@@ -33,7 +33,7 @@ const modelDefaults = {
   n_predict: -1,
   n_gpu_layers: "auto",
   ctx_size: 0,
-  batch_size: 512,
+  batch_size: "auto",
   cache_type_k: "f16",
   cache_type_v: "f16",
   flash_attention: "auto",
@@ -285,7 +285,7 @@ describe("the configuration", () => {
     const sizes = { ctx_size: "auto", batch_size: "auto", n_gpu_layers: "auto" };
     expect(model("auto")).toMatchObject(sizes);
     expect(model("auto", "ctx_size = 0")).toMatchObject({ ...sizes, ctx_size: 0 });
-    const usual = { ctx_size: 0, batch_size: 512, n_gpu_layers: "auto" };
+    const usual = { ctx_size: 0, batch_size: "auto", n_gpu_layers: "auto" };
     expect(model("./m.gguf")).toMatchObject(usual);
     expect(model("./m.gguf", "n_gpu_layers = 0")).toMatchObject({ ...usual, n_gpu_layers: 0 });
   });

@@ -69,7 +69,7 @@ describe("sizes chosen for a machine", () => {
       "a small model with 8 GB on an accelerator",
       smallChat,
       withAccelerator(16, 8),
-      [2048, 1024, 23],
+      [2048, 2048, 23],
     ],
     [
       "a large model with 8 GB on an accelerator",
@@ -81,7 +81,7 @@ describe("sizes chosen for a machine", () => {
       "a large model with 24 GB on an accelerator",
       largeChat,
       withAccelerator(32, 24),
-      [16_384, 1024, 33],
+      [16_384, 2048, 33],
     ],
     [
       "a large model with 2 GB on an accelerator",
