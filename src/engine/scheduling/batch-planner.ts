@@ -1,4 +1,8 @@
-/** Plans the next batch: the next token of every answer, and as much of the prompts as fits beside them (chunked prefill). */
+/**
+ * Plans the next batch: the next token of every answer, or a part of prompts (chunked prefill). llama.cpp
+ * computes parts of unequal length in passes of their own, so that a batch of both would be no quicker than
+ * two, and each would wait for the other.
+ */
 import type { Token } from "node-llama-cpp";
 import type { BatchPart } from "../native/contexts.ts";
 import type { RunningAnswer } from "./answer.ts";
@@ -22,8 +26,12 @@ export class BatchPlanner {
   readonly #limits: BatchLimits;
   #answerMs: number | undefined;
   #tokenMs: number | undefined;
-  /** Whether the last batch was a prompt's alone; the answers have the next one then. */
-  #ranAlone = false;
+  /** What prompts took while answers waited, since their last step, and in how many steps. */
+  #promptMs = 0;
+  #promptSteps = 0;
+  #isBeside = false;
+  /** Whether the last prompt had a step of its own, whose arithmetic is its own. */
+  #ranFresh = false;
 
   constructor(limits: BatchLimits) {
     this.#limits = limits;
@@ -36,47 +44,70 @@ export class BatchPlanner {
     );
     const decoding = ready.filter((run) => run.decodes);
     const prompts = ready.filter((run) => !run.decodes);
-    const [first] = prompts;
-    const others = prompts.filter(({ scheduled }) => !scheduled.fresh);
-    const isAlone = decoding.length + others.length === 0;
-    if (first?.scheduled.fresh === true && (isAlone || !this.#ranAlone)) {
-      this.#ranAlone = true;
-      return [{ run: first, tokens: this.#chunk(first, this.#limits.batchSize, false) }];
-    }
-    this.#ranAlone = false;
-    const parts: PlannedPart[] = decoding.map((run) => ({ run, tokens: run.pending }));
-    const isBeside = parts.length > 0;
-    let room = this.#limits.batchSize - parts.length;
-    if (isBeside) room = Math.min(room, this.#prefillTokens());
-    for (const run of shortFirst(others, room)) {
-      if (room === 0) break;
-      const tokens = this.#chunk(run, room, isBeside);
-      room -= tokens.length;
-      parts.push({ run, tokens });
-    }
+    const isBeside = decoding.length > 0;
+    this.#isBeside = isBeside;
+    const hasWaited =
+      this.#promptSteps >= mostPromptSteps || this.#promptMs >= this.#longestPromptMs * nearlyAll;
+    const parts =
+      prompts.length === 0 || (isBeside && hasWaited)
+        ? decoding.map((run) => ({ run, tokens: run.pending }))
+        : this.#promptParts(prompts, isBeside);
     return parts.sort((a, b) => a.run.sequence.id - b.run.sequence.id);
   }
 
   took({ answers, promptTokens, ms }: Step): void {
-    if (promptTokens === 0) {
+    if (answers > 0) {
       this.#answerMs = average(this.#answerMs, ms);
+      this.#promptMs = 0;
+      this.#promptSteps = 0;
       return;
     }
-    const ofAnswers = answers > 0 ? (this.#answerMs ?? 0) : 0;
-    const ofPrompt = Math.max(ms - ofAnswers, ms / 10);
+    if (this.#isBeside) {
+      this.#promptMs += ms;
+      this.#promptSteps++;
+    }
     // A few tokens cost nearly a whole pass over the weights, and say little about many.
     if (promptTokens >= smallestChunk) {
-      this.#tokenMs = average(this.#tokenMs, ofPrompt / promptTokens);
+      this.#tokenMs = average(this.#tokenMs, ms / promptTokens);
     }
   }
 
-  /** How many tokens of prompts a step evaluates beside answers, by how long steps took. */
-  #prefillTokens(): number {
-    if (this.#tokenMs === undefined) return firstChunk;
+  #promptParts(prompts: readonly RunningAnswer[], isBeside: boolean): PlannedPart[] {
+    const { batchSize } = this.#limits;
+    const [first] = prompts;
+    const others = prompts.filter(({ scheduled }) => !scheduled.fresh);
+    // The same arithmetic each time, whatever else is computed.
+    if (first?.scheduled.fresh === true && (others.length === 0 || !this.#ranFresh)) {
+      this.#ranFresh = true;
+      return [{ run: first, tokens: this.#chunk(first, batchSize, false) }];
+    }
+    this.#ranFresh = false;
+    const room = isBeside ? Math.min(batchSize, this.#prefillTokens()) : batchSize;
+    const together: PlannedPart[] = [];
+    let equal = room;
+    for (const run of shortFirst(others, room)) {
+      const tokens = this.#chunk(run, room, isBeside);
+      const length = Math.min(equal, tokens.length);
+      if (together.length > 0 && (run.isScored || length * (together.length + 1) > room)) continue;
+      together.push({ run, tokens });
+      equal = length;
+      if (run.isScored) break;
+    }
+    return together.map(({ run, tokens }) => ({ run, tokens: tokens.slice(0, equal) }));
+  }
+
+  /** What prompts may take before the answers have a step, by how long theirs take. */
+  get #longestPromptMs(): number {
     const answerMs = this.#answerMs ?? 0;
     const bounded = Math.min(Math.max(answerMs * answerSteps, shortestMs), longestMs);
     // If a single token takes seconds, a prompt still gets half of the time.
-    const ms = Math.max(bounded, answerMs);
+    return Math.max(bounded, answerMs);
+  }
+
+  /** How many tokens of prompts the rest of that time is enough for. */
+  #prefillTokens(): number {
+    if (this.#tokenMs === undefined) return firstChunk;
+    const ms = this.#longestPromptMs - this.#promptMs;
     return Math.max(smallestChunk, Math.floor(ms / this.#tokenMs));
   }
 
@@ -104,10 +135,14 @@ function shortFirst(prompts: readonly RunningAnswer[], room: number): RunningAns
   return [...prompts.filter(isShort), ...prompts.filter((run) => !isShort(run))];
 }
 
-/** A chunk may take as long as this many steps of the answers alone … */
+/** Prompts may take as long as this many steps of the answers … */
 const answerSteps = 8;
 /** … but no less than the first of these, and no more than the second. */
 const [shortestMs, longestMs] = [200, 1000];
+/** Prompts that come together, and differ little in length, are evaluated in one or two. */
+const mostPromptSteps = 2;
+/** Of that time: the rest is not worth a pass over the weights. */
+const nearlyAll = 0.75;
 /** Before anything was measured. */
 const firstChunk = 64;
 const smallestChunk = 16;

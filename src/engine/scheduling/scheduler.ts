@@ -146,7 +146,9 @@ export class Scheduler {
     const total = parts.reduce((sum, { tokens }) => sum + tokens.length, 0);
     // A seed promises the same answer each time, as far as the step can.
     const steady = parts.some(({ run }) => run.scheduled.fresh);
-    const mostTimes = steady || !this.#cache.canCopy ? 1 : roomOf(parts);
+    // Who waits with a prompt has the next step.
+    const isAlone = [...this.#runs].every((run) => run.decodes);
+    const mostTimes = steady || !isAlone || !this.#cache.canCopy ? 1 : roomOf(parts);
     const taken = parts.map((part) => ({ ...part, unheld: part.tokens, goesOn: true }));
     const onTokens = (outputs: readonly PartOutput[]): void => this.#takeTokens(taken, outputs);
     let decoded: Decoded;

@@ -47,7 +47,7 @@ describe("the scheduler", () => {
     expect(context.shape).toEqual([all(10), all(1), all(1), all(1), all(1)]);
   });
 
-  test("takes a new request in at the next step, beside answers that run", async () => {
+  test("takes a new request in at the next step, and its answer with those that run", async () => {
     const { context, start, done } = setUp();
     const [first, late] = [new ScriptedAnswer(20), new ScriptedAnswer(2)];
     start(0, first);
@@ -57,10 +57,7 @@ describe("the scheduler", () => {
     await done(first, late);
     expect(context.shape.slice(2, 5)).toEqual([
       [[0, 1]],
-      [
-        [0, 1],
-        [1, 10],
-      ],
+      [[1, 10]],
       [
         [0, 1],
         [1, 1],
@@ -87,20 +84,39 @@ describe("the scheduler", () => {
     expect(runningWhenLateCame).toBeLessThanOrEqual(5);
   });
 
-  test("lets two prompts share a batch, the first come first", async () => {
-    const { context, start, done } = setUp({ batchSize: 64 });
-    const answers = [new ScriptedAnswer(1), new ScriptedAnswer(1)];
-    for (const [at, answer] of answers.entries()) {
-      start(at, answer, { prompt: promptOf(50, 1000 * at) });
-    }
-    await done(...answers);
-    expect(context.shape.slice(0, 2)).toEqual([
+  test.each<[string, number[], [number, number][][]]>([
+    [
+      "in equal parts",
+      [30, 20],
       [
-        [0, 50],
-        [1, 14],
+        [
+          [0, 20],
+          [1, 20],
+        ],
+        [[0, 10]],
       ],
-      [[1, 36]],
-    ]);
+    ],
+    ["not, if they do not fit: the first comes first", [50, 50], [[[0, 50]], [[1, 50]]]],
+    [
+      "as many as fit",
+      [30, 30, 30],
+      [
+        [
+          [0, 30],
+          [1, 30],
+        ],
+        [[2, 30]],
+      ],
+    ],
+  ])("lets prompts share a batch %s", async (_, lengths, expected) => {
+    const { context, start, done } = setUp({ batchSize: 64 });
+    const answers = lengths.map((length, at) => {
+      const answer = new ScriptedAnswer(1);
+      start(at, answer, { prompt: promptOf(length, 1000 * at) });
+      return answer;
+    });
+    await done(...answers);
+    expect(context.shape).toEqual(expected);
   });
 
   test("leaves out an answer whose reader is behind, and goes on with it when it is woken", async () => {
@@ -197,7 +213,7 @@ describe("the scheduler", () => {
     };
     await done(long, short);
     expect(context.shape[0]).toEqual([
-      [0, 54],
+      [0, 10],
       [1, 10],
     ]);
     expect(longWhenShortCame).toBe(0);
@@ -225,7 +241,7 @@ describe("the scheduler", () => {
     expect(context.cells).toContain("copy 0 to 1");
   });
 
-  test("evaluates a fresh prompt in batches of its own, and answers in the steps between", async () => {
+  test("evaluates a fresh prompt in batches of its own, and others in turn with it", async () => {
     const { context, start, done } = setUp({ batchSize: 16 });
     const [running, fresh] = [new ScriptedAnswer(12), new ScriptedAnswer(1)];
     start(0, running);
@@ -235,8 +251,13 @@ describe("the scheduler", () => {
     await done(running, fresh);
     const ofFresh = context.shape.filter((parts) => parts.some(([sequence]) => sequence === 1));
     expect(ofFresh).toEqual([[[1, 16]], [[1, 16]], [[1, 8]]]);
-    const between = context.shape.slice(1, 6).map((parts) => parts[0]?.[0]);
-    expect(between).toEqual([1, 0, 1, 0, 1]);
+    const [other, alike] = [new ScriptedAnswer(1), new ScriptedAnswer(1)];
+    const before = context.shape.length;
+    start(2, alike, { prompt: promptOf(40, 7000), fresh: true });
+    start(3, other, { prompt: promptOf(40, 8000) });
+    await done(other, alike);
+    const turns = context.shape.slice(before).map((parts) => parts.map(([sequence]) => sequence));
+    expect(turns).toEqual([[3], [2], [3], [2], [3], [2]]);
   });
 
   test("fails the answers of a batch that failed, and goes on with the others", async () => {
@@ -373,9 +394,10 @@ describe("the scheduler", () => {
           if (first.accepted === 5) start(1, second);
         };
         await done(first, second);
-        expect(context.batches[2]?.map(({ sequence }) => sequence)).toEqual([0, 1]);
+        expect(context.batches[2]?.map(({ sequence }) => sequence)).toEqual([1]);
+        expect(context.batches[3]?.map(({ sequence }) => sequence)).toEqual([0, 1]);
         expect([first.accepted, second.accepted]).toEqual([40, 2]);
-        expect(context.batches[2]?.[0]?.position).toBe(10 + 5);
+        expect(context.batches[3]?.[0]?.position).toBe(10 + 5);
       });
 
       test("ends the step for an answer that left, and holds what was evaluated after it", async () => {

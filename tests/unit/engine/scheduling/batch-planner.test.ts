@@ -1,0 +1,89 @@
+import { describe, expect, test } from "bun:test";
+import { RunningAnswer } from "../../../../src/engine/scheduling/answer.ts";
+import { BatchPlanner } from "../../../../src/engine/scheduling/batch-planner.ts";
+import { KvCache } from "../../../../src/engine/scheduling/kv-cache.ts";
+import { promptOf, ScriptedAnswer, ScriptedContext } from "../../../support/scripted-context.ts";
+
+const cache = new KvCache(new ScriptedContext({ sequences: 4, batchSize: 512 }));
+
+/** A prompt of so many tokens, or an answer that runs. */
+function run(id: number, prompt?: number): RunningAnswer {
+  const sequence = cache.sequences[id];
+  if (sequence === undefined) throw new Error("no such sequence");
+  const made = new RunningAnswer({
+    sequence,
+    prompt: promptOf(prompt ?? 1),
+    fresh: false,
+    source: undefined,
+    evictionTarget: () => undefined,
+    scope: undefined,
+    answer: new ScriptedAnswer(100),
+  });
+  made.prepared = true;
+  made.inPrefill = prompt !== undefined;
+  made.pending = promptOf(prompt ?? 1);
+  return made;
+}
+
+function setUp() {
+  const planner = new BatchPlanner({ batchSize: 512, needsCheckpoints: false });
+  /** Plans, and says that it took so long; the sequences and their tokens. */
+  const step = (runs: RunningAnswer[], ms: number): [number, number][] => {
+    const parts = planner.plan(runs);
+    const answers = parts.filter(({ run: { decodes } }) => decodes).length;
+    const total = parts.reduce((sum, { tokens }) => sum + tokens.length, 0);
+    for (const { run: of, tokens } of parts) if (!of.decodes) of.pending.splice(0, tokens.length);
+    planner.took({ answers, promptTokens: total - answers, ms });
+    return parts.map(({ run: { sequence }, tokens }) => [sequence.id, tokens.length]);
+  };
+  return { planner, step };
+}
+
+describe("prompts beside answers", () => {
+  test("are evaluated for a time, then the answers have a step", () => {
+    const { step } = setUp();
+    const runs = [run(0), run(1, 5000)];
+    expect(step([run(0)], 10)).toEqual([[0, 1]]);
+    // Nothing was measured yet.
+    expect(step(runs, 64)).toEqual([[1, 64]]);
+    expect(step(runs, 136)).toEqual([[1, 136]]);
+    expect(step(runs, 10)).toEqual([[0, 1]]);
+    expect(step(runs, 200)).toEqual([[1, 200]]);
+    expect(step(runs, 10)).toEqual([[0, 1]]);
+  });
+
+  test("have two steps at the most, however short", () => {
+    const { step } = setUp();
+    step([run(0)], 10);
+    step([run(1, 512)], 512);
+    const runs = [run(0), run(1, 5000)];
+    const sequences = Array.from({ length: 6 }, () => step(runs, 1)[0]?.[0]);
+    expect(sequences).toEqual([1, 1, 0, 1, 1, 0]);
+  });
+
+  test("have more time where a token of the answers takes longer", () => {
+    const { step } = setUp();
+    step([run(0)], 50);
+    step([run(1, 100)], 100);
+    const runs = [run(0), run(1, 5000)];
+    expect(step(runs, 400)).toEqual([[1, 400]]);
+    expect(step(runs, 50)).toEqual([[0, 1]]);
+  });
+
+  test("get half of the time where a token takes seconds", () => {
+    const { step } = setUp();
+    step([run(0)], 3000);
+    step([run(1, 100)], 10_000);
+    const runs = [run(0), run(1, 5000)];
+    expect(step(runs, 3000)).toEqual([[1, 30]]);
+    expect(step(runs, 3000)).toEqual([[0, 1]]);
+  });
+
+  test("have all of their steps where nobody answers", () => {
+    const { step } = setUp();
+    const prompt = run(1, 1200);
+    expect(step([prompt], 900)).toEqual([[1, 512]]);
+    expect(step([prompt], 900)).toEqual([[1, 512]]);
+    expect(step([prompt], 300)).toEqual([[1, 176]]);
+  });
+});
