@@ -98,9 +98,10 @@ describe.each(places)("callers of one model in %s", (place) => {
     const during = answers.states.map(({ events }, at) => events - (before[at] ?? 0));
     await long.return?.();
     await answers.end();
-    // 800 tokens in batches of 64 are 13 steps at the least, in pieces of 16 they are 50.
+    // 800 tokens in batches of 64 are 13 steps at the least, in pieces of 16 they are 50. The answers have
+    // a step after two of them; some of their tokens make no text, or are read together.
     for (const events of during) {
-      expect(events).toBeGreaterThanOrEqual(5);
+      expect(events).toBeGreaterThanOrEqual(3);
       expect(events).toBeLessThanOrEqual(50 + 64);
     }
   });
