@@ -14,7 +14,11 @@ import {
   hasLibrary,
   thisMachine,
 } from "../engine/accelerator/devices.ts";
-import { estimateMemory, type ModelFacts, readFacts } from "../engine/machine/model-memory.ts";
+import {
+  estimateMemory,
+  type ModelFacts,
+  readPulledFacts,
+} from "../engine/machine/model-memory.ts";
 import { modelsFolder } from "../models/models-folder.ts";
 import { isRemote } from "../models/sources/download.ts";
 import { hubFrom } from "../models/sources/hub-reference.ts";
@@ -104,7 +108,7 @@ export async function pull(
       say: (line) => shell.say(`${line}\n`),
       ...given({ sha256 }),
     });
-    const facts = await readFacts(path).catch((error: unknown) => {
+    const facts = await readPulledFacts(path).catch((error: unknown) => {
       if (!isRemote(source)) throw error;
       const remedy = `Before it is pulled again, remove it: paddock models rm ${basename(path)}`;
       throw new CommandError(`${reasonOf(error)} ${remedy}`);

@@ -18,9 +18,15 @@ const rankPooling = 4;
 /** A sanity limit; llama.cpp itself allows 512. */
 const mostLayers = 4096;
 
-/** Of a model in several files, any of them may be named. `context`: what its memory depends on. */
-export async function readModelFacts(path: string, context?: ContextSettings): Promise<ModelFacts> {
+/** Of a model in several files, any of them may be named. `context`: what its memory depends on. `isWhole`: throws if a part of it is missing. */
+export async function readModelFacts(
+  path: string,
+  context?: ContextSettings,
+  { isWhole = false } = {},
+): Promise<ModelFacts> {
   try {
+    const missing = isWhole ? await missingBytes(path) : 0;
+    if (missing > 0) throw new Error(`it is cut off: ${byteSize(missing)} are missing`);
     return await modelFacts(path, context);
   } catch (cause) {
     throw new NodeError(
@@ -34,8 +40,6 @@ export async function readModelFacts(path: string, context?: ContextSettings): P
 /** The same, with errors that do not name the file. */
 export async function modelFacts(path: string, context = contextDefaults): Promise<ModelFacts> {
   const parts = await readModelParts(path);
-  const missing = missingOf(parts);
-  if (missing > 0) throw new Error(`it is cut off: ${byteSize(missing)} are missing`);
   const adapters = await Promise.all(context.lora.map(adapterBytes));
   const said = new Metadata(parts[0]?.metadata ?? new Map());
   const template = said.text("tokenizer.chat_template");
@@ -212,16 +216,13 @@ async function readModelParts(path: string): Promise<ModelPart[]> {
 }
 
 /** Bytes missing from all files together; 0 if they are complete. */
-export const missingBytes = async (path: string): Promise<number> =>
-  missingOf(await readModelParts(path));
-
-const missingOf = (parts: readonly ModelPart[]): number =>
-  sum(
-    parts.map(({ tensors, dataStart, bytes }) => {
-      const end = tensors.reduce((most, tensor) => Math.max(most, dataStart + endOf(tensor)), 0);
-      return Math.max(0, end - bytes);
-    }),
-  );
+export async function missingBytes(path: string): Promise<number> {
+  const missing = (await readModelParts(path)).map(({ tensors, dataStart, bytes }) => {
+    const end = tensors.reduce((most, tensor) => Math.max(most, dataStart + endOf(tensor)), 0);
+    return Math.max(0, end - bytes);
+  });
+  return sum(missing);
+}
 
 const endOf = ({ offset, values, type }: GgufTensor): number => offset + bytesOf(type, values);
 

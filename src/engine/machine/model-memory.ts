@@ -33,6 +33,10 @@ export interface ModelFacts extends WeightFacts {
 export const readFacts = async (path: string, context?: ContextSettings): Promise<ModelFacts> =>
   await readModelFacts(path, context);
 
+/** The same of a file that has just come; throws if a part of it is missing. */
+export const readPulledFacts = async (path: string): Promise<ModelFacts> =>
+  await readModelFacts(path, undefined, { isWhole: true });
+
 export const weightsOf = (facts: ModelFacts): WeightFacts => {
   const { architecture, parameters, quantization, bytes, layers, embeddingLength } = facts;
   return { architecture, parameters, quantization, bytes, layers, embeddingLength };

@@ -19,7 +19,7 @@ import type { ModelRegistry } from "../../core/models/model-registry.ts";
 import { noProgress, type Progress } from "../../core/progress.ts";
 import { quoted } from "../../core/quoted.ts";
 import { readMachineMemory } from "../../engine/machine/machine.ts";
-import { readFacts } from "../../engine/machine/model-memory.ts";
+import { readPulledFacts } from "../../engine/machine/model-memory.ts";
 import { findFetched, modelsFolder, removeModel } from "../../models/models-folder.ts";
 import { hubFrom } from "../../models/sources/hub-reference.ts";
 import { isNear } from "../../models/sources/redirects.ts";
@@ -161,9 +161,8 @@ export class FolderLibrary implements ModelLibrary {
         ...given({ sha256: sha256?.toLowerCase(), registryOf }),
       });
       await this.#look();
-      const name = await this.#nameOf(path);
-      if (name === undefined) await checkIsModel(path, source);
-      return name;
+      await checkIsModel(path, source);
+      return await this.#nameOf(path);
     } catch (error) {
       if (!stop.signal.aborted) throw asNodeError(error);
       const why = "The pull was cancelled. Pulling it again goes on from here.";
@@ -305,10 +304,10 @@ export class FolderLibrary implements ModelLibrary {
   }
 }
 
-/** Throws for a file that is no model: what came is not what was asked for. */
+/** Throws for a file that is no model, or a part of one: what came is not what was asked for. */
 async function checkIsModel(path: string, source: string): Promise<void> {
   try {
-    await readFacts(path);
+    await readPulledFacts(path);
   } catch (error) {
     const { kind, message } = asNodeError(error);
     const remedy = `It stays in the models folder until the model ${quoted(nameOf(source))} is deleted.`;
