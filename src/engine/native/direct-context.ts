@@ -18,7 +18,10 @@ export class DirectContext implements Disposable {
   /** The threads and the step. */
   readonly #native: DisposableStack;
   readonly #mayWait: boolean;
-  #isComputing = false;
+  /** Whether a step is prepared, or computed. */
+  #isBusy = false;
+  /** Whether that step is to be computed no more often than it must. */
+  #isHalted = false;
   /** To be freed after the step that may use them. */
   #unused: NativePointer[] = [];
 
@@ -40,6 +43,8 @@ export class DirectContext implements Disposable {
     { mostTimes = 1, onTokens }: Pick<DecodeOptions, "mostTimes" | "onTokens">,
   ): PreparedStep {
     const { outputs, samplers } = this.#step;
+    this.#endStep();
+    this.#isBusy = true;
     let end = 0;
     const lasts = parts.map(({ sequence, position, tokens, output, scored, sampler }) => {
       const start = end;
@@ -53,7 +58,6 @@ export class DirectContext implements Disposable {
       return { last, isSampled: chain !== undefined };
     });
     const areAnswers = lasts.every(({ isSampled }) => isSampled) && parts.length === total;
-    const size = { tokens: total, mostTimes: areAnswers ? mostTimes : 1 };
     let [read, times] = [0, 0];
     const outputsSince = (): PartOutput[] => {
       const start = read;
@@ -71,14 +75,14 @@ export class DirectContext implements Disposable {
     };
     return {
       compute: async (threads) => {
-        this.#isComputing = true;
         try {
           // While a prompt is computed, others that have come are prepared.
           const mayWait = this.#mayWait && parts.length === total;
-          times = await this.#step.run({ ...size, threads, onTimes }, mayWait);
+          const most = areAnswers && !this.#isHalted ? mostTimes : 1;
+          const size = { tokens: total, threads, mostTimes: most, onTimes };
+          times = await this.#step.run(size, mayWait);
         } finally {
-          this.#isComputing = false;
-          for (const sampler of this.#unused.splice(0)) this.#c.freeSampler(sampler);
+          this.#endStep();
         }
         return times;
       },
@@ -87,7 +91,14 @@ export class DirectContext implements Disposable {
   }
 
   halt(): void {
-    if (this.#isComputing) this.#step.halt();
+    this.#isHalted = true;
+    this.#step.halt();
+  }
+
+  #endStep(): void {
+    this.#isBusy = false;
+    this.#isHalted = false;
+    for (const sampler of this.#unused.splice(0)) this.#c.freeSampler(sampler);
   }
 
   /** Samples from an output of the last step, and forgets about it: compares this way with the library's. */
@@ -105,7 +116,7 @@ export class DirectContext implements Disposable {
   }
 
   freeSampler(sampler: NativePointer): void {
-    if (this.#isComputing) this.#unused.push(sampler);
+    if (this.#isBusy) this.#unused.push(sampler);
     else this.#c.freeSampler(sampler);
   }
 

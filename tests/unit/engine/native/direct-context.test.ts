@@ -1,0 +1,79 @@
+import { describe, expect, test } from "bun:test";
+import type { LlamaContext, LlamaModel, Token } from "node-llama-cpp";
+import type {
+  CInterface,
+  NativePointer,
+  StepSize,
+} from "../../../../src/engine/native/c-interface.ts";
+import { DirectContext } from "../../../../src/engine/native/direct-context.ts";
+import { promptOf } from "../../../support/scripted-context.ts";
+
+/** What the context asks of the library, and what it does with it. */
+function setUp() {
+  const done: string[] = [];
+  const step = {
+    outputs: new Int8Array(8),
+    samplers: new BigUint64Array(8),
+    add: (at: number, _: number, __: number, tokens: readonly Token[]) => at + tokens.length,
+    run: async ({ mostTimes = 1 }: StepSize) => {
+      done.push(`run ${mostTimes}`);
+      return mostTimes;
+    },
+    halt: () => done.push("halt"),
+    sampledAt: (_: number, time: number) => 7 + time,
+    [Symbol.dispose]: () => {},
+  };
+  const c = {
+    contextOf: () => 1,
+    threads: () => ({ [Symbol.dispose]: () => {} }),
+    step: () => step,
+    freeSampler: (sampler: number) => done.push(`free ${sampler}`),
+  };
+  const methods = ["initBatch", "addToBatch", "decodeBatch", "sampleToken", "getEmbedding"];
+  const more = ["removeTokenCellsFromSequence", "getSequenceKvCacheMinPosition", "setThreads"];
+  const rest = ["copySequenceStateFromOtherSequence", "restoreCheckpoint"];
+  const raw = Object.fromEntries([...methods, ...more, ...rest].map((name) => [name, () => {}]));
+  const context = { _ctx: raw, batchSize: 8, totalSequences: 2 };
+  const direct = new DirectContext(
+    c as unknown as CInterface,
+    context as unknown as LlamaContext,
+    { _model: {} } as unknown as LlamaModel,
+    { threads: 1, mayWait: false },
+  );
+  const prepare = () =>
+    direct.prepare(
+      [
+        {
+          sequence: 0,
+          position: 3,
+          tokens: promptOf(1),
+          output: true,
+          sampler: { chain: 5 as NativePointer },
+        },
+      ],
+      1,
+      { mostTimes: 40 },
+    );
+  return { done, direct, prepare };
+}
+
+describe("a step that may be computed several times", () => {
+  test("is computed once if it is halted before it begins", async () => {
+    const { done, direct, prepare } = setUp();
+    const step = prepare();
+    direct.halt();
+    expect(await step.compute(1)).toBe(1);
+    expect(step.outputs()).toEqual([{ output: 0, tokens: promptOf(1, 7) }]);
+    expect(await prepare().compute(1)).toBe(40);
+    expect(done).toEqual(["halt", "run 1", "run 40"]);
+  });
+
+  test("keeps its samplers until it has ended, also those that nobody wants any more", async () => {
+    const { done, direct, prepare } = setUp();
+    const step = prepare();
+    direct.freeSampler(5 as NativePointer);
+    await step.compute(1);
+    direct.freeSampler(6 as NativePointer);
+    expect(done).toEqual(["run 40", "free 5", "free 6"]);
+  });
+});
