@@ -62,7 +62,9 @@ describe("the AI SDK against a listening node", () => {
 
   test("streams a text, with its reason and its tokens", async () => {
     const answer = streamText({ ...ask(onlyA), maxOutputTokens: 4 });
-    expect(await Array.fromAsync(answer.textStream)).toEqual(["A", "A", "A", "A"]);
+    // The first token comes at once, later ones may come together.
+    const [first, ...rest] = await Array.fromAsync(answer.textStream);
+    expect([first, rest.join("")]).toEqual(["A", "AAA"]);
     expect(await answer.finishReason).toBe("length");
     expect((await answer.usage).outputTokens).toBe(4);
   });

@@ -51,7 +51,8 @@ describe("LangChain against a listening node", () => {
   test("streams, and the last chunk has the tokens", async () => {
     const chunks = await Array.fromAsync(await chat(onlyA, 4).stream("Hello"));
     expect(chunks.map(({ text }) => text).join("")).toBe("AAAA");
-    expect(chunks.filter(({ text }) => text !== "")).toHaveLength(4);
+    // The first token comes at once, later ones may come together.
+    expect(chunks.find(({ text }) => text !== "")?.text).toBe("A");
     expect(chunks.findLast(({ usage_metadata: usage }) => usage)?.usage_metadata).toMatchObject({
       output_tokens: 4,
     });

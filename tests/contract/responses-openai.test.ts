@@ -96,14 +96,15 @@ describe.each(nodesForClients)("the openai package's responses against %s", (_, 
     expect(events.map(({ sequence_number: number }) => number)).toEqual(
       events.map((_, index) => index),
     );
+    const deltas = events.filter(({ type }) => type === "response.output_text.delta");
+    // The first token comes at once, later ones may come together.
+    expect([2, 3]).toContain(deltas.length);
     expect(events.map(({ type }) => type)).toEqual([
       "response.created",
       "response.in_progress",
       "response.output_item.added",
       "response.content_part.added",
-      "response.output_text.delta",
-      "response.output_text.delta",
-      "response.output_text.delta",
+      ...deltas.map(({ type }) => type),
       "response.output_text.done",
       "response.content_part.done",
       "response.output_item.done",
