@@ -2,12 +2,14 @@
  * llama.cpp's own C interface on contexts that node-llama-cpp made: threads that stay, and steps of one
  * call. See docs/decisions/2026-11-17-below-the-addon.md.
  */
-import { cc, type Pointer, toArrayBuffer } from "bun:ffi";
+import { cc } from "bun:ffi";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { platform, tmpdir } from "node:os";
 import { basename, dirname, join } from "node:path";
 import type { Llama } from "node-llama-cpp";
 import type { SamplerConfig } from "./bindings.ts";
+import { NativeStep, type StepSizes } from "./native-step.ts";
+import { int, type NativePointer, toPointer } from "./pointers.ts";
 import source from "./step.c" with { type: "text" };
 
 /** What step.c declares was read from this release; another may have changed it. */
@@ -37,7 +39,7 @@ const symbols = {
   sample_at: { args: ["ptr", "ptr", "int"], returns: "int" },
 } as const;
 
-type Functions = ReturnType<typeof cc<typeof symbols>>["symbols"];
+export type Functions = ReturnType<typeof cc<typeof symbols>>["symbols"];
 
 /** Compiles it against the libraries that this process has loaded; throws where that cannot be done. */
 export function openInterface(llama: Llama): CInterface {
@@ -124,8 +126,6 @@ export class CInterface {
   }
 }
 
-export type NativePointer = Pointer;
-
 /** Threads that sleep between steps instead of being started for each of them. */
 export class ResidentThreads implements Disposable {
   readonly pointer: NativePointer;
@@ -140,150 +140,6 @@ export class ResidentThreads implements Disposable {
   [Symbol.dispose](): void {
     this.#functions.free_threads(this.pointer);
   }
-}
-
-export interface StepSizes {
-  /** Most tokens of a batch. */
-  tokens: number;
-  /** Most vectors, and numbers of each. */
-  vectors?: number;
-  dimension?: number;
-}
-
-export interface StepSize {
-  tokens: number;
-  vectors?: number;
-  threads: number;
-  /** If each token is the last of an answer: how many tokens may follow it; default: 1. */
-  mostTimes?: number;
-  /** Told now and then how many times it was computed so far, unless it is computed once. */
-  onTimes?: (times: number) => void;
-}
-
-/** A step that takes no longer is worth no other thread. */
-const longestHereMs = 8;
-/** Of a step that is computed several times, `onTimes` is told as often as it is computed, within these bounds. */
-const toldMs = { least: 8, most: 32 };
-/** So much later it is computed once more at the most: its threads are chosen again. */
-const longestMs = 250;
-
-/** A batch in llama.cpp's memory; each array has an entry for every token. */
-export class NativeStep implements Disposable {
-  readonly #tokens: Int32Array;
-  readonly #positions: Int32Array;
-  readonly #sequences: Int32Array;
-  readonly outputs: Int8Array;
-  /** 0: the token after this one is not sampled. */
-  readonly samplers: BigUint64Array;
-  readonly #capacity: number;
-  readonly #sampled: Int32Array;
-  readonly vectors: Float32Array;
-  readonly #functions: Functions;
-  readonly #step: Pointer;
-  /** What a step took the last time, by its size: all of up to twice as many tokens are one. */
-  readonly #lastMs = new Map<number, number>();
-
-  constructor(
-    functions: Functions,
-    context: NativePointer,
-    threads: ResidentThreads,
-    { tokens, vectors = 0, dimension = 0 }: StepSizes,
-  ) {
-    this.#functions = functions;
-    const made = functions.make_step(
-      context,
-      threads.pointer,
-      int(tokens),
-      int(vectors),
-      int(dimension),
-    );
-    this.#step = toPointer(made, noMemory);
-    const bytes = (pointer: unknown, count: number): ArrayBuffer =>
-      toArrayBuffer(toPointer(pointer, noMemory), 0, count);
-    this.#tokens = new Int32Array(bytes(functions.tokens_of(this.#step), tokens * 4));
-    this.#positions = new Int32Array(bytes(functions.positions_of(this.#step), tokens * 4));
-    this.#sequences = new Int32Array(bytes(functions.sequence_ids_of(this.#step), tokens * 4));
-    this.outputs = new Int8Array(bytes(functions.outputs_of(this.#step), tokens));
-    this.samplers = new BigUint64Array(bytes(functions.samplers_of(this.#step), tokens * 8));
-    this.#capacity = tokens;
-    this.#sampled = new Int32Array(bytes(functions.sampled_of(this.#step), tokens * 4));
-    this.vectors =
-      vectors === 0
-        ? new Float32Array()
-        : new Float32Array(bytes(functions.vectors_of(this.#step), vectors * dimension * 4));
-  }
-
-  /** Writes tokens of a sequence from index `at` on, without outputs; returns the index after them. */
-  add(at: number, sequence: number, position: number, tokens: readonly number[]): number {
-    const end = at + tokens.length;
-    this.#tokens.set(tokens, at);
-    for (let index = at; index < end; index++) this.#positions[index] = position + index - at;
-    this.#sequences.fill(sequence, at, end);
-    this.outputs.fill(0, at, end);
-    this.samplers.fill(0n, at, end);
-    return end;
-  }
-
-  /** The token that followed the one at an index when the batch was computed for the `time`th time, from 0. */
-  sampledAt(index: number, time: number, tokens: number): number {
-    return this.#sampled[time * tokens + index] ?? -1;
-  }
-
-  /** Returns how many times it was computed. `mayWait`: a short step is computed in this thread, which would otherwise wake another and be woken by it. */
-  async run(
-    { tokens, vectors = 0, threads, mostTimes = 1, onTimes }: StepSize,
-    mayWait: boolean,
-  ): Promise<number> {
-    const { run_here, run_beside, times_of } = this.#functions;
-    const kind = Math.ceil(Math.log2(tokens));
-    const lastMs = this.#lastMs.get(kind) ?? Number.POSITIVE_INFINITY;
-    const times = int(Math.max(1, Math.min(mostTimes, this.#capacity / tokens)));
-    const size = [int(tokens), int(vectors), int(threads), times] as const;
-    const startedAt = performance.now();
-    const here = mayWait && times === 1 && lastMs <= longestHereMs;
-    const running: unknown = here
-      ? run_here(this.#step, ...size)
-      : run_beside(undefined, this.#step, ...size);
-    using _ = times === 1 ? undefined : this.#watch(startedAt, lastMs, onTimes);
-    const result = await running;
-    if (result !== 0) throw new Error(`llama.cpp cannot compute a batch (${result})`);
-    const done = times_of(this.#step);
-    this.#lastMs.set(kind, (performance.now() - startedAt) / done);
-    return done;
-  }
-
-  /** A step that is computed several times ends after the present one. */
-  halt(): void {
-    this.#functions.halt(this.#step);
-  }
-
-  #watch(startedAt: number, lastMs: number, onTimes: StepSize["onTimes"]): Disposable {
-    let told = 0;
-    const everyMs = Math.min(Math.max(lastMs, toldMs.least), toldMs.most);
-    const timer = setInterval(() => {
-      if (performance.now() - startedAt > longestMs) this.halt();
-      const times = this.#functions.times_of(this.#step);
-      if (times > told) onTimes?.(times);
-      told = times;
-    }, everyMs);
-    return { [Symbol.dispose]: () => clearInterval(timer) };
-  }
-
-  [Symbol.dispose](): void {
-    this.#functions.free_step(this.#step);
-  }
-}
-
-const noMemory = "there is no memory for a batch";
-
-/** A whole number that JavaScript happens to hold as a double arrives in C as 0. */
-const int = (value: number): number => value | 0;
-
-const isPointer = (value: unknown): value is Pointer => typeof value === "number" && value > 0;
-
-function toPointer(value: unknown, otherwise: string): Pointer {
-  if (isPointer(value)) return value;
-  throw new Error(otherwise);
 }
 
 /** In the order of step.c's `sampler_numbers`: 8 floats, then 7 whole numbers. */

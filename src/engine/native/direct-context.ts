@@ -1,8 +1,10 @@
 /** A chat context driven through llama.cpp's C interface: batch, decode and samplers in one call a step. */
 import type { LlamaContext, LlamaModel } from "node-llama-cpp";
 import { internal, isObject, isRawContext, type SamplerConfig } from "./bindings.ts";
-import type { CInterface, NativePointer, NativeStep } from "./c-interface.ts";
+import type { CInterface } from "./c-interface.ts";
 import type { BatchPart, DecodeOptions, PartOutput, PreparedStep } from "./contexts.ts";
+import type { NativeStep } from "./native-step.ts";
+import type { NativePointer } from "./pointers.ts";
 import { toToken } from "./sampler.ts";
 
 interface DirectOptions {

@@ -5,8 +5,9 @@ import { reasonOf } from "../../core/errors.ts";
 import type { Backend } from "../load-backend.ts";
 import type { EmbeddingProof } from "../prove-model.ts";
 import { internal, isObject, isRawContext } from "./bindings.ts";
-import type { CInterface, NativeStep, ResidentThreads } from "./c-interface.ts";
+import type { CInterface, ResidentThreads } from "./c-interface.ts";
 import { type EmbeddedTexts, onThreads, type TextContext, threadsOf } from "./contexts.ts";
+import type { NativeStep } from "./native-step.ts";
 
 class DirectEmbeddingContext implements TextContext, Disposable {
   readonly most: TextContext["most"];

@@ -8,8 +8,8 @@ import {
   type RawSampler,
   type SamplerConfig,
 } from "./bindings.ts";
-import type { NativePointer } from "./c-interface.ts";
 import type { DirectContext } from "./direct-context.ts";
+import type { NativePointer } from "./pointers.ts";
 
 /** A token with its logit after the sampler's filters, and what turns logits into probabilities. */
 export interface SampledLogits {

@@ -1,0 +1,138 @@
+/** A step of llama.cpp: what JavaScript writes before it, and reads after it or meanwhile. */
+import { type Pointer, toArrayBuffer } from "bun:ffi";
+import type { Functions, ResidentThreads } from "./c-interface.ts";
+import { int, type NativePointer, toPointer } from "./pointers.ts";
+
+export interface StepSizes {
+  /** Most tokens of a batch. */
+  tokens: number;
+  /** Most vectors, and numbers of each. */
+  vectors?: number;
+  dimension?: number;
+}
+
+export interface StepSize {
+  tokens: number;
+  vectors?: number;
+  threads: number;
+  /** If each token is the last of an answer: how many tokens may follow it; default: 1. */
+  mostTimes?: number;
+  /** Told now and then how many times it was computed so far, unless it is computed once. */
+  onTimes?: (times: number) => void;
+}
+
+/** A step that takes no longer is worth no other thread. */
+const longestHereMs = 8;
+/** Of a step that is computed several times, `onTimes` is told as often as it is computed, within these bounds. */
+const toldMs = { least: 8, most: 32 };
+/** So much later it is computed once more at the most: its threads are chosen again. */
+const longestMs = 250;
+
+/** A batch in llama.cpp's memory; each array has an entry for every token. */
+export class NativeStep implements Disposable {
+  readonly #tokens: Int32Array;
+  readonly #positions: Int32Array;
+  readonly #sequences: Int32Array;
+  readonly outputs: Int8Array;
+  /** 0: the token after this one is not sampled. */
+  readonly samplers: BigUint64Array;
+  readonly #capacity: number;
+  readonly #sampled: Int32Array;
+  readonly vectors: Float32Array;
+  readonly #functions: Functions;
+  readonly #step: Pointer;
+  /** What a step took the last time, by its size: all of up to twice as many tokens are one. */
+  readonly #lastMs = new Map<number, number>();
+
+  constructor(
+    functions: Functions,
+    context: NativePointer,
+    threads: ResidentThreads,
+    { tokens, vectors = 0, dimension = 0 }: StepSizes,
+  ) {
+    this.#functions = functions;
+    const made = functions.make_step(
+      context,
+      threads.pointer,
+      int(tokens),
+      int(vectors),
+      int(dimension),
+    );
+    this.#step = toPointer(made, noMemory);
+    const bytes = (pointer: unknown, count: number): ArrayBuffer =>
+      toArrayBuffer(toPointer(pointer, noMemory), 0, count);
+    this.#tokens = new Int32Array(bytes(functions.tokens_of(this.#step), tokens * 4));
+    this.#positions = new Int32Array(bytes(functions.positions_of(this.#step), tokens * 4));
+    this.#sequences = new Int32Array(bytes(functions.sequence_ids_of(this.#step), tokens * 4));
+    this.outputs = new Int8Array(bytes(functions.outputs_of(this.#step), tokens));
+    this.samplers = new BigUint64Array(bytes(functions.samplers_of(this.#step), tokens * 8));
+    this.#capacity = tokens;
+    this.#sampled = new Int32Array(bytes(functions.sampled_of(this.#step), tokens * 4));
+    this.vectors =
+      vectors === 0
+        ? new Float32Array()
+        : new Float32Array(bytes(functions.vectors_of(this.#step), vectors * dimension * 4));
+  }
+
+  /** Writes tokens of a sequence from index `at` on, without outputs; returns the index after them. */
+  add(at: number, sequence: number, position: number, tokens: readonly number[]): number {
+    const end = at + tokens.length;
+    this.#tokens.set(tokens, at);
+    for (let index = at; index < end; index++) this.#positions[index] = position + index - at;
+    this.#sequences.fill(sequence, at, end);
+    this.outputs.fill(0, at, end);
+    this.samplers.fill(0n, at, end);
+    return end;
+  }
+
+  /** The token that followed the one at an index when the batch was computed for the `time`th time, from 0. */
+  sampledAt(index: number, time: number, tokens: number): number {
+    return this.#sampled[time * tokens + index] ?? -1;
+  }
+
+  /** Returns how many times it was computed. `mayWait`: a short step is computed in this thread, which would otherwise wake another and be woken by it. */
+  async run(
+    { tokens, vectors = 0, threads, mostTimes = 1, onTimes }: StepSize,
+    mayWait: boolean,
+  ): Promise<number> {
+    const { run_here, run_beside, times_of } = this.#functions;
+    const kind = Math.ceil(Math.log2(tokens));
+    const lastMs = this.#lastMs.get(kind) ?? Number.POSITIVE_INFINITY;
+    const times = int(Math.max(1, Math.min(mostTimes, this.#capacity / tokens)));
+    const size = [int(tokens), int(vectors), int(threads), times] as const;
+    const startedAt = performance.now();
+    const here = mayWait && times === 1 && lastMs <= longestHereMs;
+    const running: unknown = here
+      ? run_here(this.#step, ...size)
+      : run_beside(undefined, this.#step, ...size);
+    using _ = times === 1 ? undefined : this.#watch(startedAt, lastMs, onTimes);
+    const result = await running;
+    if (result !== 0) throw new Error(`llama.cpp cannot compute a batch (${result})`);
+    const done = times_of(this.#step);
+    this.#lastMs.set(kind, (performance.now() - startedAt) / done);
+    return done;
+  }
+
+  /** A step that is computed several times ends after the present one. */
+  halt(): void {
+    this.#functions.halt(this.#step);
+  }
+
+  #watch(startedAt: number, lastMs: number, onTimes: StepSize["onTimes"]): Disposable {
+    let told = 0;
+    const everyMs = Math.min(Math.max(lastMs, toldMs.least), toldMs.most);
+    const timer = setInterval(() => {
+      if (performance.now() - startedAt > longestMs) this.halt();
+      const times = this.#functions.times_of(this.#step);
+      if (times > told) onTimes?.(times);
+      told = times;
+    }, everyMs);
+    return { [Symbol.dispose]: () => clearInterval(timer) };
+  }
+
+  [Symbol.dispose](): void {
+    this.#functions.free_step(this.#step);
+  }
+}
+
+const noMemory = "there is no memory for a batch";
