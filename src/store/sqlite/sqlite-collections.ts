@@ -74,6 +74,11 @@ export class SqliteCollectionStore implements CollectionStore {
     return names.filter((name) => seen.get(name)?.isBlank === false).sort();
   }
 
+  /** A dropped collection leaves its empty file. */
+  async isMissing(name: string): Promise<boolean> {
+    return (await statOf(this.#path(name))) === undefined;
+  }
+
   async open(name: string): Promise<PassageRepository | undefined> {
     return await this.#open(name);
   }
@@ -159,6 +164,7 @@ function checkName(name: string): void {
 /** For dry runs: new collections are in memory, and nothing is dropped. */
 export const dryRunStore = (store: CollectionStore): CollectionStore => ({
   list: () => store.list(),
+  isMissing: (name) => store.isMissing(name),
   open: (name) => store.open(name),
   create: async (name, spec) => (await import("./memory-collection.ts")).inMemory(name, spec),
   drop: async () => {},
