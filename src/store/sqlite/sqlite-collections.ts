@@ -1,7 +1,7 @@
 /** Collections as files in one folder: `<name>.sqlite`, and files of an index that can be rebuilt. */
 import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
-import { hasCode, NodeError } from "../../core/errors.ts";
+import { asNodeError, hasCode, NodeError } from "../../core/errors.ts";
 import { given } from "../../core/given.ts";
 import type { Log } from "../../core/log.ts";
 import type {
@@ -46,7 +46,9 @@ export class SqliteCollectionStore implements CollectionStore {
   async #lookNext(): Promise<string[]> {
     await this.#looking.catch(() => {});
     this.#nextLook = undefined;
-    const found = this.#look();
+    const found = this.#look().catch((cause: unknown) => {
+      throw asNodeError(cause, "The collections cannot be listed");
+    });
     this.#looking = found;
     return await found;
   }
