@@ -22,6 +22,13 @@ interface Entry {
   isCancelled: boolean;
 }
 
+/** A call that is not sent yet, serialized. */
+interface Waiting {
+  id: number;
+  entry: Entry;
+  call: string;
+}
+
 const waiting = { isDispatched: false, isStarted: false, attempts: 0, isCancelled: false };
 
 /** A call that only waited is retried, but not for ever: it may be the cause of the crashes. */
@@ -36,6 +43,8 @@ export class PendingCalls {
   #nextId = 1;
   /** A large call that the process has not read yet. */
   #unread: number | undefined;
+  /** Whether the last large call that was sent was the oldest. */
+  #wasOldest = false;
 
   constructor(onChange: () => void) {
     this.#onChange = onChange;
@@ -61,17 +70,30 @@ export class PendingCalls {
   }
 
   dispatchTo(process: Pick<RunnerProcess, "send">): void {
+    const large: Waiting[] = [];
     for (const [id, entry] of this.#entries) {
       if (entry.isDispatched) continue;
       const call = entry.text ?? serialize(entry.call);
-      const waits = isLarge(call) && this.#unread !== undefined;
-      entry.text = waits ? call : undefined;
-      if (waits) continue;
-      if (isLarge(call)) this.#unread = id;
-      entry.isDispatched = true;
-      entry.attempts++;
-      process.send({ type: "call", id, call });
+      if (isLarge(call)) {
+        entry.text = call;
+        large.push({ id, entry, call });
+      } else dispatch({ id, entry, call }, process);
     }
+    const next = this.#unread === undefined ? this.#nextOf(large) : undefined;
+    if (next === undefined) return;
+    this.#unread = next.id;
+    dispatch(next, process);
+  }
+
+  /** By turns the oldest, and the smallest: else it waits for seconds behind another caller's huge ones. */
+  #nextOf([oldest, ...others]: readonly Waiting[]): Waiting | undefined {
+    if (oldest === undefined) return undefined;
+    this.#wasOldest = !this.#wasOldest;
+    if (this.#wasOldest) return oldest;
+    return others.reduce(
+      (least, one) => (one.call.length < least.call.length ? one : least),
+      oldest,
+    );
   }
 
   receive(items: readonly { id: number; item: CallItem }[]): void {
@@ -132,6 +154,13 @@ export class PendingCalls {
     }
     return chosen.length;
   }
+}
+
+function dispatch({ id, entry, call }: Waiting, process: Pick<RunnerProcess, "send">): void {
+  entry.text = undefined;
+  entry.isDispatched = true;
+  entry.attempts++;
+  process.send({ type: "call", id, call });
 }
 
 /** Never shown: a caller that cancels uses its own reason. */

@@ -94,16 +94,17 @@ async function make(): Promise<ReadonlyMap<string, ServedText>> {
 
 /** A text that is the same for everyone: compressed once, for clients that accept gzip. */
 export interface ServedText {
-  text: string;
+  /** Blobs, since a response would copy text or bytes, and hold them for as long as its client reads. */
+  plain: Blob;
+  compressed: Blob;
   type: string;
-  compressed: Uint8Array<ArrayBuffer>;
   tag: string;
 }
 
 export function toServed(text: string, type: string): ServedText {
-  const compressed = Bun.gzipSync(text, { level: 9 });
+  const compressed = new Blob([Bun.gzipSync(text, { level: 9 })]);
   // A weak tag, since the bytes differ by encoding.
-  return { text, type, compressed, tag: `W/"${Bun.hash(text).toString(36)}"` };
+  return { plain: new Blob([text]), compressed, type, tag: `W/"${Bun.hash(text).toString(36)}"` };
 }
 
 /** `gzip`, unless its weight is 0, which means that it is not accepted. */
@@ -111,7 +112,7 @@ const takesGzip = /\bgzip\b(?!\s*;\s*q=0(?:\.0*)?\s*(?:,|$))/i;
 
 export function serveText(
   request: Request,
-  { text, type, compressed, tag }: ServedText,
+  { plain, compressed, type, tag }: ServedText,
   headers: Record<string, string>,
 ): Response {
   const all = { vary: "accept-encoding", ...headers, etag: tag };
@@ -119,7 +120,7 @@ export function serveText(
     return new Response(null, { status: 304, headers: all });
   }
   const compress = takesGzip.test(request.headers.get("accept-encoding") ?? "");
-  return new Response(compress ? compressed : text, {
+  return new Response(compress ? compressed : plain, {
     headers: {
       ...all,
       "content-type": type,

@@ -1,16 +1,20 @@
 import { afterEach, describe, expect, test } from "bun:test";
-import { readdir } from "node:fs/promises";
+import { readdir, rename } from "node:fs/promises";
 import { join } from "node:path";
 import { untilAborted } from "../../src/core/abort.ts";
 import { VectorStore } from "../../src/server/operations/vector-stores/schema.ts";
 import { pageSchema } from "../../src/server/wire/page-schema.ts";
+import { SqliteCollectionStore } from "../../src/store/sqlite/sqlite-collections.ts";
 import { decode, decodeError } from "../support/decode.ts";
-import { documentsClient } from "../support/documents-client.ts";
+import { type DocumentsClient, documentsClient } from "../support/documents-client.ts";
 import { passage } from "../support/passages.ts";
 import { parsePrometheus, sampleValue } from "../support/prometheus-text.ts";
 import { type RunningDocuments, runningDocuments } from "../support/running-documents.ts";
+import { silentLog } from "../support/silence.ts";
+import { tempDir } from "../support/temp-dir.ts";
 import type { TestAppOptions } from "../support/test-app.ts";
 import type { TestDocumentOptions } from "../support/test-documents.ts";
+import { specOf } from "../support/test-models.ts";
 import { waitFor } from "../support/wait-for.ts";
 
 let ending = new AsyncDisposableStack();
@@ -393,6 +397,44 @@ describe("files of a vector store", () => {
     held.open();
     expect(await first.settled(id, next)).toMatchObject({ status: "completed" });
     expect(await first.getFile(id, large)).toMatchObject({ status: "completed" });
+  });
+
+  test("and what was said of the command line's are there again with a collection that was moved", async () => {
+    await using data = await tempDir();
+    const folder = join(data.path, "collections");
+    const collections = new SqliteCollectionStore(folder, silentLog);
+    {
+      await using notes = await collections.create("notes", specOf(2));
+      await notes.upsert([passage(1, [1, 1], { source: "Llamas hum.", document: "animals.md" })]);
+    }
+    const said = { name: "My notes", metadata: { team: "a" } };
+    const attributes = { kind: "llama" };
+    const describe = async (client: DocumentsClient) => ({
+      stores: (await decode(pageSchema(VectorStore), await client.send("GET", "/vector_stores")))
+        .data,
+      files: (await client.files("vs_notes")).data,
+    });
+    const whole = { stores: [said, {}], files: [{ filename: "animals.md", attributes }] };
+    const options = { documents: { folder: data.path } };
+    {
+      await using running = await runningDocuments(options);
+      const { client } = running;
+      const [file] = (await client.files("vs_notes")).data;
+      await client.send("POST", "/vector_stores/vs_notes", said);
+      await client.send("POST", `/vector_stores/vs_notes/files/${file?.id}`, { attributes });
+      expect(await describe(client)).toMatchObject(whole);
+    }
+    await rename(folder, `${folder}.away`);
+    {
+      await using running = await runningDocuments(options);
+      expect(await describe(running.client)).toMatchObject(whole);
+    }
+    await rename(`${folder}.away`, folder);
+    await using running = await runningDocuments(options);
+    expect(await describe(running.client)).toMatchObject(whole);
+    await collections.drop("notes");
+    expect((await running.client.send("GET", "/vector_stores")).status).toBe(200);
+    expect((await running.client.send("GET", "/vector_stores/vs_notes")).status).toBe(404);
   });
 
   test("of the command line's documents are among the node's own collection's", async () => {

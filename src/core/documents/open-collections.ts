@@ -130,7 +130,7 @@ const pollMs = 5;
 
 /** Adds a file to a vector store for each document that others put into its collection; a store made over HTTP has none. */
 export function adoptFilesWith(
-  { registry, now }: Pick<DocumentParts, "registry" | "now">,
+  { registry, store: all, now }: Pick<DocumentParts, "registry" | "store" | "now">,
   collections: OpenCollections,
 ) {
   /** The revision of each collection when its documents were last read. */
@@ -140,7 +140,8 @@ export function adoptFilesWith(
     using lease = open ? undefined : await collections.lease(store.collection);
     const repository = open ?? lease?.repository;
     if (repository === undefined) {
-      await registry.reconcile(store.id, []);
+      // What was said about its documents holds when it is back.
+      if (!(await all.isMissing(store.collection))) await registry.reconcile(store.id, []);
       return;
     }
     const revision = await repository.revision();

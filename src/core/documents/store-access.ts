@@ -68,7 +68,7 @@ export class StoreAccess {
     return expiresAt !== undefined && expiresAt <= this.#parts.expiryTime();
   }
 
-  /** Adds a vector store for each collection that was not created over HTTP, and removes those whose collection is gone. */
+  /** Adds a vector store for each collection that was not created over HTTP, and removes those whose collection was dropped. */
   async adoptCollections(): Promise<void> {
     const { registry, store, log } = this.#parts;
     await this.#addOwn();
@@ -88,6 +88,7 @@ export class StoreAccess {
     const there = new Set(names);
     for (const each of known.values()) {
       if (each.isOwn || this.isOwn(each) || there.has(each.collection)) continue;
+      if (await store.isMissing(each.collection)) continue;
       await registry.removeStore(each.id, { collection: false });
     }
   }

@@ -109,6 +109,8 @@ export interface PassageRepository extends AsyncDisposable {
 
 export interface CollectionStore {
   list(): Promise<string[]>;
+  /** Whether a collection that is not listed was not dropped, and may come back: its file was moved, or its disk is away. */
+  isMissing(name: string): Promise<boolean>;
   /** Undefined if there is no such collection. */
   open(name: string): Promise<PassageRepository | undefined>;
   /** Creates an empty collection; if one with that name was created meanwhile, opens it instead. */

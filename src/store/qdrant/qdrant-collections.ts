@@ -47,6 +47,11 @@ export class QdrantCollectionStore implements CollectionStore {
     return this.#server.list();
   }
 
+  /** A server that answers has all that was not dropped. */
+  async isMissing(): Promise<boolean> {
+    return false;
+  }
+
   async open(name: string): Promise<PassageRepository | undefined> {
     const shape = await this.#server.open(name);
     return shape && this.#opened(name, shape);

@@ -1,7 +1,7 @@
 /** Collections as files in one folder: `<name>.sqlite`, and files of an index that can be rebuilt. */
 import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
-import { hasCode, NodeError } from "../../core/errors.ts";
+import { asNodeError, hasCode, NodeError } from "../../core/errors.ts";
 import { given } from "../../core/given.ts";
 import type { Log } from "../../core/log.ts";
 import type {
@@ -27,6 +27,9 @@ export class SqliteCollectionStore implements CollectionStore {
   readonly #segmentSizes: SegmentSizes | undefined;
   /** The files as `list` last saw them: opening a thousand takes a second. */
   #seen: Seen = new Map();
+  #looking: Promise<unknown> = Promise.resolve();
+  /** The next look at the folder, for all that ask until it begins: each may need a thread. */
+  #nextLook: Promise<string[]> | undefined;
 
   /** `segmentSizes`: of the index; the default is right for any size. */
   constructor(folder: string, log: Log, segmentSizes?: SegmentSizes) {
@@ -36,6 +39,21 @@ export class SqliteCollectionStore implements CollectionStore {
   }
 
   async list(): Promise<string[]> {
+    this.#nextLook ??= this.#lookNext();
+    return await this.#nextLook;
+  }
+
+  async #lookNext(): Promise<string[]> {
+    await this.#looking.catch(() => {});
+    this.#nextLook = undefined;
+    const found = this.#look().catch((cause: unknown) => {
+      throw asNodeError(cause, "The collections cannot be listed");
+    });
+    this.#looking = found;
+    return await found;
+  }
+
+  async #look(): Promise<string[]> {
     const files = (await unlessMissing(readdir(this.#folder))) ?? [];
     const names = files
       .filter((file) => file.endsWith(extension))
@@ -56,6 +74,11 @@ export class SqliteCollectionStore implements CollectionStore {
     }
     this.#seen = seen;
     return names.filter((name) => seen.get(name)?.isBlank === false).sort();
+  }
+
+  /** A dropped collection leaves its empty file. */
+  async isMissing(name: string): Promise<boolean> {
+    return (await statOf(this.#path(name))) === undefined;
   }
 
   async open(name: string): Promise<PassageRepository | undefined> {
@@ -115,15 +138,15 @@ export class SqliteCollectionStore implements CollectionStore {
 
 /** Differs if the file or its log was changed in any way; undefined if there is none. */
 async function stateOf(path: string): Promise<string | undefined> {
-  const [file, log] = await Promise.all([path, `${path}-wal`].map(stampOf));
-  return file && `${file} ${log}`;
+  const [file, log] = await Promise.all([path, `${path}-wal`].map(statOf));
+  if (file === undefined) return undefined;
+  // Not the log's ctime: as root, SQLite sets its owner whenever it is opened.
+  const ofLog = [log?.ino, log?.size, log?.mtimeNs];
+  return [file.dev, file.ino, file.size, file.mtimeNs, file.ctimeNs, ...ofLog].join(":");
 }
 
 /** Not on the loop, as a disk may hang. */
-async function stampOf(path: string): Promise<string | undefined> {
-  const file = await unlessMissing(stat(path, { bigint: true }));
-  return file && [file.dev, file.ino, file.size, file.mtimeNs, file.ctimeNs].join(":");
-}
+const statOf = (path: string) => unlessMissing(stat(path, { bigint: true }));
 
 async function unlessMissing<Found>(looking: Promise<Found>): Promise<Found | undefined> {
   try {
@@ -143,6 +166,7 @@ function checkName(name: string): void {
 /** For dry runs: new collections are in memory, and nothing is dropped. */
 export const dryRunStore = (store: CollectionStore): CollectionStore => ({
   list: () => store.list(),
+  isMissing: (name) => store.isMissing(name),
   open: (name) => store.open(name),
   create: async (name, spec) => (await import("./memory-collection.ts")).inMemory(name, spec),
   drop: async () => {},

@@ -28,23 +28,42 @@ describe("the calls of a model", () => {
     });
   }
 
-  test("are sent one after the other where they are large, and small ones do not wait", () => {
-    const calls = new PendingCalls(() => {});
-    const sent: number[] = [];
-    const process = {
-      send: (message: ToRunner) => void (message.type === "call" && sent.push(message.id)),
+  describe("that are large", () => {
+    const sending = () => {
+      const calls = new PendingCalls(() => {});
+      const sent: number[] = [];
+      const process = {
+        send: (message: ToRunner) => void (message.type === "call" && sent.push(message.id)),
+      };
+      const add = (length: number) =>
+        calls.add({ type: "embed", inputs: ["a".repeat(length)] }, nobody);
+      const read = () => {
+        calls.receive([{ id: sent.at(-1) ?? 0, item: { type: "read" } }]);
+        calls.dispatchTo(process);
+      };
+      return { calls, sent, process, add, read };
     };
-    const add = (text: string) => calls.add({ type: "embed", inputs: [text] }, nobody);
-    const large = "a".repeat(100_000);
-    const [first, second, small] = [add(large), add(large), add("a")];
-    calls.dispatchTo(process);
-    expect(sent).toEqual([first, small]);
-    calls.receive([{ id: first, item: { type: "read" } }]);
-    calls.dispatchTo(process);
-    expect(sent).toEqual([first, small, second]);
-    calls.loseProcess(new NodeError("unavailable", "Away."));
-    calls.dispatchTo(process);
-    expect(sent.slice(3)).toEqual([first, small]);
+
+    test("are sent one after the other, and small ones do not wait", () => {
+      const { calls, sent, process, add, read } = sending();
+      const [first, second, small] = [add(100_000), add(100_000), add(1)];
+      calls.dispatchTo(process);
+      expect(sent).toEqual([small, first]);
+      read();
+      expect(sent).toEqual([small, first, second]);
+      calls.loseProcess(new NodeError("unavailable", "Away."));
+      calls.dispatchTo(process);
+      expect(sent.slice(3)).toEqual([small, first]);
+    });
+
+    test("are sent by turns: the smallest one, and the one that waits longest", () => {
+      const { calls, sent, process, add, read } = sending();
+      const huge = [1, 2, 3, 4].map(() => add(1_000_000));
+      calls.dispatchTo(process);
+      const larger = [1, 2].map(() => add(100_000));
+      for (let count = 0; count < 5; count++) read();
+      expect(sent).toEqual([huge[0], larger[0], huge[1], larger[1], huge[2], huge[3]].map(Number));
+    });
   });
 
   test("fail each with an error of its own, which says when to ask again", () => {

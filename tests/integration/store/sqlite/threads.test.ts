@@ -1,5 +1,6 @@
 import { Database } from "bun:sqlite";
 import { afterEach, expect, spyOn, test } from "bun:test";
+import { readdirSync } from "node:fs";
 import { Index } from "usearch";
 import { SqliteCollectionStore } from "../../../../src/store/sqlite/sqlite-collections.ts";
 import { collect } from "../../../support/collect.ts";
@@ -57,3 +58,23 @@ test("nothing of a collection runs on the node's loop", async () => {
   expect(await store.open("watched")).toBeUndefined();
   expect(callsHere()).toEqual([]);
 });
+
+const threads = (): number => readdirSync("/proc/self/task").length;
+
+test.skipIf(process.platform !== "linux")(
+  "the folder is looked at once for all that ask at the same time",
+  async () => {
+    await using folder = await tempDir();
+    const store = new SqliteCollectionStore(folder.path, silentLog);
+    await (await store.create("notes", specOf(3)))[Symbol.asyncDispose]();
+    const before = threads();
+    let most = before;
+    const watching = setInterval(() => {
+      most = Math.max(most, threads());
+    });
+    const lists = await Promise.all(Array.from({ length: 40 }, () => store.list()));
+    clearInterval(watching);
+    expect(lists).toEqual(lists.map(() => ["notes"]));
+    expect(most - before).toBeLessThan(20);
+  },
+);

@@ -14,6 +14,7 @@ function recordingStore(there: string[], fingerprint = "weights") {
   const fault: { describe?: Error } = {};
   const store: CollectionStore = {
     list: async () => there,
+    isMissing: async () => false,
     create: async (name) => {
       there.push(name);
       return repositoryOf(name);

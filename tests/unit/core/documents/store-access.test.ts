@@ -42,7 +42,7 @@ test("a bound key's question about another's vector store is the same work as ab
       work.push("list");
       return [];
     },
-    ...{ open: refuse, create: refuse, drop: refuse },
+    ...{ isMissing: refuse, open: refuse, create: refuse, drop: refuse },
   };
   const expiryTime = now;
   const access = new StoreAccess({

@@ -97,6 +97,7 @@ describe("a collection", () => {
   test("that others made is taken without prefixes, refused for its distance, never dropped", async () => {
     const foreign = (distance: string): CollectionStore => ({
       list: async () => ["notes"],
+      isMissing: async () => false,
       open: async (): Promise<PassageRepository> => ({
         ...unusedRepository,
         describe: async () => ({ name: "notes", dimension: 2, distance, url: "http://store" }),

@@ -50,6 +50,17 @@ function writeFormOne(path: string): void {
   insert.run(7, "id-2", "b.md", bytesOf(0, 1), "about roses");
 }
 
+test("a folder of collections that cannot be read is said to be unavailable", async () => {
+  await using folder = await tempDir();
+  const path = join(folder.path, "collections");
+  await writeFile(path, "");
+  const error = await rejectionOf(new SqliteCollectionStore(path, silentLog).list());
+  expect(error).toMatchObject({
+    kind: "unavailable",
+    message: expect.stringContaining("The collections cannot be listed"),
+  });
+});
+
 describe("a collection's file", () => {
   test("that is gone before a thread first uses it is not created again", async () => {
     await using folder = await tempDir();
