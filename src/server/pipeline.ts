@@ -13,6 +13,8 @@ import { checkAddress, missingRoute } from "./address.ts";
 import {
   continueInBackground,
   downloadResponse,
+  inPieces,
+  largeText,
   startTimeout,
   streamResponse,
 } from "./middleware/answer.ts";
@@ -155,10 +157,19 @@ export class Pipeline {
     // Metered before the headers are sent: they report the rest of the caller's limits.
     if (operation.facts.scope !== undefined) await meter(context);
     if (answer.status !== undefined) set.status = answer.status;
-    if ("json" in answer) return answer.json;
     if ("download" in answer) return downloadResponse(answer.download);
-    const { text, contentType = "application/json" } = answer;
-    return new Response(text, { headers: { "content-type": contentType } });
+    const { text, contentType = "application/json" } =
+      "json" in answer ? { text: JSON.stringify(answer.json) } : answer;
+    if (text.length < largeText)
+      return new Response(text, { headers: { "content-type": contentType } });
+    const settings = { stallTimeoutMs, buffers: this.#buffers, log };
+    return await streamResponse(
+      inPieces(text, contentType),
+      request,
+      context,
+      ending.move(),
+      settings,
+    );
   }
 
   /** The answer if Elysia found no route; `allowed`: the methods of the address. */

@@ -205,6 +205,22 @@ describe("a place among requests at once", () => {
     expect((await ask(app)).status).toBe(200);
   });
 
+  test("is taken until a large answer is read, and given back when its reader leaves", async () => {
+    const app = testApp(one);
+    const input = Array.from({ length: 2000 }, (_, at) => `text ${at}`);
+    const large = () => app.post("/v1/embeddings", { model: "vectors", input });
+    const unread = await large();
+    expect(unread.status).toBe(200);
+    await failure(await ask(app));
+    const { data } = (await unread.json()) as { data: { index: number }[] };
+    expect(data.map(({ index }) => index)).toEqual(input.map((_, at) => at));
+    await waitFor("the place", async () => (await ask(app)).status === 200);
+    const left = await large();
+    expect(left.headers.get("content-type")).toContain("application/json");
+    await left.body?.cancel();
+    await waitFor("the place", async () => (await ask(app)).status === 200);
+  });
+
   test("is taken for each of several answers, and given back with them", async () => {
     const app = testApp({ callerLimits: { concurrency: 4 } });
     const { promise, resolve } = Promise.withResolvers<void>();

@@ -9,6 +9,8 @@ import { dataEvents, eventStream, type StreamBuffers } from "../sse.ts";
 import { named } from "../wire/field-names.ts";
 import { errorResponse, toNodeError } from "./errors.ts";
 
+type EventAnswer = Extract<Answer, { events: unknown }>;
+
 interface StreamSettings {
   stallTimeoutMs: number;
   buffers: StreamBuffers;
@@ -17,7 +19,7 @@ interface StreamSettings {
 
 /** Sends a stream of events; `ending` is disposed when the stream has ended, complete or not. */
 export async function streamResponse(
-  { events, format = dataEvents }: Extract<Answer, { events: unknown }>,
+  { events, format = dataEvents }: EventAnswer,
   request: Request,
   context: RequestContext,
   ending: Disposable,
@@ -56,6 +58,25 @@ export async function streamResponse(
   });
   context.outlivesHandler();
   return response;
+}
+
+/** Characters of an answer that keeps its caller's place until it is read: unread ones take memory. */
+export const largeText = 65_536;
+
+/** A whole text as a stream, so that it counts as in progress until it is read. */
+export const inPieces = (text: string, contentType: string): EventAnswer => ({
+  events: piecesOf(text),
+  format: { contentType, waiting: "", write: (piece) => piece, end: "", writeError: () => "" },
+});
+
+async function* piecesOf(text: string): AsyncGenerator<string> {
+  for (let start = 0; start < text.length; ) {
+    // No piece ends within a character.
+    const end = start + largeText;
+    const isWithin = /[\uD800-\uDBFF]/.test(text.charAt(end - 1));
+    yield text.slice(start, isWithin ? end - 1 : end);
+    start = isWithin ? end - 1 : end;
+  }
 }
 
 /**
