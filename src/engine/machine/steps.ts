@@ -114,6 +114,11 @@ export class StepThreads {
     return steady || usualMs > longestTriedMs ? threads : trial.threads;
   }
 
+  /** Whether a step of this size compares another number of threads with the present one. */
+  isTrial(tokens: number, steady = false): boolean {
+    return this.threadsFor(tokens, steady) !== this.#group(tokens).threads;
+  }
+
   /** Says how long a step took. One that had other threads than it should have says nothing. */
   took({ tokens, threads, ms: whole, times = 1, now, steady = false }: TimedStep): void {
     const isCold = now - whole - this.#last.at > coldMs || threads !== this.#last.threads;

@@ -1,5 +1,6 @@
 /** llama.cpp's contexts and samplers, below node-llama-cpp's own batching. */
 import type { Llama, LlamaContext, LlamaEmbeddingContext, LlamaModel, Token } from "node-llama-cpp";
+import { given } from "../../core/given.ts";
 import type { StepThreads } from "../machine/steps.ts";
 import {
   type Checkpoint,
@@ -93,15 +94,22 @@ export class NativeChatContext {
 
   async decode(
     parts: readonly BatchPart[],
-    { steady = false, ...several }: DecodeOptions = {},
+    { steady = false, mostTimes = 1, onTokens }: DecodeOptions = {},
   ): Promise<Decoded> {
     const total = parts.reduce((sum, { tokens }) => sum + tokens.length, 0);
     this.#threads ??= threadsOf(this.#context.model.llama, this.#context.idealThreads);
     const most = this.#stepThreads.threadsFor(total, steady);
+    // Other threads may be many times slower: one step tells, and they are soon those from before.
+    const isTrial = this.#stepThreads.isTrial(total, steady);
     const { gpu } = this.#context.model.llama;
     const direct = this.#direct;
     const step =
-      direct === undefined ? this.#addonStep(parts, total) : direct.prepare(parts, total, several);
+      direct === undefined
+        ? this.#addonStep(parts, total)
+        : direct.prepare(parts, total, {
+            mostTimes: isTrial ? 1 : mostTimes,
+            ...given({ onTokens }),
+          });
     const { threads, ms, result: times } = await onThreads(this.#threads, step.compute, gpu, most);
     const now = performance.now();
     this.#stepThreads.took({ tokens: total, threads, ms, times, now, steady });

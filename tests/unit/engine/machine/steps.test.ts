@@ -58,6 +58,17 @@ describe("the threads of a model's steps", () => {
     expect(changes).toEqual([]);
   });
 
+  test("are known to be tried, unless a step has a seed", () => {
+    const { steps, threads } = machine();
+    const tried = Array.from({ length: 20 }, () => {
+      const is = [threads.isTrial(1), threads.isTrial(1, true)];
+      const { 1: few = 0 } = steps(1, free);
+      expect(is).toEqual([few === 1, false]);
+      return few;
+    });
+    expect(tried.filter((few) => few === 1)).toHaveLength(4);
+  });
+
   test("become one within seconds on a machine that is busy from the start", () => {
     const { steps, changes } = machine();
     const made = steps(100, busy);
