@@ -93,6 +93,7 @@ export class DirectContext implements Disposable {
   }
 
   halt(): void {
+    if (!this.#isBusy) return;
     this.#isHalted = true;
     this.#step.halt();
   }
@@ -124,6 +125,7 @@ export class DirectContext implements Disposable {
 
   /** Once nothing computes any more. */
   [Symbol.dispose](): void {
+    this.#endStep();
     this.#native.dispose();
   }
 }

@@ -19,7 +19,7 @@ function setUp() {
     },
     halt: () => done.push("halt"),
     sampledAt: (_: number, time: number) => 7 + time,
-    [Symbol.dispose]: () => {},
+    [Symbol.dispose]: () => done.push("end"),
   };
   const c = {
     contextOf: () => 1,
@@ -64,6 +64,16 @@ describe("a step that may be computed several times", () => {
     expect(step.outputs()).toEqual([{ output: 0, tokens: promptOf(1, 7) }]);
     expect(await prepare().compute(1)).toBe(40);
     expect(done).toEqual(["halt", "run 1", "run 40"]);
+  });
+
+  test("is not touched any more once it has ended, or the context with it", async () => {
+    const { done, direct, prepare } = setUp();
+    await prepare().compute(1);
+    direct.halt();
+    prepare();
+    direct[Symbol.dispose]();
+    direct.halt();
+    expect(done).toEqual(["run 40", "end"]);
   });
 
   test("keeps its samplers until it has ended, also those that nobody wants any more", async () => {
