@@ -8,8 +8,7 @@ import { platform, tmpdir } from "node:os";
 import { basename, dirname, join } from "node:path";
 import type { Llama } from "node-llama-cpp";
 import type { SamplerConfig } from "./bindings.ts";
-import { NativeStep, type StepSizes } from "./native-step.ts";
-import { int, type NativePointer, toPointer } from "./pointers.ts";
+import { int, type NativePointer, NativeStep, type StepSizes, toPointer } from "./native-step.ts";
 import source from "./step.c" with { type: "text" };
 
 /** What step.c declares was read from this release; another may have changed it. */

@@ -3,8 +3,7 @@ import type { LlamaContext, LlamaModel } from "node-llama-cpp";
 import { internal, isObject, isRawContext, type SamplerConfig } from "./bindings.ts";
 import type { CInterface } from "./c-interface.ts";
 import type { BatchPart, DecodeOptions, PartOutput, PreparedStep } from "./contexts.ts";
-import type { NativeStep } from "./native-step.ts";
-import type { NativePointer } from "./pointers.ts";
+import type { NativePointer, NativeStep } from "./native-step.ts";
 import { toToken } from "./sampler.ts";
 
 interface DirectOptions {

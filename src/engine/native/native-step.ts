@@ -1,7 +1,8 @@
 /** A step of llama.cpp: what JavaScript writes before it, and reads after it or meanwhile. */
 import { type Pointer, toArrayBuffer } from "bun:ffi";
 import type { Functions, ResidentThreads } from "./c-interface.ts";
-import { int, type NativePointer, toPointer } from "./pointers.ts";
+
+export type NativePointer = Pointer;
 
 export interface StepSizes {
   /** Most tokens of a batch. */
@@ -136,3 +137,13 @@ export class NativeStep implements Disposable {
 }
 
 const noMemory = "there is no memory for a batch";
+
+/** A whole number that JavaScript happens to hold as a double arrives in C as 0. */
+export const int = (value: number): number => value | 0;
+
+const isPointer = (value: unknown): value is Pointer => typeof value === "number" && value > 0;
+
+export function toPointer(value: unknown, otherwise: string): Pointer {
+  if (isPointer(value)) return value;
+  throw new Error(otherwise);
+}

@@ -9,7 +9,7 @@ import {
   type SamplerConfig,
 } from "./bindings.ts";
 import type { DirectContext } from "./direct-context.ts";
-import type { NativePointer } from "./pointers.ts";
+import type { NativePointer } from "./native-step.ts";
 
 /** A token with its logit after the sampler's filters, and what turns logits into probabilities. */
 export interface SampledLogits {

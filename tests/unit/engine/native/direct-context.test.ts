@@ -2,8 +2,7 @@ import { describe, expect, test } from "bun:test";
 import type { LlamaContext, LlamaModel, Token } from "node-llama-cpp";
 import type { CInterface } from "../../../../src/engine/native/c-interface.ts";
 import { DirectContext } from "../../../../src/engine/native/direct-context.ts";
-import type { StepSize } from "../../../../src/engine/native/native-step.ts";
-import type { NativePointer } from "../../../../src/engine/native/pointers.ts";
+import type { NativePointer, StepSize } from "../../../../src/engine/native/native-step.ts";
 import { promptOf } from "../../../support/scripted-context.ts";
 
 /** What the context asks of the library, and what it does with it. */
