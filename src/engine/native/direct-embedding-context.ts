@@ -1,5 +1,5 @@
 /** A context of an embedding model driven through llama.cpp's C interface: several texts in one pass. */
-import type { LlamaContext, LlamaModel, Token } from "node-llama-cpp";
+import type { LlamaContext, LlamaContextOptions, LlamaModel, Token } from "node-llama-cpp";
 import { toUnitLength } from "../../core/embedding/embedding-service.ts";
 import { reasonOf } from "../../core/errors.ts";
 import type { Backend } from "../load-backend.ts";
@@ -9,21 +9,20 @@ import type { CInterface, ResidentThreads } from "./c-interface.ts";
 import { type EmbeddedTexts, onThreads, type TextContext, threadsOf } from "./contexts.ts";
 import type { NativeStep } from "./native-step.ts";
 
-class DirectEmbeddingContext implements TextContext, Disposable {
-  readonly most: TextContext["most"];
+/** Computes texts with one context of llama.cpp. */
+class EmbeddingStep implements Disposable {
   readonly #model: LlamaModel;
   readonly #step: NativeStep;
   readonly #dimension: number;
 
-  /** `context`: one that embeds, with as many sequences as texts are computed together. `packed`: tokens of more than one text. */
-  constructor(c: CInterface, context: LlamaContext, threads: ResidentThreads, packed: number) {
+  /** `context`: one that embeds, with as many sequences as texts are computed together. */
+  constructor(c: CInterface, context: LlamaContext, threads: ResidentThreads) {
     const { model, batchSize, totalSequences: sequences } = context;
     const raw = internal(context, "_ctx", isRawContext);
     const expected = { sequences, batchSize };
     const pointer = c.contextOf(raw, internal(model, "_model", isObject), expected);
     this.#model = model;
     this.#dimension = model.embeddingVectorSize;
-    this.most = { texts: sequences, tokens: packed };
     const sizes = { tokens: batchSize, vectors: sequences, dimension: this.#dimension };
     this.#step = c.step(pointer, threads, sizes);
   }
@@ -31,7 +30,7 @@ class DirectEmbeddingContext implements TextContext, Disposable {
   async embed(
     texts: readonly (readonly Token[])[],
     most: number,
-    mayWait = false,
+    mayWait: boolean,
   ): Promise<EmbeddedTexts> {
     const { outputs, vectors } = this.#step;
     let total = 0;
@@ -57,6 +56,31 @@ class DirectEmbeddingContext implements TextContext, Disposable {
     this.#step[Symbol.dispose]();
   }
 }
+
+class DirectEmbeddingContext implements TextContext {
+  readonly most: TextContext["most"];
+  readonly whole: EmbeddingStep;
+  /** For fewer tokens than `shortTokens`. */
+  readonly short: EmbeddingStep;
+
+  constructor(most: TextContext["most"], whole: EmbeddingStep, short: EmbeddingStep) {
+    this.most = most;
+    this.whole = whole;
+    this.short = short;
+  }
+
+  embed(
+    texts: readonly (readonly Token[])[],
+    most: number,
+    mayWait = false,
+  ): Promise<EmbeddedTexts> {
+    const total = texts.reduce((sum, { length }) => sum + length, 0);
+    return (total < shortTokens ? this.short : this.whole).embed(texts, most, mayWait);
+  }
+}
+
+/** On a CPU, llama.cpp's flash attention computes so many tokens at a time; of fewer each one alone, which takes up to twice as long as without it. */
+const shortTokens = 64;
 
 /** Texts that are computed together: on a CPU only short ones gain by it. */
 const packs = {
@@ -96,22 +120,24 @@ export async function openDirectEmbedding(
     // Freed where the contexts do not work, before these are.
     using native = new DisposableStack();
     const resident = native.use(c.threads(threads));
-    const open = async (): Promise<DirectEmbeddingContext> => {
-      const options = {
-        sequences: pack.sequences,
-        contextSize: size,
-        threads: 1,
-        _embeddings: true,
-      };
-      const batchSize = Math.max(size, pack.tokens);
-      const context = keep(await model.createContext({ ...options, batchSize }));
+    const { sequences } = pack;
+    const make = async (settings: LlamaContextOptions): Promise<EmbeddingStep> => {
+      const options = { sequences, contextSize: size, threads: 1, _embeddings: true };
+      const context = keep(await model.createContext({ ...options, ...settings }));
       made.push(context);
-      return native.use(new DirectEmbeddingContext(c, context, resident, pack.tokens));
+      return native.use(new EmbeddingStep(c, context, resident));
+    };
+    const open = async (): Promise<DirectEmbeddingContext> => {
+      const whole = await make({ batchSize: Math.max(size, pack.tokens) });
+      const short = isCpu ? await make({ batchSize: shortTokens, flashAttention: false }) : whole;
+      return new DirectEmbeddingContext({ texts: sequences, tokens: pack.tokens }, whole, short);
     };
     const first = await open();
-    const { vectors } = await first.embed([tokens, tokens.slice(0, -1), tokens], threads);
-    const isAlike = [vectors[0], vectors[2]].every((one) => similarity(one, vector) > leastAlike);
-    if (!isAlike) throw new Error("its vectors are not node-llama-cpp's");
+    for (const step of [first.whole, first.short]) {
+      const { vectors } = await step.embed([tokens, tokens.slice(0, -1), tokens], threads, false);
+      const isAlike = [vectors[0], vectors[2]].every((one) => similarity(one, vector) > leastAlike);
+      if (!isAlike) throw new Error("its vectors are not node-llama-cpp's");
+    }
     const count = isCpu ? threads : acceleratorContexts;
     // All have settled before any is freed.
     const others = await Promise.allSettled(Array.from({ length: count - 1 }, open));
