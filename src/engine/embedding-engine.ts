@@ -50,19 +50,20 @@ export class LlamaEmbeddingEngine implements EmbeddingEngine {
     this.#onClose = onClose;
     this.tokenizer = new ModelTokenizer(model, { contextSize: maxTokens, withMarkers: markers });
     const stepThreads = new StepThreads({ size: model.size, budget: threads });
-    const { texts: jobs, tokens: size } = contexts[0].most;
+    const { most, leastTogether } = contexts[0];
     this.#pool = new ContextPool({
       contexts,
       steps,
       sizeOf: (tokens) => tokens.length,
-      most: { jobs, size },
+      most: { jobs: most.texts, size: most.tokens },
+      leastTogether,
       async compute(context, texts, { isAlone, inBackground }) {
         // A single text gets all free threads; several at once are faster with one thread each.
         const count = texts.reduce((sum, tokens) => sum + tokens.length, 0);
-        const most = Math.min(stepThreads.threadsFor(count), Math.max(1, threads - inBackground));
+        const free = Math.max(1, threads - inBackground);
         const { vectors, ...step } = await context.embed(
           texts,
-          isAlone ? most : 1,
+          isAlone ? Math.min(stepThreads.threadsFor(count), free) : 1,
           mayWait && isAlone,
         );
         if (isAlone) stepThreads.took({ ...step, tokens: count, now: performance.now() });

@@ -180,6 +180,8 @@ const noOutput = new Uint32Array(0);
 export interface TextContext {
   /** What it computes at once. */
   readonly most: { texts: number; tokens: number };
+  /** Texts of fewer tokens in all are computed faster one by one. */
+  readonly leastTogether: number;
   /** On at most `most` threads. `mayWait`: this thread may wait for it, if it is short. */
   embed(
     texts: readonly (readonly Token[])[],
@@ -197,6 +199,7 @@ export interface EmbeddedTexts {
 /** llama.cpp's context of an embedding model, below node-llama-cpp's own queue. */
 export class NativeEmbeddingContext implements TextContext {
   readonly most = { texts: 1, tokens: Number.POSITIVE_INFINITY };
+  readonly leastTogether = 0;
   readonly #context: LlamaEmbeddingContext;
   readonly #raw: RawContext;
   readonly #addMarkers: (tokens: Token[]) => void;

@@ -59,12 +59,14 @@ class EmbeddingStep implements Disposable {
 
 class DirectEmbeddingContext implements TextContext {
   readonly most: TextContext["most"];
+  readonly leastTogether: number;
   readonly whole: EmbeddingStep;
   /** For fewer tokens than `shortTokens`. */
   readonly short: EmbeddingStep;
 
   constructor(most: TextContext["most"], whole: EmbeddingStep, short: EmbeddingStep) {
     this.most = most;
+    this.leastTogether = short === whole ? 0 : shortTokens;
     this.whole = whole;
     this.short = short;
   }

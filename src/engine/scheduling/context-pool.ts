@@ -30,6 +30,8 @@ interface PoolOptions<Context, Input, Result> {
   sizeOf: (input: Input) => number;
   /** What a context computes at once. */
   most: { jobs: number; size: number };
+  /** Jobs of less than this in all are computed one by one; default: 0. */
+  leastTogether?: number;
   compute: (
     context: Context,
     inputs: readonly Input[],
@@ -104,7 +106,7 @@ export class ContextPool<Context, Input, Result> {
 
   /** Jobs that fit together, one of each request in turn; no more than leaves the other contexts their share. */
   #next(): Job<Input, Result>[] {
-    const { most, sizeOf, contexts } = this.#options;
+    const { most, sizeOf, contexts, leastTogether = 0 } = this.#options;
     const waiting = this.#requests.reduce((sum, jobs) => sum + jobs.length, 0);
     const share = Math.min(most.jobs, Math.ceil(waiting / contexts.length));
     const together: Job<Input, Result>[] = [];
@@ -115,7 +117,9 @@ export class ContextPool<Context, Input, Result> {
       if (jobs === undefined || job === undefined) break;
       const [first = job] = together;
       const isFitting =
-        size + sizeOf(job.input) <= most.size && job.background === first.background;
+        size + sizeOf(job.input) <= most.size &&
+        share * sizeOf(first.input) >= leastTogether &&
+        job.background === first.background;
       if (together.length > 0 && !isFitting) break;
       jobs.pop();
       this.#requests.shift();

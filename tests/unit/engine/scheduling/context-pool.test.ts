@@ -3,13 +3,18 @@ import { StepWatch } from "../../../../src/engine/machine/steps.ts";
 import { ContextPool } from "../../../../src/engine/scheduling/context-pool.ts";
 
 /** A pool of one context, and the jobs that it computed, in their order; those that were computed together in one. */
-function pool(onJob: (job: string) => void = () => {}, most = { jobs: 1, size: 100 }) {
+function pool(
+  onJob: (job: string) => void = () => {},
+  most = { jobs: 1, size: 100 },
+  leastTogether = 0,
+) {
   const taken: string[] = [];
   const jobs = new ContextPool<object, string, string>({
     contexts: [{}],
     steps: new StepWatch(),
     sizeOf: ({ length }) => length,
     most,
+    leastTogether,
     async compute(_, together) {
       const job = together.join(" ");
       taken.push(job);
@@ -49,5 +54,11 @@ describe("jobs of several requests", () => {
     const found = await Promise.all([run("a1", "a2", "a3", "a4"), run("b1"), run("c123456")]);
     expect(found).toEqual([["A1", "A2", "A3", "A4"], ["B1"], ["C123456"]]);
     expect(taken).toEqual(["a4 a3 a2", "a1 b1", "c123456"]);
+  });
+
+  test("are computed one by one while there are too few for it", async () => {
+    const { taken, run } = pool(() => {}, { jobs: 3, size: 6 }, 5);
+    await Promise.all([run("a1"), run("a2"), run("a3"), run("a4"), run("a5"), run("a6")]);
+    expect(taken).toEqual(["a1", "a2 a3 a4", "a5", "a6"]);
   });
 });
