@@ -87,10 +87,10 @@ const shortTokens = 64;
 /** Texts that are computed together: on a CPU only short ones gain by it. */
 const packs = {
   cpu: { sequences: 16, tokens: 192 },
-  accelerator: { sequences: 64, tokens: 2048 },
+  accelerator: { sequences: 64, tokens: 512 },
 };
-/** Contexts on an accelerator: while one computes, the next batch is prepared. */
-const acceleratorContexts = 2;
+/** Contexts on an accelerator: a batch that fills it would take longer to prepare than several that are prepared side by side. */
+const acceleratorContexts = 4;
 /** Rounding differs with the size of a batch. */
 const leastAlike = 0.999;
 
