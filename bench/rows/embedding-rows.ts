@@ -22,7 +22,7 @@ const cases: readonly Case[] = [
   {
     work: "8 words, 1 text a request",
     length: 8,
-    count: 64,
+    count: 256,
     perRequest: 1,
     clients: 1,
     target: "1.0",
@@ -38,7 +38,7 @@ const cases: readonly Case[] = [
   {
     work: "8 words, 8 clients with 1 text",
     length: 8,
-    count: 256,
+    count: 512,
     perRequest: 1,
     clients: 8,
     target: "1.2",
@@ -46,7 +46,7 @@ const cases: readonly Case[] = [
   {
     work: "100 words, 1 text a request",
     length: 100,
-    count: 16,
+    count: 48,
     perRequest: 1,
     clients: 1,
     target: "1.0",
