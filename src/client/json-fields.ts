@@ -5,7 +5,7 @@ export type JsonObject = Readonly<Record<string, unknown>>;
 export const isObject = (value: unknown): value is JsonObject =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
-const fieldAt = (value: unknown, key: string): unknown =>
+export const fieldAt = (value: unknown, key: string): unknown =>
   isObject(value) ? value[key] : undefined;
 
 export const objectAt = (value: unknown, key: string): JsonObject | undefined => {

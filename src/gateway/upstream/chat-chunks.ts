@@ -1,5 +1,5 @@
 /** Converts the chunks of a streamed completion into generation events. */
-import { countAt, listAt, numberAt, objectAt, textAt } from "../../client/json-fields.ts";
+import { countAt, fieldAt, listAt, numberAt, objectAt, textAt } from "../../client/json-fields.ts";
 import { given } from "../../core/given.ts";
 import type {
   Finish,
@@ -103,7 +103,7 @@ export class ChatChunks {
     const events = [
       ...this.#reasoning(textAt(delta, "reasoning_content") ?? textAt(delta, "reasoning") ?? ""),
       // Completions without a template have `text` instead of a delta.
-      ...this.#text(textAt(delta, "content") ?? textAt(choice, "text") ?? ""),
+      ...this.#text(contentOf(delta) ?? textAt(choice, "text") ?? ""),
       ...listAt(delta, "tool_calls").flatMap((call) => this.#toolCall(call)),
     ];
     const reason = textAt(choice, "finish_reason");
@@ -169,6 +169,12 @@ export class ChatChunks {
       ),
     };
   }
+}
+
+function contentOf(delta: unknown): string | undefined {
+  const content = fieldAt(delta, "content") ?? undefined;
+  if (content === undefined || typeof content === "string") return content;
+  throw new BadAnswer("with a content that is no text");
 }
 
 /** Log probabilities as servers send them: some omit the bytes, and some the alternatives. */

@@ -56,6 +56,13 @@ describe("the chunks of a streamed completion", () => {
     ]);
   });
 
+  test("with a content that is no text are an error, never an empty answer", () => {
+    for (const content of [7, { text: "a" }, [{ type: "text", text: "a" }]]) {
+      expect(() => read([delta({ content }, "stop")])).toThrow("content that is no text");
+    }
+    expect(read([delta({ content: null }, "stop")])).toHaveLength(1);
+  });
+
   describe("of several answers where one was asked for", () => {
     const choice = (index: number, content: string) => ({ index, delta: { content } });
     const end = delta({}, "stop");
@@ -222,7 +229,7 @@ describe("the chunks of a streamed completion", () => {
       {},
       { choices: null },
       { choices: [null] },
-      delta({ content: 5 }),
+      delta({ refusal: 5 }),
       { usage: "many" },
     ];
     expect(read([...odd, delta({ content: "a" }, "stop")])).toHaveLength(2);
