@@ -1,13 +1,26 @@
 /** Turns of the event loop: between the steps of long work, others are answered. */
+import { FairQueue } from "./limits/fair-queue.ts";
 
 export const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
-/** Gives long steps of different requests a turn each. */
+/** Gives long steps of different requests a turn each, their callers in turn. */
 export class Turns {
-  #last = Promise.resolve();
+  readonly #waiting = new FairQueue<() => void>(Number.POSITIVE_INFINITY);
+  #isRunning = false;
 
-  next(): Promise<void> {
-    this.#last = this.#last.then(nextTurn);
-    return this.#last;
+  next(caller = ""): Promise<void> {
+    return new Promise((resolve) => {
+      this.#waiting.join(caller, resolve);
+      if (!this.#isRunning) setImmediate(this.#run);
+      this.#isRunning = true;
+    });
   }
+
+  readonly #run = (): void => {
+    const begin = this.#waiting.next();
+    this.#isRunning = begin !== undefined;
+    if (begin === undefined) return;
+    begin();
+    setImmediate(this.#run);
+  };
 }

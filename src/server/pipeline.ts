@@ -116,7 +116,8 @@ export class Pipeline {
       ending.defer(() => void meter(context));
     }
     const { body, scope } = operation.facts;
-    context.held = ending.use(this.#memory.begin(scope === undefined ? "" : context.lease.caller));
+    const caller = scope === undefined ? "" : context.lease.caller;
+    context.held = ending.use(this.#memory.begin(caller));
     const bytes =
       body === undefined ? undefined : await readBody(request, limits, context.held, body);
     const form = ending.use(new UploadForm(request, context, limits));
@@ -124,7 +125,7 @@ export class Pipeline {
     const parameters = Object.fromEntries(
       Object.entries(params ?? {}).map(([name, value]) => [name, value ?? ""]),
     );
-    const asked = await readRequest(operation, bytes, { parameters, query, form }, limits);
+    const asked = await readRequest(operation, bytes, { parameters, query, form }, limits, caller);
     context.model = asked.model;
     const { models, library } = this.#settings;
     // Another program may have pulled it a moment ago.

@@ -1,7 +1,7 @@
 /** Schemas are compiled one at a time, their callers in turn: a large one blocks the loop for some tenths of a second, and answers have it for as long in between. */
 import { onAbort } from "../../core/abort.ts";
+import { FairQueue } from "../../core/limits/fair-queue.ts";
 import type { CallOptions } from "../../core/ports/chat-engine.ts";
-import { FairQueue } from "../scheduling/slots.ts";
 
 export class CompileTurns {
   readonly #waiting = new FairQueue<PromiseWithResolvers<void>>(Number.POSITIVE_INFINITY);

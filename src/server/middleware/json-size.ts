@@ -19,7 +19,7 @@ const [openList, openObject, closeList, closeObject] = [0x5b, 0x7b, 0x5d, 0x7d];
 const longText = 64;
 
 /** Bytes scanned before other requests get a turn: a few milliseconds. */
-export const sliceBytes = 1 << 20;
+const sliceBytes = 1 << 20;
 
 interface Scan {
   json: Uint8Array;

@@ -9,15 +9,16 @@ import { findViolation, formatPath, type Violation } from "../../validation/viol
 import type { AskedFor, Operation, ReadRequest } from "../operation.ts";
 import { refuse } from "../wire/fields.ts";
 import { fieldExaminer } from "./ignored-fields.ts";
-import { excessText, JsonSize, sliceBytes } from "./json-size.ts";
+import { excessText, JsonSize } from "./json-size.ts";
 
 export async function readRequest<Services>(
   { facts, lists, read }: Pick<Operation<Services>, "facts" | "lists" | "read">,
   bytes: Uint8Array | undefined,
   asked: AskedFor,
   limits: ListLimits,
+  caller: string,
 ): Promise<ReadRequest<Services>> {
-  const body = bytes === undefined ? undefined : await parsed(bytes);
+  const body = bytes === undefined ? undefined : await parsed(bytes, caller);
   checkLists(body, lists, limits);
   const request = read(body, asked);
   if (request !== undefined) return request;
@@ -44,8 +45,10 @@ function messageOf({ path, kind, expected, found, knownKeys }: Violation): strin
 }
 
 const largeBodies = new Turns();
+/** Bytes; a larger body is parsed and checked in a turn of its own: a field can take microseconds. */
+const largeBody = 16 * 1024;
 
-async function parsed(bytes: Uint8Array): Promise<unknown> {
+async function parsed(bytes: Uint8Array, caller: string): Promise<unknown> {
   // JSON may be small in bytes but deep, or have too many values.
   const excess = await new JsonSize().addInSlices(bytes);
   if (excess !== undefined) {
@@ -53,7 +56,7 @@ async function parsed(bytes: Uint8Array): Promise<unknown> {
     const subject = param === undefined ? "The body" : quoted(param);
     throw new NodeError("invalid_request", `${subject} ${excessText[what]}.`, given({ param }));
   }
-  if (bytes.length > sliceBytes) await largeBodies.next();
+  if (bytes.length > largeBody) await largeBodies.next(caller);
   const text = orInvalid("UTF-8", () => new TextDecoder("utf-8", { fatal: true }).decode(bytes));
   if (text.trim() === "") {
     throw new NodeError("invalid_request", "The body is empty; a JSON object is needed.");

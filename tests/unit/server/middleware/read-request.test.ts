@@ -37,9 +37,11 @@ const operation = defineOperation({
 /** The body of a request as the pipeline reads it. */
 const reader = (limits: BodyLimits) => async (given: Request) => {
   const bytes = await readBody(given, limits, new RequestMemory(() => 1 << 22).begin("ada"));
-  const asked = { parameters: {}, query: new URLSearchParams(), form: noForm };
-  return (await readRequest(operation, bytes, asked, { maxMessages: 1, maxInputs: 1 })).logged();
+  return (await readRequest(operation, bytes, asked, lists, "ada")).logged();
 };
+
+const asked = { parameters: {}, query: new URLSearchParams(), form: noForm };
+const lists = { maxMessages: 1, maxInputs: 1 };
 
 const read = reader({ maxBodyBytes: maxBytes, bodyTimeoutMs: 30_000 });
 
@@ -100,6 +102,42 @@ describe("a JSON body", () => {
     expect((await refusal(request(large)))[0]).toBe("payload_too_large");
     expect(cancelled).toBe(true);
     expect(pulled).toBeLessThan(10);
+  });
+});
+
+describe("bodies of many fields that came together", () => {
+  /** In which turn of the loop each is parsed, by their callers and in their order. */
+  async function turnsOf(callers: readonly string[]): Promise<[caller: string, turn: number][]> {
+    const body = new TextEncoder().encode(JSON.stringify({ size: 1, more: " ".repeat(20_000) }));
+    const turns: [string, number][] = [];
+    let turn = 0;
+    let isCounting = true;
+    const next = (): void => {
+      turn++;
+      if (isCounting) setImmediate(next);
+    };
+    setImmediate(next);
+    await Promise.all(
+      callers.map((caller) => {
+        const read: typeof operation.read = (...given) => {
+          turns.push([caller, turn]);
+          return operation.read({ size: 1 }, given[1]);
+        };
+        return readRequest({ ...operation, read }, body, asked, lists, caller);
+      }),
+    );
+    isCounting = false;
+    return turns;
+  }
+
+  test("have a turn of the loop each", async () => {
+    const turns = (await turnsOf(["ada", "ada", "ada", "ada"])).map(([, turn]) => turn);
+    expect(new Set(turns).size).toBe(4);
+  });
+
+  test("have their turns by caller: one with many holds up nobody else", async () => {
+    const callers = await turnsOf(["ada", "ada", "ada", "ada", "bob"]);
+    expect(callers.map(([caller]) => caller)).toEqual(["ada", "bob", "ada", "ada", "ada"]);
   });
 });
 
