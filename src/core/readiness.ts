@@ -7,12 +7,17 @@ export interface ReadinessParts {
   models: ModelRegistry;
   activities: ModelActivities;
   retrieval: RetrievalService;
-  documents: { problem(): Promise<string | undefined> };
+  documents: StoreState;
+  responses: StoreState;
   /** What is still in progress in the background, a sentence each. */
   coming: ReadonlyMap<string, string>;
   isDraining: () => boolean;
   /** Reports on the state that several nodes share; absent if this node is alone. */
   shared?: (who: { isStranger: boolean }) => SharedReport;
+}
+
+interface StoreState {
+  problem(): Promise<string | undefined>;
 }
 
 /** A sentence each. */
@@ -38,17 +43,21 @@ export interface ReadinessReport {
 
 /** `isStranger`: a caller without a key, which gets no details of the store. */
 export async function checkReadiness(
-  { models, activities, retrieval, documents, coming, isDraining, shared }: ReadinessParts,
+  { models, activities, retrieval, coming, isDraining, shared, ...stores }: ReadinessParts,
   { isStranger = false } = {},
 ): Promise<ReadinessReport> {
-  const [problem, hanging] = await Promise.all([retrieval.problem(), documents.problem()]);
+  const [problem, ...hanging] = await Promise.all([
+    retrieval.problem(),
+    stores.documents.problem(),
+    stores.responses.problem(),
+  ]);
   const common = shared?.({ isStranger }) ?? {};
   const isHidden = isStranger && !retrieval.isPreparing;
   return {
     problems: [
       ...models.problems(),
       ...(problem === undefined ? [] : [isHidden ? collectionNotReady : problem]),
-      ...(hanging === undefined ? [] : [hanging]),
+      ...hanging.filter((why) => why !== undefined),
       ...activities.problems(),
       ...(common.problem === undefined ? [] : [common.problem]),
       ...(isDraining() ? ["The node is stopping."] : []),
@@ -73,3 +82,13 @@ export function withPatience(
     return await Promise.race([asked, promise]).finally(() => clearTimeout(timer));
   };
 }
+
+/** Whether a store hangs; what else it answers, it tells those who ask for something. */
+export const hangs = (
+  ask: () => Promise<unknown>,
+  options: { late: string; patienceMs: number },
+): (() => Promise<string | undefined>) =>
+  withPatience(async () => {
+    await ask().catch(() => {});
+    return undefined;
+  }, options);

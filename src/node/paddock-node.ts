@@ -112,6 +112,7 @@ export class PaddockNode implements AsyncDisposable {
     const readiness = {
       ...{ models, activities, retrieval, coming, isDraining },
       documents: nodeDocuments.documents,
+      responses: this.#responses.responses,
       ...(shared === undefined ? {} : { shared: shared.report.bind(shared) }),
     };
     const metrics = createMetrics({

@@ -148,6 +148,22 @@ describe("readiness", () => {
     expect((await app.get("/ready")).status).toBe(200);
   });
 
+  test("is not said while the stored responses hang, for which every response would wait", async () => {
+    const app = testApp({ responses: { patienceMs: 1 } });
+    const hanging = Promise.withResolvers<boolean>();
+    app.responses.store.hasUnfinished = () => hanging.promise;
+    expect(await answer(await app.get("/ready"))).toEqual([
+      503,
+      {
+        status: "not ready",
+        reasons: [expect.stringContaining("The stored responses do not answer")],
+      },
+    ]);
+    hanging.reject(new Error("the file is damaged"));
+    await hanging.promise.catch(() => {});
+    expect((await app.get("/ready")).status).toBe(200);
+  });
+
   test("and health want no key", async () => {
     const app = testApp({ keys: ["a-good-key"] });
     expect((await app.get("/health")).status).toBe(200);

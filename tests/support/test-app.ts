@@ -184,12 +184,14 @@ export function testApp(options: TestAppOptions = {}): TestApp {
   }
   const { documents, registry } = testDocuments({ models, retrieval }, options.documents);
   const { log, lines } = recordingLog();
+  const responses = testResponses({ log, ...options.responses });
   const isDraining = (): boolean => options.draining ?? false;
   const parts = {
     models,
     activities,
     retrieval,
     documents,
+    responses: responses.responses,
     coming: new Map(options.coming?.map((notice, at) => [`${at}`, notice])),
     isDraining,
     ...(options.shared === undefined ? {} : { shared: options.shared.report }),
@@ -206,7 +208,6 @@ export function testApp(options: TestAppOptions = {}): TestApp {
   const connections = new Connections();
   // By a clock that stands: nothing is refilled while a busy machine takes its time.
   const limits = new RateLimiter(options.now ?? (() => 0));
-  const responses = testResponses({ log, ...options.responses });
   const requestLimits = {
     maxBodyBytes: options.maxBodyBytes ?? 1 << 20,
     bodyTimeoutMs: options.bodyTimeoutMs ?? 30_000,

@@ -1,6 +1,7 @@
 /** Kept responses on a real file in a folder, and responses to keep. */
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { given } from "../../src/core/given.ts";
 import type { Log } from "../../src/core/log.ts";
 import type { SavedResponse } from "../../src/core/ports/response-store.ts";
 import { BackgroundResponses } from "../../src/core/responses/background-responses.ts";
@@ -16,6 +17,7 @@ export interface TestResponseOptions extends Partial<SqliteResponsesOptions> {
   maxRunning?: number;
   maxQueue?: number;
   timeoutMs?: number;
+  patienceMs?: number;
   log?: Log;
 }
 
@@ -28,7 +30,8 @@ export interface TestResponses {
 
 /** The file comes into being with the first response. */
 export function testResponses(options: TestResponseOptions = {}): TestResponses {
-  const { maxRunning = 2, maxQueue = 4, timeoutMs = 0, log = silentLog, ...rest } = options;
+  const { maxRunning = 2, maxQueue = 4, timeoutMs = 0, log = silentLog, ...others } = options;
+  const { patienceMs, ...rest } = others;
   const store = responseStore(rest);
   const background = new BackgroundResponses({
     ...{ store, maxRunning, maxQueue, log },
@@ -37,7 +40,10 @@ export function testResponses(options: TestResponseOptions = {}): TestResponses 
   });
   const isKeeping = options.keepForMs !== 0;
   return {
-    responses: new ResponseService({ store, background, isKeeping, log }),
+    responses: new ResponseService({
+      ...{ store, background, isKeeping, log },
+      ...given({ patienceMs }),
+    }),
     conversations: new ConversationService({ store, isKeeping, log }),
     store,
     background,

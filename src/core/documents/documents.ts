@@ -4,7 +4,7 @@ import type { Log } from "../log.ts";
 import type { DocumentRegistry } from "../ports/document-registry.ts";
 import type { FileStore } from "../ports/file-store.ts";
 import type { CollectionSpec, CollectionStore } from "../ports/passage-repository.ts";
-import { withPatience } from "../readiness.ts";
+import { hangs } from "../readiness.ts";
 import type { RetrievalService } from "../retrieval/retrieval-service.ts";
 import { cleanUpWith, PassageRemover } from "./cleanup.ts";
 import type { DocumentQuota } from "./document-caller.ts";
@@ -113,11 +113,4 @@ const hanging =
   "The registry of documents does not answer. Check the disk of the data dir, and that no other program keeps documents.sqlite locked.";
 
 const problemOf = ({ registry, patienceMs = 5000 }: DocumentParts) =>
-  withPatience(
-    () =>
-      registry.queued().then(
-        () => undefined,
-        () => undefined,
-      ),
-    { late: hanging, patienceMs },
-  );
+  hangs(() => registry.queued(), { late: hanging, patienceMs });

@@ -5,6 +5,7 @@ import { NodeError, reasonOf } from "../errors.ts";
 import type { Log } from "../log.ts";
 import { isFinished, type ResponseStore, type SavedResponse } from "../ports/response-store.ts";
 import { quoted } from "../quoted.ts";
+import { hangs } from "../readiness.ts";
 import type { BackgroundRequest, BackgroundResponses } from "./background-responses.ts";
 import { isConversationId } from "./conversation-service.ts";
 
@@ -12,6 +13,8 @@ export interface ResponseServiceOptions {
   store: ResponseStore;
   background: BackgroundResponses;
   isKeeping: boolean;
+  /** How long the store may take to answer before it counts as hanging. Default: 5000. */
+  patienceMs?: number;
   log: Log;
 }
 
@@ -20,11 +23,14 @@ type Owner = Pick<DocumentCaller, "id">;
 export class ResponseService {
   /** If false, `keep` does nothing, and `start` throws. */
   readonly isKeeping: boolean;
+  /** Why none can be stored or read now: the store's disk hangs. */
+  readonly problem: () => Promise<string | undefined>;
   readonly #options: ResponseServiceOptions;
 
   constructor(options: ResponseServiceOptions) {
     this.isKeeping = options.isKeeping;
     this.#options = options;
+    this.problem = problemOf(options);
   }
 
   /** Whether it was stored. Never throws: the answer is returned even if the disk is full or the response is too large. */
@@ -82,6 +88,12 @@ export class ResponseService {
     return await this.#options.background.start(request);
   }
 }
+
+const hanging =
+  "The stored responses do not answer. Check the disk of the data dir, and that no other program keeps responses.sqlite locked.";
+
+const problemOf = ({ store, patienceMs = 5000 }: ResponseServiceOptions) =>
+  hangs(() => store.hasUnfinished(), { late: hanging, patienceMs });
 
 const noSuchResponse = (id: string): NodeError =>
   new NodeError("no_such_object", `Response with id ${quoted(id)} not found.`);
