@@ -17,6 +17,8 @@ export interface ModelBounds {
   /** How many calls run at the same time; absent: not known. */
   slots?: number;
   maxQueue?: number;
+  /** Whether another machine computes it. */
+  isElsewhere?: boolean;
 }
 
 export class ModelActivity {
@@ -73,8 +75,11 @@ export class ModelActivities {
     return [...this.#activities.values()];
   }
 
+  /** Whether this machine has requests to compute. */
   get isBusy(): boolean {
-    return this.all().some(({ waiting, inUse }) => waiting + inUse > 0);
+    return this.all().some(
+      ({ bounds, waiting, inUse }) => bounds.isElsewhere !== true && waiting + inUse > 0,
+    );
   }
 
   problems(): string[] {

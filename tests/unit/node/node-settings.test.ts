@@ -7,7 +7,7 @@ import {
   samplingDefaults,
   starterSampling,
 } from "../../../src/core/models/model.ts";
-import { toModelSpec, toQuantization } from "../../../src/node/node-settings.ts";
+import { toModelBounds, toModelSpec, toQuantization } from "../../../src/node/node-settings.ts";
 
 function configured(lines: string, type = "chat"): ModelConfig {
   const [model] = configOf(lines, type).models;
@@ -24,6 +24,12 @@ function settingsOf(lines: string, type = "chat") {
   const options = { config: configOf(lines, type), baseDir: "/base" };
   return toModelSpec(configured(lines, type), "/m.gguf", options).settings;
 }
+
+test.each(["chat", "embedding"])("an upstream model of type %s is elsewhere", (type) => {
+  const upstream = configured('source = "openai:http://127.0.0.1:8000/v1"', type);
+  expect(toModelBounds(upstream)).toEqual({ name: "m", isElsewhere: true });
+  expect(toModelBounds(configured('source = "./m.gguf"', type)).isElsewhere).toBeUndefined();
+});
 
 describe("the sampling of a model", () => {
   test("is llama-server's where nothing is said", () => {

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import {
+  ModelActivities,
   ModelActivity,
   measuredChat,
   measuredEmbedding,
@@ -56,6 +57,15 @@ test("a line of no length is full only while every slot is taken", () => {
   expect(activity.problem).toBeUndefined();
   activity.call().start();
   expect(activity.problem).toBeDefined();
+});
+
+test("calls of a model elsewhere keep this machine no busier", () => {
+  const activities = new ModelActivities([{ name: "here" }, { name: "there", isElsewhere: true }]);
+  const [here, there] = activities.all();
+  there?.call().start();
+  expect(activities.isBusy).toBe(false);
+  here?.call();
+  expect(activities.isBusy).toBe(true);
 });
 
 test("a model without bounds is never full", () => {
