@@ -11,18 +11,19 @@ export interface QuietOptions {
   quietMs?: number;
   /** Longest pause, so that work proceeds even on a node that is always busy; default: 5 s. */
   longestPauseMs?: number;
+  /** How long it proceeds on a busy node after the longest pause; default: 0.5 s. */
+  turnMs?: number;
 }
 
 const pollMs = 10;
-/** How long work runs on a busy node after the longest pause. */
-const turnMs = 500;
 
 export class QuietTimes {
   readonly #options: Required<QuietOptions>;
   #askedAt = Number.NEGATIVE_INFINITY;
+  #turnEnd = Number.NEGATIVE_INFINITY;
 
   constructor(options: QuietOptions) {
-    this.#options = { quietMs: 1000, longestPauseMs: 5000, ...options };
+    this.#options = { quietMs: 1000, longestPauseMs: 5000, turnMs: 500, ...options };
   }
 
   get isQuiet(): boolean {
@@ -36,10 +37,14 @@ export class QuietTimes {
     return now - this.#askedAt < ms;
   }
 
-  /** Waits for a quiet time, at most for the longest pause. */
+  /** Waits for a quiet time, at most for the longest pause; in the turn after one, for nothing. */
   async wait(signal: AbortSignal): Promise<void> {
-    const end = performance.now() + this.#options.longestPauseMs;
-    while (!this.isQuiet && performance.now() < end) await sleep(pollMs, undefined, { signal });
+    const { longestPauseMs, turnMs } = this.#options;
+    const end = performance.now() + longestPauseMs;
+    while (performance.now() >= this.#turnEnd && !this.isQuiet) {
+      if (performance.now() >= end) this.#turnEnd = performance.now() + turnMs;
+      else await sleep(pollMs, undefined, { signal });
+    }
   }
 
   /** Waits for a moment without requests: a quiet time if it comes soon, otherwise a gap between two. */
@@ -51,10 +56,11 @@ export class QuietTimes {
   /** Calls back when work has to pause or may go on, until disposed of. Initially, work may go on. */
   watch(onChange: (goesOn: boolean) => void): Disposable {
     let pausedAt: number | undefined;
+    const { longestPauseMs, turnMs } = this.#options;
     let turnEnd = Number.NEGATIVE_INFINITY;
     const look = (): void => {
       const now = performance.now();
-      const isHeldUp = pausedAt !== undefined && now - pausedAt >= this.#options.longestPauseMs;
+      const isHeldUp = pausedAt !== undefined && now - pausedAt >= longestPauseMs;
       if (isHeldUp) turnEnd = now + turnMs;
       const goesOn = this.isQuiet || now < turnEnd;
       if (goesOn === (pausedAt === undefined)) return;

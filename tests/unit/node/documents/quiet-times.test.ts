@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import type { EmbeddingEngine } from "../../../../src/core/ports/embedding-engine.ts";
-import { QuietTimes, yieldingEngine } from "../../../../src/node/documents/quiet-times.ts";
+import { type QuietOptions, QuietTimes, yieldingEngine } from "../../../../src/node/documents/quiet-times.ts";
 import { rejectionOf } from "../../../support/rejection.ts";
 import { waitFor } from "../../../support/wait-for.ts";
 
@@ -9,7 +9,7 @@ const { signal } = new AbortController();
 /** A node that is busy when it is told to be, and how often that was asked. */
 function node(isBusy = false) {
   const state = { isBusy, looks: 0 };
-  const quiet = (more: { quietMs?: number; longestPauseMs?: number } = {}): QuietTimes =>
+  const quiet = (more: Partial<Omit<QuietOptions, "isBusy">> = {}): QuietTimes =>
     new QuietTimes({
       isBusy: () => {
         state.looks++;
@@ -188,6 +188,24 @@ describe("an engine that yields", () => {
     const quiet = new QuietTimes({ isBusy: () => true, longestPauseMs: 1 });
     const always = yieldingEngine(engine, { quiet, texts: 4 });
     expect(await always.embed(texts, { signal })).toHaveLength(10);
+  });
+
+  test("computes more than one slice after a pause, where the node is always busy", async () => {
+    const { engine, slices } = recordingEngine();
+    const { state, quiet } = node(true);
+    const looks: number[] = [];
+    const recording: EmbeddingEngine = {
+      ...engine,
+      embed: async (inputs, options) => {
+        looks.push(state.looks);
+        return await engine.embed(inputs, options);
+      },
+    };
+    const times = quiet({ longestPauseMs: 100, turnMs: 1e9 });
+    await yieldingEngine(recording, { quiet: times, texts: 4 }).embed(texts, { signal });
+    expect(slices).toHaveLength(10);
+    const between = looks.slice(1).map((now, at) => now - (looks[at] ?? 0));
+    expect(between).toEqual(Array.from({ length: 9 }, () => 1));
   });
 
   test("gives up waiting when it is told to stop", async () => {
