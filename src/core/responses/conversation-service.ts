@@ -4,6 +4,7 @@ import { NodeError, reasonOf } from "../errors.ts";
 import type { Log } from "../log.ts";
 import type { ResponseStore } from "../ports/response-store.ts";
 import { quoted } from "../quoted.ts";
+import { Turns } from "../turns.ts";
 
 /** Of any type; the API defines its other fields. */
 export interface ConversationItem {
@@ -36,6 +37,8 @@ export class ConversationService {
   readonly #options: ConversationOptions;
   /** Changes in progress, by conversation: each reads what the previous one wrote. */
   readonly #turns = new Map<string, Promise<unknown>>();
+  /** What is found is parsed now, and it may have megabytes. */
+  readonly #reading = new Turns();
 
   constructor(options: ConversationOptions) {
     this.#options = options;
@@ -62,6 +65,7 @@ export class ConversationService {
         ? await this.#options.store.find(id, owner.id)
         : undefined;
     if (found === undefined) throw noSuchConversation(id, param);
+    await this.#reading.next(owner.id);
     const { createdAt, metadata }: Partial<Conversation> = found.body;
     return {
       id,

@@ -6,6 +6,7 @@ import type { Log } from "../log.ts";
 import { isFinished, type ResponseStore, type SavedResponse } from "../ports/response-store.ts";
 import { quoted } from "../quoted.ts";
 import { hangs } from "../readiness.ts";
+import { Turns } from "../turns.ts";
 import type { BackgroundRequest, BackgroundResponses } from "./background-responses.ts";
 import { isConversationId } from "./conversation-service.ts";
 
@@ -26,6 +27,8 @@ export class ResponseService {
   /** Why none can be stored or read now: the store's disk hangs. */
   readonly problem: () => Promise<string | undefined>;
   readonly #options: ResponseServiceOptions;
+  /** What is found is parsed next, and it may have megabytes. */
+  readonly #reading = new Turns();
 
   constructor(options: ResponseServiceOptions) {
     this.isKeeping = options.isKeeping;
@@ -49,7 +52,9 @@ export class ResponseService {
   /** Undefined if there is none, it has expired, or it belongs to another caller. */
   async find(id: string, { id: owner }: Owner): Promise<SavedResponse | undefined> {
     if (!this.isKeeping || isConversationId(id)) return undefined;
-    return await this.#options.store.find(id, owner);
+    const found = await this.#options.store.find(id, owner);
+    if (found !== undefined) await this.#reading.next(owner);
+    return found;
   }
 
   async get(id: string, owner: Owner): Promise<SavedResponse> {

@@ -9,6 +9,7 @@ import {
 } from "../../../../src/server/middleware/read-body.ts";
 import { readRequest } from "../../../../src/server/middleware/read-request.ts";
 import { defineOperation } from "../../../../src/server/operation.ts";
+import { CountedTurns } from "../../../support/counted-turns.ts";
 import { rejectionOf } from "../../../support/rejection.ts";
 import { waitFor } from "../../../support/wait-for.ts";
 
@@ -110,23 +111,16 @@ describe("bodies of many fields that came together", () => {
   async function turnsOf(callers: readonly string[]): Promise<[caller: string, turn: number][]> {
     const body = new TextEncoder().encode(JSON.stringify({ size: 1, more: " ".repeat(20_000) }));
     const turns: [string, number][] = [];
-    let turn = 0;
-    let isCounting = true;
-    const next = (): void => {
-      turn++;
-      if (isCounting) setImmediate(next);
-    };
-    setImmediate(next);
+    using turn = new CountedTurns();
     await Promise.all(
       callers.map((caller) => {
-        const read: typeof operation.read = (...given) => {
-          turns.push([caller, turn]);
-          return operation.read({ size: 1 }, given[1]);
+        const read: typeof operation.read = (_, given) => {
+          turns.push([caller, turn.now]);
+          return operation.read({ size: 1 }, given);
         };
         return readRequest({ ...operation, read }, body, asked, lists, caller);
       }),
     );
-    isCounting = false;
     return turns;
   }
 
