@@ -1,6 +1,10 @@
 import { describe, expect, test } from "bun:test";
 import type { EmbeddingEngine } from "../../../../src/core/ports/embedding-engine.ts";
-import { type QuietOptions, QuietTimes, yieldingEngine } from "../../../../src/node/documents/quiet-times.ts";
+import {
+  type QuietOptions,
+  QuietTimes,
+  yieldingEngine,
+} from "../../../../src/node/documents/quiet-times.ts";
 import { rejectionOf } from "../../../support/rejection.ts";
 import { waitFor } from "../../../support/wait-for.ts";
 
