@@ -128,7 +128,7 @@ export function toQuantization(
 
 /** Only local chat models have slots and a bounded queue; an upstream server has its own. */
 export function toModelBounds({ name, type, source, ...bounds }: ModelConfig): ModelBounds {
-  if (isUpstream(source)) return { name, isElsewhere: true };
+  if (isUpstream(source)) return { name, isUpstream: true };
   if (type !== "chat") return { name };
   return { name, slots: bounds.parallel, maxQueue: bounds.max_queue };
 }

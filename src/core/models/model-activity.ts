@@ -18,7 +18,7 @@ export interface ModelBounds {
   slots?: number;
   maxQueue?: number;
   /** Whether another machine computes it. */
-  isElsewhere?: boolean;
+  isUpstream?: boolean;
 }
 
 export class ModelActivity {
@@ -78,7 +78,7 @@ export class ModelActivities {
   /** Whether this machine has requests to compute. */
   get isBusy(): boolean {
     return this.all().some(
-      ({ bounds, waiting, inUse }) => bounds.isElsewhere !== true && waiting + inUse > 0,
+      ({ bounds, waiting, inUse }) => bounds.isUpstream !== true && waiting + inUse > 0,
     );
   }
 

@@ -25,10 +25,10 @@ function settingsOf(lines: string, type = "chat") {
   return toModelSpec(configured(lines, type), "/m.gguf", options).settings;
 }
 
-test.each(["chat", "embedding"])("an upstream model of type %s is elsewhere", (type) => {
+test.each(["chat", "embedding"])("an upstream model of type %s is known as one", (type) => {
   const upstream = configured('source = "openai:http://127.0.0.1:8000/v1"', type);
-  expect(toModelBounds(upstream)).toEqual({ name: "m", isElsewhere: true });
-  expect(toModelBounds(configured('source = "./m.gguf"', type)).isElsewhere).toBeUndefined();
+  expect(toModelBounds(upstream)).toEqual({ name: "m", isUpstream: true });
+  expect(toModelBounds(configured('source = "./m.gguf"', type)).isUpstream).toBeUndefined();
 });
 
 describe("the sampling of a model", () => {

@@ -59,8 +59,8 @@ test("a line of no length is full only while every slot is taken", () => {
   expect(activity.problem).toBeDefined();
 });
 
-test("calls of a model elsewhere keep this machine no busier", () => {
-  const activities = new ModelActivities([{ name: "here" }, { name: "there", isElsewhere: true }]);
+test("calls of an upstream model keep this machine no busier", () => {
+  const activities = new ModelActivities([{ name: "here" }, { name: "there", isUpstream: true }]);
   const [here, there] = activities.all();
   there?.call().start();
   expect(activities.isBusy).toBe(false);
