@@ -137,7 +137,8 @@ export class ImageFiles {
   async #dataUrl(id: string, { searcher, hold }: ImageReading): Promise<string> {
     const { maxImageBytes: most } = this.#limits;
     const { file, bytes } = await this.#files.content(searcher, id);
-    const checked = file.bytes > most ? tooLarge(most) : await this.#encode(file, bytes, hold);
+    const checked =
+      file.bytes > most ? tooLarge(most) : await this.#encode(file, bytes, { searcher, hold });
     if ("url" in checked) return checked.url;
     const why = `The file '${id}', which is used as an image, ${checked.problem}.`;
     throw new NodeError("invalid_request", why, { subject: { part: "messages" } });
@@ -146,11 +147,11 @@ export class ImageFiles {
   async #encode(
     file: FileRecord,
     content: Blob,
-    hold: ImageReading["hold"],
+    { searcher, hold }: ImageReading,
   ): Promise<CheckedImage> {
     hold(Math.ceil(file.bytes / 3) * 4);
     const bytes = await content.bytes();
-    await this.#turns.next();
+    await this.#turns.next(searcher.id);
     return checkBytes(bytes, {}, this.#limits.maxImageBytes);
   }
 
