@@ -32,6 +32,8 @@ export class BatchPlanner {
   #isBeside = false;
   /** Whether the last prompt had a step of its own, whose arithmetic is its own. */
   #ranFresh = false;
+  /** Had a small part of what it could have had, for shorter ones: the next step is its own. */
+  #owed: RunningAnswer | undefined;
 
   constructor(limits: BatchLimits) {
     this.#limits = limits;
@@ -83,6 +85,9 @@ export class BatchPlanner {
     }
     this.#ranFresh = false;
     const room = isBeside ? Math.min(batchSize, this.#prefillTokens()) : batchSize;
+    const owed = others.find((run) => run === this.#owed);
+    this.#owed = undefined;
+    if (owed !== undefined) return [{ run: owed, tokens: this.#chunk(owed, room, isBeside) }];
     const together: PlannedPart[] = [];
     let equal = room;
     for (const run of shortFirst(others, room)) {
@@ -93,6 +98,7 @@ export class BatchPlanner {
       equal = length;
       if (run.isScored) break;
     }
+    this.#owed = together.find(({ tokens }) => equal <= tokens.length * short)?.run;
     return together.map(({ run, tokens }) => ({ run, tokens: tokens.slice(0, equal) }));
   }
 
@@ -129,9 +135,11 @@ export const toBatchPart = ({ run, tokens }: PlannedPart): BatchPart => ({
   ...(run.answer.topLogits === undefined ? { sampler: run.answer.sampler } : {}),
 });
 
-/** A prompt that needs at most a quarter of the room does not wait behind a long one. */
+/** A prompt that needs at most this share of the room does not wait behind a long one. */
+const short = 1 / 4;
+
 function shortFirst(prompts: readonly RunningAnswer[], room: number): RunningAnswer[] {
-  const isShort = ({ pending }: RunningAnswer): boolean => pending.length <= room / 4;
+  const isShort = ({ pending }: RunningAnswer): boolean => pending.length <= room * short;
   return [...prompts.filter(isShort), ...prompts.filter((run) => !isShort(run))];
 }
 

@@ -87,3 +87,29 @@ describe("prompts beside answers", () => {
     expect(step([prompt], 300)).toEqual([[1, 176]]);
   });
 });
+
+describe("a long prompt beside short ones that keep coming", () => {
+  test("has every other step to itself", () => {
+    const { step } = setUp();
+    const long = run(0, 5000);
+    const steps = Array.from({ length: 4 }, () => step([long, run(1, 1), run(2, 3)], 1));
+    const shared = [
+      [0, 1],
+      [1, 1],
+      [2, 1],
+    ];
+    expect(steps).toEqual([shared, [[0, 512]], shared, [[0, 512]]]);
+  });
+
+  test("of about its length shares their steps", () => {
+    const { step } = setUp();
+    const runs = [run(0, 130), run(1, 100)];
+    expect([step(runs, 1), step(runs, 1)]).toEqual([
+      [
+        [0, 100],
+        [1, 100],
+      ],
+      [[0, 30]],
+    ]);
+  });
+});
