@@ -93,7 +93,7 @@ describe("a long prompt beside short ones that keep coming", () => {
     const { step } = setUp();
     const long = run(0, 5000);
     const steps = Array.from({ length: 4 }, () => step([long, run(1, 1), run(2, 3)], 1));
-    const shared = [
+    const shared: [number, number][] = [
       [0, 1],
       [1, 1],
       [2, 1],
