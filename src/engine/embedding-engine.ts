@@ -50,13 +50,12 @@ export class LlamaEmbeddingEngine implements EmbeddingEngine {
     this.#onClose = onClose;
     this.tokenizer = new ModelTokenizer(model, { contextSize: maxTokens, withMarkers: markers });
     const stepThreads = new StepThreads({ size: model.size, budget: threads });
-    const { most, leastTogether } = contexts[0];
+    const { packing } = contexts[0];
     this.#pool = new ContextPool({
       contexts,
       steps,
       sizeOf: (tokens) => tokens.length,
-      most: { jobs: most.texts, size: most.tokens },
-      leastTogether,
+      packing,
       async compute(context, texts, { isAlone, inBackground }) {
         // A single text gets all free threads; several at once are faster with one thread each.
         const count = texts.reduce((sum, tokens) => sum + tokens.length, 0);

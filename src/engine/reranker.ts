@@ -35,7 +35,7 @@ export class LlamaReranker implements Reranker {
       contexts,
       steps,
       sizeOf: ({ passage }) => passage.length,
-      most: { jobs: 1, size: maxTokens },
+      packing: { mostJobs: 1, mostSize: maxTokens },
       compute: (context, pairs) =>
         Promise.all(
           pairs.map(({ question, passage }) =>

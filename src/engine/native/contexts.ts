@@ -1,7 +1,9 @@
 /** llama.cpp's contexts and samplers, below node-llama-cpp's own batching. */
+
 import type { Llama, LlamaContext, LlamaEmbeddingContext, LlamaModel, Token } from "node-llama-cpp";
 import { given } from "../../core/given.ts";
 import type { StepThreads } from "../machine/steps.ts";
+import type { Packing } from "../scheduling/context-pool.ts";
 import {
   type Checkpoint,
   internal,
@@ -178,10 +180,8 @@ const noOutput = new Uint32Array(0);
 
 /** A context of an embedding model; texts are tokens with the special tokens that the model wants. */
 export interface TextContext {
-  /** What it computes at once. */
-  readonly most: { texts: number; tokens: number };
-  /** Texts of fewer tokens in all are computed faster one by one. */
-  readonly leastTogether: number;
+  /** Its jobs are texts, its sizes tokens. */
+  readonly packing: Packing;
   /** On at most `most` threads. `mayWait`: this thread may wait for it, if it is short. */
   embed(
     texts: readonly (readonly Token[])[],
@@ -198,8 +198,7 @@ export interface EmbeddedTexts {
 
 /** llama.cpp's context of an embedding model, below node-llama-cpp's own queue. */
 export class NativeEmbeddingContext implements TextContext {
-  readonly most = { texts: 1, tokens: Number.POSITIVE_INFINITY };
-  readonly leastTogether = 0;
+  readonly packing = { mostJobs: 1, mostSize: Number.POSITIVE_INFINITY };
   readonly #context: LlamaEmbeddingContext;
   readonly #raw: RawContext;
   readonly #addMarkers: (tokens: Token[]) => void;

@@ -4,6 +4,7 @@ import { toUnitLength } from "../../core/embedding/embedding-service.ts";
 import { reasonOf } from "../../core/errors.ts";
 import type { Backend } from "../load-backend.ts";
 import type { EmbeddingProof } from "../prove-model.ts";
+import type { Packing } from "../scheduling/context-pool.ts";
 import { internal, isObject, isRawContext } from "./bindings.ts";
 import type { CInterface, ResidentThreads } from "./c-interface.ts";
 import { type EmbeddedTexts, onThreads, type TextContext, threadsOf } from "./contexts.ts";
@@ -58,15 +59,13 @@ class EmbeddingStep implements Disposable {
 }
 
 class DirectEmbeddingContext implements TextContext {
-  readonly most: TextContext["most"];
-  readonly leastTogether: number;
+  readonly packing: Packing;
   readonly whole: EmbeddingStep;
   /** For fewer tokens than `shortTokens`. */
   readonly short: EmbeddingStep;
 
-  constructor(most: TextContext["most"], whole: EmbeddingStep, short: EmbeddingStep) {
-    this.most = most;
-    this.leastTogether = short === whole ? 0 : shortTokens;
+  constructor(packing: Packing, whole: EmbeddingStep, short: EmbeddingStep) {
+    this.packing = packing;
     this.whole = whole;
     this.short = short;
   }
@@ -84,10 +83,10 @@ class DirectEmbeddingContext implements TextContext {
 /** On a CPU, llama.cpp's flash attention computes so many tokens at a time; of fewer each one alone, which takes up to twice as long as without it. */
 const shortTokens = 64;
 
-/** Texts that are computed together: on a CPU only short ones gain by it. */
-const packs = {
-  cpu: { sequences: 16, tokens: 192 },
-  accelerator: { sequences: 64, tokens: 512 },
+/** Texts that are computed together: on a CPU only short ones gain by it, and two or three lose. */
+const packings = {
+  cpu: { mostJobs: 16, mostSize: 192, leastSize: shortTokens },
+  accelerator: { mostJobs: 64, mostSize: 512, fills: true },
 };
 /** Contexts on an accelerator: a batch that fills it would take longer to prepare than several that are prepared side by side. */
 const acceleratorContexts = 4;
@@ -116,23 +115,23 @@ export async function openDirectEmbedding(
   const isEncoder = model.fileInfo.architectureMetadata.attention?.causal === false;
   if (c === undefined || !isEncoder) return undefined;
   const isCpu = name === "cpu";
-  const pack = isCpu ? packs.cpu : packs.accelerator;
+  const packing = isCpu ? packings.cpu : packings.accelerator;
   const made: LlamaContext[] = [];
   try {
     // Freed where the contexts do not work, before these are.
     using native = new DisposableStack();
     const resident = native.use(c.threads(threads));
-    const { sequences } = pack;
     const make = async (settings: LlamaContextOptions): Promise<EmbeddingStep> => {
+      const sequences = packing.mostJobs;
       const options = { sequences, contextSize: size, threads: 1, _embeddings: true };
       const context = keep(await model.createContext({ ...options, ...settings }));
       made.push(context);
       return native.use(new EmbeddingStep(c, context, resident));
     };
     const open = async (): Promise<DirectEmbeddingContext> => {
-      const whole = await make({ batchSize: Math.max(size, pack.tokens) });
+      const whole = await make({ batchSize: Math.max(size, packing.mostSize) });
       const short = isCpu ? await make({ batchSize: shortTokens, flashAttention: false }) : whole;
-      return new DirectEmbeddingContext({ texts: sequences, tokens: pack.tokens }, whole, short);
+      return new DirectEmbeddingContext(packing, whole, short);
     };
     const first = await open();
     for (const step of [first.whole, first.short]) {

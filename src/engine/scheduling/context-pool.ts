@@ -23,15 +23,22 @@ interface ConcurrentJobs {
   inBackground: number;
 }
 
+/** What a context computes at once. */
+export interface Packing {
+  mostJobs: number;
+  mostSize: number;
+  /** Jobs of less than this in all are computed one by one; default: 0. */
+  leastSize?: number;
+  /** Whether a context takes all that fit, rather than leave the others their share; default: false. */
+  fills?: boolean;
+}
+
 interface PoolOptions<Context, Input, Result> {
   contexts: readonly Context[];
   steps: StepWatch;
   /** What tells long jobs from short ones. */
   sizeOf: (input: Input) => number;
-  /** What a context computes at once. */
-  most: { jobs: number; size: number };
-  /** Jobs of less than this in all are computed one by one; default: 0. */
-  leastTogether?: number;
+  packing: Packing;
   compute: (
     context: Context,
     inputs: readonly Input[],
@@ -104,11 +111,12 @@ export class ContextPool<Context, Input, Result> {
     this.#idle.push(context);
   }
 
-  /** Jobs that fit together, one of each request in turn; no more than leaves the other contexts their share. */
+  /** Jobs that fit together, one of each request in turn. */
   #next(): Job<Input, Result>[] {
-    const { most, sizeOf, contexts, leastTogether = 0 } = this.#options;
+    const { packing, sizeOf, contexts } = this.#options;
+    const { mostJobs, mostSize, leastSize = 0, fills = false } = packing;
     const waiting = this.#requests.reduce((sum, jobs) => sum + jobs.length, 0);
-    const share = Math.min(most.jobs, Math.ceil(waiting / contexts.length));
+    const share = Math.min(mostJobs, fills ? waiting : Math.ceil(waiting / contexts.length));
     const together: Job<Input, Result>[] = [];
     let size = 0;
     while (together.length < share) {
@@ -117,8 +125,8 @@ export class ContextPool<Context, Input, Result> {
       if (jobs === undefined || job === undefined) break;
       const [first = job] = together;
       const isFitting =
-        size + sizeOf(job.input) <= most.size &&
-        share * sizeOf(first.input) >= leastTogether &&
+        size + sizeOf(job.input) <= mostSize &&
+        share * sizeOf(first.input) >= leastSize &&
         job.background === first.background;
       if (together.length > 0 && !isFitting) break;
       jobs.pop();

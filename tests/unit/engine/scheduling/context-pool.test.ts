@@ -1,20 +1,19 @@
 import { describe, expect, test } from "bun:test";
 import { StepWatch } from "../../../../src/engine/machine/steps.ts";
-import { ContextPool } from "../../../../src/engine/scheduling/context-pool.ts";
+import { ContextPool, type Packing } from "../../../../src/engine/scheduling/context-pool.ts";
 
-/** A pool of one context, and the jobs that it computed, in their order; those that were computed together in one. */
+/** A pool, and the jobs that it computed, in their order; those that were computed together in one. */
 function pool(
   onJob: (job: string) => void = () => {},
-  most = { jobs: 1, size: 100 },
-  leastTogether = 0,
+  packing: Packing = { mostJobs: 1, mostSize: 100 },
+  contexts = 1,
 ) {
   const taken: string[] = [];
   const jobs = new ContextPool<object, string, string>({
-    contexts: [{}],
+    contexts: Array.from({ length: contexts }, () => ({})),
     steps: new StepWatch(),
     sizeOf: ({ length }) => length,
-    most,
-    leastTogether,
+    packing,
     async compute(_, together) {
       const job = together.join(" ");
       taken.push(job);
@@ -50,15 +49,24 @@ describe("jobs of several requests", () => {
   });
 
   test("are computed together as far as they fit, those of several requests too", async () => {
-    const { taken, run } = pool(() => {}, { jobs: 3, size: 6 });
+    const { taken, run } = pool(() => {}, { mostJobs: 3, mostSize: 6 });
     const found = await Promise.all([run("a1", "a2", "a3", "a4"), run("b1"), run("c123456")]);
     expect(found).toEqual([["A1", "A2", "A3", "A4"], ["B1"], ["C123456"]]);
     expect(taken).toEqual(["a4 a3 a2", "a1 b1", "c123456"]);
   });
 
   test("are computed one by one while there are too few for it", async () => {
-    const { taken, run } = pool(() => {}, { jobs: 3, size: 6 }, 5);
+    const { taken, run } = pool(() => {}, { mostJobs: 3, mostSize: 6, leastSize: 5 });
     await Promise.all([run("a1"), run("a2"), run("a3"), run("a4"), run("a5"), run("a6")]);
     expect(taken).toEqual(["a1", "a2 a3 a4", "a5", "a6"]);
+  });
+
+  test("are shared out among the contexts, unless each takes what it can", async () => {
+    const shared = pool(() => {}, { mostJobs: 4, mostSize: 100 }, 2);
+    await shared.run("a1", "a2", "a3", "a4");
+    expect(shared.taken).toEqual(["a4 a3", "a2", "a1"]);
+    const filled = pool(() => {}, { mostJobs: 4, mostSize: 100, fills: true }, 2);
+    await filled.run("a1", "a2", "a3", "a4");
+    expect(filled.taken).toEqual(["a4 a3 a2 a1"]);
   });
 });
