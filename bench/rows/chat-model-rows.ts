@@ -38,7 +38,7 @@ export async function chatModelRows(rows: ChatModelRows): Promise<void> {
   const { report, runs, name, path, parts, contextSize, slots, floor } = rows;
   if (parts.size === 0) return;
   await using node = await startNode(chatModel(path, rows), rows.environment);
-  const { threads, why } = node.threads();
+  const [{ threads, why }] = node.threads();
   report.say(`${name}: ${threads} thread(s), ${why}`);
   report.note(
     `${name}: the node runs ${await node.engine()}, ${threads} thread(s), ${slots} slots`,
@@ -69,4 +69,9 @@ export async function chatModelRows(rows: ChatModelRows): Promise<void> {
   if (parts.has("temperature")) await temperatureRow(bench, rows.temperature);
   if (parts.has("turn")) await secondTurnRows(report, runs, server);
   if (parts.has("busy") && rows.busy !== undefined) await busyRow(bench, rows.busy);
+  const [, ...later] = node.threads();
+  if (later.length > 0) {
+    const changes = later.map(({ threads: count, why: reason }) => `${count} (${reason})`);
+    report.note(`${name}: the node's threads became ${changes.join(", then ")}`);
+  }
 }

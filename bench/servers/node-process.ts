@@ -5,11 +5,16 @@ import { type ServingPaddock, servePaddock } from "../../tests/support/paddock-p
 import { tempDir } from "../../tests/support/temp-dir.ts";
 import { killAtExit } from "./kill-at-exit.ts";
 
+export interface ChosenThreads {
+  threads: number;
+  why: string;
+}
+
 export interface NodeUnderTest extends AsyncDisposable {
   baseUrl: string;
   pid: number;
-  /** What it chose for its chat model. */
-  threads(): { threads: number; why: string };
+  /** What it has chosen for its chat model so far; the last counts. */
+  threads(): [ChosenThreads, ...ChosenThreads[]];
   /** The engine's build, and how many layers of the first model are on a GPU. */
   engine(): Promise<string>;
 }
@@ -42,10 +47,16 @@ export async function startNode(
   };
 }
 
-function chosenThreads(node: ServingPaddock): { threads: number; why: string } {
-  const line = /"threads":(\d+),"why":"([^"]*)","msg":"threads of a/.exec(node.stderr());
-  if (line === null) throw new Error("The node's log does not say how many threads its model has");
-  return { threads: Number(line[1]), why: line[2] ?? "" };
+function chosenThreads(node: ServingPaddock): [ChosenThreads, ...ChosenThreads[]] {
+  const lines = node.stderr().matchAll(/"threads":(\d+),"why":"([^"]*)","msg":"threads of a/g);
+  const [first, ...later] = [...lines].map(([, threads, why = ""]) => ({
+    threads: Number(threads),
+    why,
+  }));
+  if (first === undefined) {
+    throw new Error("The node's log does not say how many threads its model has");
+  }
+  return [first, ...later];
 }
 
 export interface ChatModelSettings {
