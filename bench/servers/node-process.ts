@@ -5,7 +5,7 @@ import { type ServingPaddock, servePaddock } from "../../tests/support/paddock-p
 import { tempDir } from "../../tests/support/temp-dir.ts";
 import { killAtExit } from "./kill-at-exit.ts";
 
-export interface ChosenThreads {
+interface ChosenThreads {
   threads: number;
   why: string;
 }
