@@ -10,6 +10,7 @@ export type CacheContext = Pick<
   NativeChatContext,
   | "sequences"
   | "contextSize"
+  | "batchSize"
   | "needsCheckpoints"
   | "truncate"
   | "copy"
@@ -52,6 +53,11 @@ export class KvCache {
   /** How many tokens a copy must save to be worth its time: it copies the cells of a whole context. */
   get minCopiedTokens(): number {
     return Math.max(16, Math.floor(this.#native.contextSize / 256));
+  }
+
+  /** The same where another prompt has yet to be evaluated: a step with room for many tokens takes about as long without these. */
+  get minAwaitedTokens(): number {
+    return Math.max(this.minCopiedTokens, Math.floor(this.#native.batchSize / 32));
   }
 
   /** Drops the tokens after `length`, and more if the sequence can only go back to a checkpoint. */

@@ -161,8 +161,10 @@ export class Slots {
   #prefixSource(own: CachedSequence, { prompt, scope }: SlotRequest): PrefixSource | undefined {
     if (!this.#cache.canCopy) return undefined;
     let best: PrefixSource | undefined;
-    const least = own.cachedTokens(prompt, scope) + this.#cache.minCopiedTokens;
+    const { minCopiedTokens, minAwaitedTokens } = this.#cache;
+    const held = own.cachedTokens(prompt, scope);
     const offer = (source: PrefixSource): void => {
+      const least = held + (source.pending() ? minAwaitedTokens : minCopiedTokens);
       if (source.shared >= Math.max(least, (best?.shared ?? 0) + 1)) best = source;
     };
     for (const lease of this.#leases) {

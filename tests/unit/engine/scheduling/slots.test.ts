@@ -6,8 +6,8 @@ import { promptOf, ScriptedContext } from "../../../support/scripted-context.ts"
 
 const { signal } = new AbortController();
 
-function setUp(sequences = 8) {
-  const context = new ScriptedContext({ sequences, batchSize: 64 });
+function setUp(sequences = 8, batchSize = 64) {
+  const context = new ScriptedContext({ sequences, batchSize });
   const cache = new KvCache(context);
   const slots = new Slots(cache, 16);
   const take = (prompt: Token[], { fresh = false, scope = "" } = {}): Promise<Slot> =>
@@ -94,5 +94,23 @@ describe("slots", () => {
     bob[Symbol.dispose]();
     const again = await take(prompt, { scope: "ada" });
     expect(again.source?.sequence).toBe(ada.sequence);
+  });
+
+  test("wait for a prefix that another is evaluating where it is long for a step", async () => {
+    for (const [batchSize, waits] of [
+      [512, true],
+      [2048, false],
+    ] as const) {
+      const { take, hold } = setUp(8, batchSize);
+      const alike = promptOf(30, 1);
+      const first = await take([...alike, ...promptOf(40, 1000)]);
+      const second = await take([...alike, ...promptOf(40, 2000)]);
+      expect(second.source?.sequence).toBe(waits ? first.sequence : undefined);
+      expect(second.source?.pending()).toBe(waits ? true : undefined);
+      hold(first, [...alike, ...promptOf(40, 1000)]);
+      first.prefillDone();
+      const later = await take([...alike, ...promptOf(40, 3000)]);
+      expect(later.source?.sequence).toBe(first.sequence);
+    }
   });
 });
