@@ -9,7 +9,7 @@ import {
   openSync,
   statSync,
 } from "node:fs";
-import { dirname } from "node:path";
+import { basename, dirname } from "node:path";
 import { pathToFileURL } from "node:url";
 import { NodeError, reasonOf } from "../core/errors.ts";
 
@@ -29,8 +29,6 @@ export interface OwnFileOptions {
   pragmas?: readonly string[];
   /** Whether a file that was removed is replaced by a new one, while it is open too; default: it is missed until it is back. */
   mayBeRemoved?: boolean;
-  /** May throw to refuse opening the file. */
-  beforeOpen?: () => void;
   onOpen?: (database: Database) => void;
   /** Its content's name in messages: "Stored responses". */
   called: string;
@@ -90,8 +88,7 @@ export class OwnFile implements Disposable {
 
   #open(): Database {
     if (this.#opened !== undefined) return this.#opened.database;
-    const { path, tables, pragmas, beforeOpen, onOpen } = this.#options;
-    beforeOpen?.();
+    const { path, tables, pragmas, onOpen } = this.#options;
     const { database } = openOwn(path, (opened) => prepareTables(opened, tables), { pragmas });
     onOpen?.(database);
     this.#opened = { database, identity: stampOf(path)?.identity };
@@ -193,6 +190,7 @@ export function openOwn(
   prepare: (database: Database) => void,
   { pragmas = [], readsWhenFull = false }: OpenOptions = {},
 ): { database: Database; isReadOnly: boolean } {
+  checkLog(path);
   mkdirSync(dirname(path), { recursive: true, mode: folderOfOwner });
   let database: Database | undefined;
   try {
@@ -212,6 +210,15 @@ export function openOwn(
     if (immutable !== undefined) return { database: immutable, isReadOnly: true };
     throw cause;
   }
+}
+
+/** SQLite would delete the log that a killed process left if the file itself was moved away. */
+function checkLog(path: string): void {
+  const log = `${path}-wal`;
+  // In this order: a process that makes both makes the log last.
+  if (!isThere(log) || isThere(path)) return;
+  const why = `${basename(path)} is missing, and ${basename(log)} still has changes that belong to it. Move it back beside them, or move ${basename(log)} away too.`;
+  throw new NodeError("unavailable", why);
 }
 
 /** Tries to change a new file's journal, while another process does; SQLite itself does not wait for that. */

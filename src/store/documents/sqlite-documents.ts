@@ -1,7 +1,6 @@
 /** The documents registry: a SQLite file in the data dir, read and written by its own thread. */
 import type { Database } from "bun:sqlite";
-import { basename } from "node:path";
-import { NodeError, reasonOf } from "../../core/errors.ts";
+import { reasonOf } from "../../core/errors.ts";
 import { noLog } from "../../core/log.ts";
 import type { DocumentRegistry } from "../../core/ports/document-registry.ts";
 import { isThere, numberOf, OwnFile, openReadOnly } from "../database.ts";
@@ -46,7 +45,6 @@ export function documentRows(path: string): Rows<DocumentRegistry> & Disposable 
     tables: { version: 2, sql, upgrade },
     called: "The registry of documents",
     advice: "restore it from a backup, or move it away and run 'paddock documents recover'",
-    beforeOpen: () => checkJournal(path),
   });
   return {
     ...fileRows(file),
@@ -63,14 +61,6 @@ export type Rows<Port> = {
     ? (...args: Args) => Result
     : never;
 };
-
-/** SQLite would delete the log that a killed process left if the registry itself was moved away. */
-function checkJournal(path: string): void {
-  const journal = `${path}-wal`;
-  if (isThere(path) || !isThere(journal)) return;
-  const why = `The registry of documents is missing, and ${basename(journal)} still has changes that belong to it. Move ${basename(path)} back beside it, or move that file away too.`;
-  throw new NodeError("unavailable", why);
-}
 
 /** The first format did not know who made a vector store. */
 const upgrade = (database: Database): void =>

@@ -128,6 +128,7 @@ export function openDatabase(
     opened.database.close();
     throw new Error("it does not say what vectors it holds");
   } catch (cause) {
+    if (cause instanceof NodeError) throw cause;
     const why = `The collection '${name}' cannot be opened: ${remedyFor(cause) ?? `${reasonOf(cause)}; restore it from a backup, or move it away to start with an empty one`}. Its file is ${path}.`;
     const retryAfterMs = isFull(cause) ? fullDiskMs : undefined;
     throw new NodeError("unavailable", why, { cause, ...given({ retryAfterMs }) });
