@@ -292,6 +292,18 @@ describe("an upload that is refused leaves nothing, and says what is wrong:", ()
     expect(await kept(place)).toEqual([]);
   });
 
+  test("one beside 64 of the same caller, whose place it has once they have ended", async () => {
+    const { app } = appWithFiles({ bodyTimeoutMs: 300 });
+    const still = () =>
+      post(app, new ReadableStream(), { "content-type": "multipart/form-data; boundary=b" });
+    const others = Promise.all(Array.from({ length: 64 }, still));
+    const refused = await post(app, form(assistants, new Blob(["x"])));
+    expect(refused.status).toBe(429);
+    expect((await decodeError(refused)).message).toContain("64 requests in progress at once");
+    expect((await others).every(({ status }) => status === 408)).toBe(true);
+    expect((await post(app, form(assistants, new Blob(["x"])))).status).toBe(200);
+  });
+
   test("one that takes longer than a request may", async () => {
     const { app, place } = appWithFiles({ requestTimeoutMs: 50 });
     const trickle = new ReadableStream<Uint8Array>({

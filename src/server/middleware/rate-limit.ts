@@ -43,7 +43,7 @@ export async function acquireLease(
   request: Request,
   context: RequestContext,
   settings: RateLimitSettings,
-  { takesPlace = true }: Pick<OperationFacts, "takesPlace"> = {},
+  { takesPlace = true, form }: Pick<OperationFacts, "takesPlace" | "form"> = {},
 ): Promise<RateLimitLease> {
   const { limiter, addresses, connections, sharePrefixes } = settings;
   const caller = { ...limitedCaller(context.authenticated, request, settings), takesPlace };
@@ -51,6 +51,7 @@ export async function acquireLease(
   const client = limitedClient(request, settings);
   if (client !== undefined) leases.use(addresses.lease(client));
   if (!takesPlace) leases.use(addresses.lease(beside(caller)));
+  if (form !== undefined) leases.use(addresses.lease(uploading(caller)));
   const tell = (status: RateLimitStatus): void => {
     for (const [what, limit] of Object.entries(status)) {
       const more = context.headerFormat?.rateLimit(what, limit);
@@ -92,6 +93,15 @@ const beside = ({ id, called, limits: { concurrency } }: LimitedCaller): Limited
   id: `${id} beside`,
   called,
   limits: { ...noLimits, concurrency: concurrency || mostBeside },
+});
+
+/** Most uploads in progress of one caller: each has a file on the disk, and what was received in memory. */
+const mostUploads = 64;
+
+const uploading = ({ id, called }: LimitedCaller): LimitedCaller => ({
+  id: `${id} uploading`,
+  called,
+  limits: { ...noLimits, concurrency: mostUploads },
 });
 
 function limitedCaller(
