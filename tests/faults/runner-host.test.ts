@@ -470,8 +470,9 @@ describe("a reranking model in a process of its own", () => {
     if (model.type !== "reranker") throw new Error("not a reranking model");
     const judge = () => model.engine.rank("a question", ["one", "two"], { signal });
     const before = await judge();
+    const pid = pidOf(host, "judge");
     kill(host, "judge");
-    await waitFor("the death", () => pidOf(host, "judge") === undefined);
+    await waitFor("the death", () => pidOf(host, "judge") !== pid);
     expect(await judge()).toEqual(before);
   });
 
