@@ -26,6 +26,9 @@ interface EngineOptions {
   onClose?: () => void;
 }
 
+const tokensOf = (texts: readonly (readonly Token[])[]): number =>
+  texts.reduce((sum, tokens) => sum + tokens.length, 0);
+
 export class LlamaEmbeddingEngine implements EmbeddingEngine {
   readonly dimension: number;
   readonly maxTokens: number;
@@ -58,7 +61,7 @@ export class LlamaEmbeddingEngine implements EmbeddingEngine {
       packing,
       async compute(context, texts, { isAlone, inBackground }) {
         // A single text gets all free threads; several at once are faster with one thread each.
-        const count = texts.reduce((sum, tokens) => sum + tokens.length, 0);
+        const count = tokensOf(texts);
         const free = Math.max(1, threads - inBackground);
         const { vectors, ...step } = await context.embed(
           texts,
@@ -94,12 +97,13 @@ export class LlamaEmbeddingEngine implements EmbeddingEngine {
       const why = `A text has no tokens, or more than ${this.maxTokens}.`;
       throw new NodeError("invalid_request", why);
     });
-    if (options.background !== true) return await this.#pool.run(marked, options);
+    const { onStart, ...rest } = options;
+    const starting = { ...rest, onStart: () => onStart?.(tokensOf(marked)) };
+    if (options.background !== true) return await this.#pool.run(marked, starting);
     // One after the other, with one thread for all of them.
-    const { onStart: _, ...rest } = options;
     const embeddings: Embedding[] = [];
     for (const [at, tokens] of marked.entries()) {
-      embeddings.push(...(await this.#pool.run([tokens], at === 0 ? options : rest)));
+      embeddings.push(...(await this.#pool.run([tokens], at === 0 ? starting : rest)));
     }
     return embeddings;
   }

@@ -54,7 +54,8 @@ export class LlamaReranker implements Reranker {
     const loop = new LoopYield(options.signal);
     const asked = await this.#question(question, options, loop);
     const { pairs, tokens } = await this.#pairs(asked, passages, options, loop);
-    const found = await this.#pool.run(pairs, options);
+    const { signal, onStart } = options;
+    const found = await this.#pool.run(pairs, { signal, onStart: () => onStart?.(tokens) });
     const scores = new Array<number>(passages.length).fill(0);
     for (const [at, { owner }] of pairs.entries()) {
       scores[owner] = Math.max(scores[owner] ?? 0, found[at] ?? 0);

@@ -92,7 +92,7 @@ export interface SentError {
 export type CallItem =
   /** A large call is read, and the next one can be sent. */
   | { type: "read" }
-  | { type: "start"; promptTokens?: number }
+  | { type: "start"; tokens: number }
   | { type: "event"; event: GenerationEvent }
   /** An event with log probabilities, as JSON since a prompt has thousands; see `pieces` below. */
   | { type: "scored"; event: string }

@@ -93,7 +93,7 @@ async function ask<Type extends Asked>(
   runner: Runner,
   call: Call,
   wanted: Type,
-  { signal, onStart }: { signal?: AbortSignal; onStart?: () => void } = {},
+  { signal, onStart }: { signal?: AbortSignal; onStart?: (tokens: number) => void } = {},
 ): Promise<Extract<CallItem, { type: Type }>> {
   signal?.throwIfAborted();
   const { promise, resolve, reject } = Promise.withResolvers<Extract<CallItem, { type: Type }>>();
@@ -101,7 +101,7 @@ async function ask<Type extends Asked>(
     item.type === wanted;
   const { cancel } = runner.call(call, {
     hear(item) {
-      if (item.type === "start") onStart?.();
+      if (item.type === "start") onStart?.(item.tokens);
       else if (isWanted(item)) resolve(item);
       else reject(unexpected(item));
     },
@@ -138,7 +138,7 @@ async function* generate(
   const call: Call = { type: "generate", request, ...given({ caller, prefixScope }) };
   const { cancel, credit } = runner.call(call, {
     hear(item) {
-      if (item.type === "start") onStart?.(item.promptTokens ?? 0);
+      if (item.type === "start") onStart?.(item.tokens);
       else if (item.type === "event" || item.type === "scored") events.push(item.event);
       else settle(item.type === "end" ? undefined : unexpected(item));
       arrived.resolve();

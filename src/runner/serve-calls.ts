@@ -161,12 +161,10 @@ export class CallsInProgress {
   async #run(id: number, call: Call, progress: InProgress): Promise<CallItem> {
     const engine = this.#engine;
     const { signal } = progress.stop;
-    const onStart = (): void => this.#post(id, { type: "start" });
-    const onPrompt = (promptTokens: number): void =>
-      this.#post(id, { type: "start", promptTokens });
+    const onStart = (tokens: number): void => this.#post(id, { type: "start", tokens });
     if (engine.type === "chat" && call.type === "generate") {
       const { type: _, request, ...who } = call;
-      const options = { signal, onStart: onPrompt, ...who };
+      const options = { signal, onStart, ...who };
       for await (const event of engine.engine.generate(request, options)) {
         this.#post(id, toItem(event));
         progress.credits--;

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { NodeError } from "../../src/core/errors.ts";
+import type { EmbedOptions } from "../../src/core/ports/embedding-engine.ts";
 import { aborted, untilAborted } from "../support/aborted.ts";
 import { finish } from "../support/scripted-engines.ts";
 import { type TestApp, type TestAppOptions, testApp } from "../support/test-app.ts";
@@ -164,6 +165,26 @@ describe("tokens a minute", () => {
     const words = chat.messages[0]?.content.split(" ").length ?? 0;
     const next = await app.post("/v1/chat/completions", chat);
     expect(standing(next, "tokens")[1]).toBe(String(60 - words - 5));
+  });
+
+  test("are charged for texts and passages whose caller leaves while they are read", async () => {
+    const app = stillApp({ ...limits, reranks: true });
+    let leave = new AbortController();
+    const read = async ({ signal, onStart }: Partial<EmbedOptions> = {}): Promise<never> => {
+      onStart?.(7);
+      leave.abort();
+      return await untilAborted(signal);
+    };
+    const { embed } = app.embedding;
+    app.embedding.embed = (_, options) => read(options);
+    app.reranker.rank = (_, __, options) => read(options);
+    await app.handle(request({ model: "vectors", input: "a" }, leave.signal, "/v1/embeddings"));
+    leave = new AbortController();
+    const ranking = { model: "judge", query: "a", documents: ["b"] };
+    await app.handle(request(ranking, leave.signal, "/v1/rerank"));
+    app.embedding.embed = embed;
+    const next = await app.post("/v1/embeddings", { model: "vectors", input: "a" });
+    expect(standing(next, "tokens")[1]).toBe(String(60 - 7 - 7 - 1));
   });
 
   test("are charged without another count where a stream breaks off", async () => {

@@ -85,7 +85,7 @@ describe.each(allPlaces)("the embedding engine in %s", (place) => {
     const other = await tinyEmbeddingModel({}, place);
     const texts = Array.from({ length: 2000 }, (_, at) => `text ${at}`);
     const started = Promise.withResolvers<void>();
-    const onStart = started.resolve;
+    const onStart = () => started.resolve();
     const embedding = rejectionOf(other.engine.embed(texts, { signal, onStart }));
     await started.promise;
     await other[Symbol.asyncDispose]();

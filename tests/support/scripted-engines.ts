@@ -124,7 +124,7 @@ export class ScriptedEmbeddingEngine implements EmbeddingEngine {
     if (counts.some((tokens) => tokens === 0 || tokens > this.maxTokens)) {
       throw new NodeError("invalid_request", "A text has no tokens, or too many.");
     }
-    onStart?.();
+    onStart?.(counts.reduce((sum, tokens) => sum + tokens, 0));
     this.requests.push(...inputs);
     return inputs.map((input) => {
       const length = Math.hypot(input.length, 1);
@@ -153,14 +153,15 @@ export class ScriptedReranker implements Reranker {
     this.requests.push({ question, passages, options });
     await this.line;
     options.signal.throwIfAborted();
-    options.onStart?.();
     const words = (text: string): number => text.split(/\s+/).filter((word) => word !== "").length;
+    const tokens = passages.reduce((sum, passage) => sum + words(question) + words(passage), 0);
+    options.onStart?.(tokens);
     return {
       scores: passages.map((passage) => {
         const shared = [...passage].filter((letter) => question.includes(letter)).length;
         return passage === "" ? 0 : shared / passage.length;
       }),
-      tokens: passages.reduce((sum, passage) => sum + words(question) + words(passage), 0),
+      tokens,
     };
   }
 }

@@ -3,7 +3,7 @@ import { given } from "../given.ts";
 import type { ChatEngine, GenerationEvent, TokenUsage } from "../ports/chat-engine.ts";
 import type { EmbeddingEngine } from "../ports/embedding-engine.ts";
 import type { Reranker } from "../ports/reranker.ts";
-import type { Report } from "../ports/telemetry.ts";
+import type { EngineCall } from "../ports/telemetry.ts";
 import type { LoadedModel, ModelType } from "./model.ts";
 
 export interface Call {
@@ -167,27 +167,28 @@ export const measuredEmbedding = (
   activity: ModelActivity,
 ): EmbeddingEngine =>
   withMethods(engine, {
-    async embed(inputs, { report = () => {}, onStart, ...options }) {
-      const tell = { modelType: "embedding", report, onStart } as const;
-      const { result, ...span } = await measuredCall(activity, tell, (start) =>
-        engine.embed(inputs, { ...options, onStart: start }),
-      );
-      const tokens = result.reduce((sum, embedding) => sum + embedding.tokens, 0);
-      report({ type: "embedded", inputs: inputs.length, tokens, ...span });
-      return result;
-    },
+    embed: (inputs, { report = () => {}, ...options }) =>
+      measuredCall(activity, {
+        ...options,
+        report,
+        modelType: "embedding",
+        work: (onStart) => engine.embed(inputs, { ...options, onStart }),
+        tokensOf: (result) => result.reduce((sum, { tokens }) => sum + tokens, 0),
+        record: { type: "embedded", inputs: inputs.length },
+      }),
   });
 
 const measuredReranker = (engine: Reranker, activity: ModelActivity): Reranker =>
   withMethods(engine, {
-    async rank(question, passages, { report = () => {}, onStart, ...options }) {
-      const tell = { modelType: "reranker", report, onStart } as const;
-      const { result, ...span } = await measuredCall(activity, tell, (start) =>
-        engine.rank(question, passages, { ...options, onStart: start }),
-      );
-      report({ type: "reranked", passages: passages.length, tokens: result.tokens, ...span });
-      return result;
-    },
+    rank: (question, passages, { report = () => {}, ...options }) =>
+      measuredCall(activity, {
+        ...options,
+        report,
+        modelType: "reranker",
+        work: (onStart) => engine.rank(question, passages, { ...options, onStart }),
+        tokensOf: ({ tokens }) => tokens,
+        record: { type: "reranked", passages: passages.length },
+      }),
   });
 
 /** The engine with some methods replaced; its properties may change while it is in use. */
@@ -199,29 +200,43 @@ const withMethods = <Engine extends object>(engine: Engine, methods: Partial<Eng
     },
   });
 
-/** `work` calls `start` when it leaves the queue; `from` and `to` include the waiting time. */
+interface MeasuredCall<Result> extends Required<EngineCall> {
+  modelType: ModelType;
+  onStart?: (tokens: number) => void;
+  /** Calls `onStart` when it leaves the queue. */
+  work: (onStart: (tokens: number) => void) => Promise<Result>;
+  tokensOf: (result: Result) => number;
+  record: { type: "embedded"; inputs: number } | { type: "reranked"; passages: number };
+}
+
+/** `from` and `to` of the reported work include the waiting time. */
 async function measuredCall<Result>(
   activity: ModelActivity,
-  {
-    modelType,
-    report,
-    onStart,
-  }: { modelType: ModelType; report: Report; onStart: (() => void) | undefined },
-  work: (start: () => void) => Promise<Result>,
-) {
+  { modelType, report, onStart, signal, work, tokensOf, record }: MeasuredCall<Result>,
+): Promise<Result> {
   const model = activity.bounds.name;
   const call = activity.call();
   const from = performance.now();
-  let waits = true;
-  const start = (): void => {
-    if (!waits) return;
-    waits = false;
+  let started: number | undefined;
+  const start = (tokens: number): void => {
+    if (started !== undefined) return;
+    started = tokens;
     call.start();
     report({ type: "started", model, modelType, waitedMs: performance.now() - from });
-    onStart?.();
+    onStart?.(tokens);
+  };
+  const end = (tokens: number): void => {
+    call.end();
+    report({ ...record, model, tokens, from, to: performance.now() });
   };
   try {
-    return { result: await work(start), model, from, to: performance.now() };
+    const result = await work(start);
+    end(tokensOf(result));
+    return result;
+  } catch (error) {
+    // What had begun when the caller left is charged, as an answer's prompt is.
+    if (signal.aborted && started !== undefined) end(started);
+    throw error;
   } finally {
     call.end();
   }

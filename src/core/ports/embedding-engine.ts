@@ -11,8 +11,8 @@ export interface Embedding {
 }
 
 export interface EmbedOptions extends EngineCall {
-  /** Called once, when the first input leaves the queue. */
-  onStart?: () => void;
+  /** Called once, when the first input leaves the queue, with the tokens of all of them. */
+  onStart?: (tokens: number) => void;
   /** Whether other requests go first: a text gets only one thread, even if it runs alone. Default: false. */
   background?: boolean;
 }

@@ -15,8 +15,8 @@ export interface RankOptions extends EngineCall {
   maxTokens?: number;
   /** Whether to shorten a question that leaves too little room for passages; default: refuse it. */
   cutsQuestion?: boolean;
-  /** Called once, when the first passage leaves the queue. */
-  onStart?: () => void;
+  /** Called once, when the first passage leaves the queue, with the tokens that all take to read. */
+  onStart?: (tokens: number) => void;
 }
 
 export interface Reranker {

@@ -44,7 +44,7 @@ export function upstreamEmbeddingEngine(
     async embed(inputs, { signal, onStart }) {
       signal.throwIfAborted();
       if (inputs.length === 0) return [];
-      onStart?.();
+      onStart?.(estimated(inputs));
       return await inBatches(inputs, { most: maxBatch, atOnce }, async (batch, start) => {
         try {
           return await embedBatch(upstream, batch, { signal, dimension });

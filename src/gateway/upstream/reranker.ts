@@ -58,6 +58,12 @@ export function upstreamReranker(
     );
   };
 
+  const estimated = (question: string, passages: readonly string[]): number =>
+    passages.reduce(
+      (sum, passage) => sum + estimate.ofText(passage),
+      passages.length * (estimate.ofText(question) + markers),
+    );
+
   const ask = async (
     question: string,
     passages: readonly string[],
@@ -80,11 +86,10 @@ export function upstreamReranker(
     );
     const counted = countAt(objectAt(answer, "usage"), "total_tokens");
     countsTokens = counted !== undefined;
-    const pairs = passages.flatMap((passage) => [question, passage]);
-    const estimated = pairs.reduce((sum, text) => sum + estimate.ofText(text), 0);
-    const tokens = counted ?? estimated + passages.length * markers;
+    const tokens = counted ?? estimated(question, passages);
     const scores = readScores(answer, passages.length);
     if (scores === undefined) throw garbage(upstream, "with scores that are none");
+    const pairs = passages.flatMap((passage) => [question, passage]);
     return { scores, tokens: Math.min(tokens, TokenEstimate.mostOf(pairs)) };
   };
 
@@ -95,7 +100,7 @@ export function upstreamReranker(
       signal.throwIfAborted();
       const asked = await fitQuestion(question, cutsQuestion, signal);
       const shown = await fitPassages(passages, maxPassageTokens, signal);
-      onStart?.();
+      onStart?.(estimated(asked, shown));
       let tokens = 0;
       const scores = await inBatches(shown, { most, atOnce }, async (batch) => {
         const judged = await ask(asked, batch, signal);

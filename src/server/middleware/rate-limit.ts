@@ -148,7 +148,8 @@ export async function meter(context: RequestContext): Promise<void> {
   context.isMetered = true;
   const { work, signal, isAnswered } = context;
   const answers = work.filter((done) => done.type === "answered");
-  const isOwed = answers.length === 0 ? isAnswered : answers.some(owes(signal.aborted));
+  const isOwed =
+    answers.length === 0 ? isAnswered || signal.aborted : answers.some(owes(signal.aborted));
   const used = isOwed ? usedTokens(work) : undefined;
   if (used !== undefined) await context.lease.charge((used.prompt ?? 0) + used.completion);
 }
