@@ -1,4 +1,4 @@
-/** Embeddings on llama.cpp: a pool of contexts over one set of weights, which share the threads. */
+/** Embeddings on llama.cpp. */
 import type { LlamaModel, Token } from "node-llama-cpp";
 import { toUnitLength } from "../core/embedding/embedding-service.ts";
 import { NodeError } from "../core/errors.ts";
@@ -8,26 +8,15 @@ import type {
   EmbeddingInput,
   EmbedOptions,
 } from "../core/ports/embedding-engine.ts";
-import { StepThreads, type StepWatch } from "./machine/steps.ts";
-import type { TextContext } from "./native/contexts.ts";
-import { ContextPool } from "./scheduling/context-pool.ts";
+import { type TextContexts, textPool, tokensOf } from "./scheduling/text-pool.ts";
 import { ModelTokenizer } from "./tokenizer/model-tokenizer.ts";
 import { LoopYield } from "./tokenizer/sliced-tokenizer.ts";
 
-interface EngineOptions {
+interface EngineOptions extends TextContexts {
   maxTokens: number;
-  threads: number;
-  steps: StepWatch;
   /** Adds the special tokens that the model wants around a text. */
   markers: (tokens: readonly Token[]) => Token[];
-  /** Whether this thread may wait for a short text; default: false. */
-  mayWait?: boolean;
-  /** Called once nothing computes any more. */
-  onClose?: () => void;
 }
-
-const tokensOf = (texts: readonly (readonly Token[])[]): number =>
-  texts.reduce((sum, tokens) => sum + tokens.length, 0);
 
 export class LlamaEmbeddingEngine implements EmbeddingEngine {
   readonly dimension: number;
@@ -36,45 +25,17 @@ export class LlamaEmbeddingEngine implements EmbeddingEngine {
   readonly tokenizer: ModelTokenizer;
   readonly #vocabulary: readonly Token[];
   readonly #withMarkers: (tokens: readonly Token[]) => Token[];
-  readonly #onClose: () => void;
-  /** Its jobs are tokens, including special tokens. */
-  readonly #pool: ContextPool<TextContext, readonly Token[], Embedding>;
+  readonly #pool: ReturnType<typeof textPool>;
 
-  constructor(
-    model: LlamaModel,
-    contexts: readonly [TextContext, ...TextContext[]],
-    { maxTokens, threads, steps, markers, mayWait = false, onClose = () => {} }: EngineOptions,
-  ) {
+  constructor(model: LlamaModel, options: EngineOptions) {
+    const { maxTokens, markers } = options;
     this.dimension = model.embeddingVectorSize;
     this.maxTokens = maxTokens;
     this.#vocabulary = [...model.iterateAllTokens()];
     this.vocabularySize = this.#vocabulary.length;
     this.#withMarkers = markers;
-    this.#onClose = onClose;
     this.tokenizer = new ModelTokenizer(model, { contextSize: maxTokens, withMarkers: markers });
-    const stepThreads = new StepThreads({ size: model.size, budget: threads });
-    const { packing } = contexts[0];
-    this.#pool = new ContextPool({
-      contexts,
-      steps,
-      sizeOf: (tokens) => tokens.length,
-      packing,
-      async compute(context, texts, { isAlone, inBackground }) {
-        // A single text gets all free threads; several at once are faster with one thread each.
-        const count = tokensOf(texts);
-        const free = Math.max(1, threads - inBackground);
-        const { vectors, ...step } = await context.embed(
-          texts,
-          isAlone ? Math.min(stepThreads.threadsFor(count), free) : 1,
-          mayWait && isAlone,
-        );
-        if (isAlone) stepThreads.took({ ...step, tokens: count, now: performance.now() });
-        return vectors.map((vector, at) => ({
-          vector: toUnitLength(vector),
-          tokens: texts[at]?.length ?? 0,
-        }));
-      },
-    });
+    this.#pool = textPool(model, options);
   }
 
   async countTokens(
@@ -97,20 +58,25 @@ export class LlamaEmbeddingEngine implements EmbeddingEngine {
       const why = `A text has no tokens, or more than ${this.maxTokens}.`;
       throw new NodeError("invalid_request", why);
     });
-    const { onStart, ...rest } = options;
+    const { onStart, background, ...rest } = options;
     const starting = { ...rest, onStart: () => onStart?.(tokensOf(marked)) };
-    if (options.background !== true) return await this.#pool.run(marked, starting);
-    // One after the other, with one thread for all of them.
-    const embeddings: Embedding[] = [];
-    for (const [at, tokens] of marked.entries()) {
-      embeddings.push(...(await this.#pool.run([tokens], at === 0 ? starting : rest)));
+    const vectors: Float32Array[] = [];
+    if (background !== true) vectors.push(...(await this.#pool.run(marked, starting)));
+    else {
+      // One after the other, with one thread for all of them.
+      for (const [at, tokens] of marked.entries()) {
+        const own = { ...(at === 0 ? starting : rest), background };
+        vectors.push(...(await this.#pool.run([tokens], own)));
+      }
     }
-    return embeddings;
+    return vectors.map((vector, at) => ({
+      vector: toUnitLength(vector),
+      tokens: marked[at]?.length ?? 0,
+    }));
   }
 
   async close(): Promise<void> {
     await this.#pool.close();
-    this.#onClose();
   }
 
   /** The tokens of each input, a text or token ids; undefined for one with more than the model takes. */

@@ -3,6 +3,7 @@ import { basename } from "node:path";
 import type {
   LlamaContext,
   LlamaContextOptions,
+  LlamaEmbeddingContext,
   LlamaModel,
   LlamaRankingContext,
   Token,
@@ -19,11 +20,12 @@ import { ggmlNames } from "./gguf/model-facts.ts";
 import type { Backend } from "./load-backend.ts";
 import { defaultContext } from "./machine/model-memory.ts";
 import { StepThreads } from "./machine/steps.ts";
-import { NativeEmbeddingContext } from "./native/contexts.ts";
-import { openDirectEmbedding } from "./native/direct-embedding-context.ts";
+import { openDirectTexts, type TextModel } from "./native/direct-text-context.ts";
+import { AddonTextContext, markersOf, rankingInputOf } from "./native/text-context.ts";
 import { chatWrapperFor, PromptTemplate } from "./prompt/prompt-template.ts";
-import { proveChat, proveEmbedding, proveReranker } from "./prove-model.ts";
+import { proveChat, proveTexts, trialText } from "./prove-model.ts";
 import { LlamaReranker } from "./reranker.ts";
+import type { TextContexts } from "./scheduling/text-pool.ts";
 
 /** Loaded weights, to become an engine; every `auto` setting is chosen. */
 export interface Loading {
@@ -113,43 +115,66 @@ function demandsOf({ cacheTypeK, cacheTypeV, lora }: ContextSettings): string {
 }
 
 async function makeEmbedding(loading: Loading): Promise<Made> {
-  const { backend, model, spec, weights, onStage, keep } = loading;
+  const { model, spec, weights } = loading;
   const size = contextSize(model, spec);
-  const create = async (): Promise<NativeEmbeddingContext> =>
-    new NativeEmbeddingContext(
-      // llama.cpp computes the embedding of a text in a single batch.
-      keep(await model.createEmbeddingContext({ contextSize: size, batchSize: size, threads: 1 })),
-    );
+  const create = () =>
+    // llama.cpp computes the embedding of a text in a single batch.
+    model.createEmbeddingContext({ contextSize: size, batchSize: size, threads: 1 });
   const first = await create();
-  onStage("trial");
-  const proof = await proveEmbedding(first, model, backend);
-  onStage("model");
-  const { threads, steps, servesModelsAlone: mayWait } = backend;
-  const markers = (tokens: readonly Token[]): Token[] => first.withMarkers(tokens);
-  const options = { maxTokens: size, threads, steps, markers };
-  const direct = await openDirectEmbedding(loading, size, proof);
-  if (direct !== undefined) await first.dispose();
-  const rest = direct ?? {
-    contexts: [first, ...(await Promise.all(Array.from({ length: threads - 1 }, create)))] as const,
-  };
+  const markers = markersOf(first);
+  const texts = await openTexts(loading, [first, create], {
+    size,
+    kind: "_embeddings",
+    dimension: model.embeddingVectorSize,
+    trial: markers(model.tokenize(trialText)),
+  });
   return {
     type: "embedding",
-    engine: new LlamaEmbeddingEngine(model, rest.contexts, { ...options, ...rest, mayWait }),
+    engine: new LlamaEmbeddingEngine(model, { ...texts, maxTokens: size, markers }),
     identity: identityOf(model, spec, weights),
     sizes: { ctxSize: size, batchSize: size },
   };
 }
 
-async function makeReranker({ backend, model, spec, onStage, keep }: Loading): Promise<Made> {
+async function makeReranker(loading: Loading): Promise<Made> {
+  const { model, spec } = loading;
   const size = contextSize(model, spec);
-  const create = async (): Promise<LlamaRankingContext> =>
-    keep(await model.createRankingContext({ contextSize: size, batchSize: size, threads: 1 }));
-  const contexts = await Promise.all(Array.from({ length: backend.threads }, create));
+  const create = () =>
+    model.createRankingContext({ contextSize: size, batchSize: size, threads: 1 });
+  const first = await create();
+  const inputOf = rankingInputOf(first);
+  const tokens = model.tokenize(trialText);
+  const texts = await openTexts(loading, [first, create], {
+    size,
+    kind: "_ranking",
+    dimension: 1,
+    trial: inputOf(tokens, tokens).slice(0, size),
+  });
+  return {
+    type: "reranker",
+    engine: new LlamaReranker(model, { ...texts, maxTokens: size, inputOf }),
+    sizes: { ctxSize: size, batchSize: size },
+  };
+}
+
+/** The contexts of a model that reads texts, through the C interface if that works: `first`, or as many as there are threads. */
+async function openTexts<Context extends LlamaEmbeddingContext | LlamaRankingContext>(
+  loading: Loading,
+  [first, create]: [Context, () => Promise<Context>],
+  { trial, ...texts }: TextModel & { trial: readonly Token[] },
+): Promise<TextContexts> {
+  const { backend, onStage, keep } = loading;
+  const { threads, steps, servesModelsAlone: mayWait } = backend;
+  const open = (context: Context) => new AddonTextContext(keep(context), texts.dimension);
+  const tried = open(first);
   onStage("trial");
-  const engine = new LlamaReranker(model, contexts, { maxTokens: size, steps: backend.steps });
-  await proveReranker(engine);
+  const proof = await proveTexts(tried, trial, backend);
   onStage("model");
-  return { type: "reranker", engine, sizes: { ctxSize: size, batchSize: size } };
+  const direct = await openDirectTexts(loading, texts, proof);
+  if (direct !== undefined) await tried.dispose();
+  const addon = async () =>
+    await Promise.all(Array.from({ length: threads - 1 }, async () => open(await create())));
+  return { ...(direct ?? { contexts: [tried, ...(await addon())] }), threads, steps, mayWait };
 }
 
 /** By the type of a model. */

@@ -2,15 +2,15 @@
 import type { LlamaContext, LlamaModel, Token } from "node-llama-cpp";
 import { reasonOf } from "../core/errors.ts";
 import { notFinite } from "../core/models/engine-backends.ts";
-import type { Reranker } from "../core/ports/reranker.ts";
 import type { Backend } from "./load-backend.ts";
 import { StepThreads } from "./machine/steps.ts";
-import { NativeChatContext, type NativeEmbeddingContext } from "./native/contexts.ts";
+import { NativeChatContext } from "./native/contexts.ts";
 import { DirectContext } from "./native/direct-context.ts";
+import type { TextContext } from "./native/text-context.ts";
 
 /** On an accelerator a prompt is computed by other kernels than the one token after it; on a CPU it costs time. */
 const promptTokens = { accelerator: 16, cpu: 2 };
-const trialText = "Hello, world";
+export const trialText = "Hello, world";
 
 /** Computes once at load: a library that does not fit its driver fails at the first computation. */
 export async function proveChat(
@@ -93,27 +93,21 @@ function checkAlike(direct: DirectContext, { token, output }: TrialOutput): void
 }
 
 /** A text and its vector, to compare other contexts with. */
-export interface EmbeddingProof {
+export interface TextProof {
   tokens: readonly Token[];
   vector: Float32Array;
 }
 
-export async function proveEmbedding(
-  context: NativeEmbeddingContext,
-  model: LlamaModel,
+/** `tokens`: those of `trialText`, as the model wants them. */
+export async function proveTexts(
+  context: TextContext,
+  tokens: readonly Token[],
   { threads, steps }: Pick<Backend, "threads" | "steps">,
-): Promise<EmbeddingProof> {
-  const tokens = context.withMarkers(model.tokenize(trialText));
-  const { vectors } = await steps.run(tokens.length, () => context.embed([tokens], threads));
+): Promise<TextProof> {
+  const { vectors } = await steps.run(tokens.length, () => context.compute([tokens], threads));
   const [vector = new Float32Array()] = vectors;
   checkFinite(vector);
   return { tokens, vector };
-}
-
-export async function proveReranker(reranker: Reranker): Promise<void> {
-  const { signal } = new AbortController();
-  const { scores } = await reranker.rank(trialText, [trialText], { signal, cutsQuestion: true });
-  checkFinite(scores);
 }
 
 function promptOf(model: LlamaModel, length: number): Token[] {

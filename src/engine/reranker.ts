@@ -1,49 +1,47 @@
 /** A reranking model (cross-encoder) on llama.cpp: scores how well a passage fits a question. */
-import type { LlamaModel, LlamaRankingContext, Token } from "node-llama-cpp";
+import type { LlamaModel, Token } from "node-llama-cpp";
 import type { Ranking, RankOptions, Reranker } from "../core/ports/reranker.ts";
 import {
   mostQuestionTokens,
   questionTooLong,
+  sigmoid,
   tooMuchToRead,
 } from "../core/reranking/rerank-service.ts";
-import type { StepWatch } from "./machine/steps.ts";
-import { ContextPool } from "./scheduling/context-pool.ts";
+import type { RankingInput } from "./native/text-context.ts";
+import { type TextContexts, textPool } from "./scheduling/text-pool.ts";
 import { LoopYield, SlicedTokenizer } from "./tokenizer/sliced-tokenizer.ts";
 
-/** A question with a passage, or with a part of a long one. */
+interface RerankerOptions extends TextContexts {
+  maxTokens: number;
+  inputOf: RankingInput;
+}
+
+/** Their graph computes a probability; of others it is a logit. */
+const scoringProbabilities = ["qwen3", "qwen3vl"];
+
+/** What is read for a question with a passage, or with a part of a long one. */
 interface Pair {
-  question: Token[];
-  passage: Token[];
+  tokens: readonly Token[];
   owner: number;
 }
 
 export class LlamaReranker implements Reranker {
   readonly maxTokens: number;
-  readonly #first: LlamaRankingContext | undefined;
+  readonly #inputOf: RankingInput;
+  /** Tokens of a passage, for measuring what is read around one. */
+  readonly #sample: readonly Token[];
+  readonly #scoreOf: (value: number) => number;
   readonly #tokenizer: SlicedTokenizer;
-  readonly #pool: ContextPool<LlamaRankingContext, Pair, number>;
+  readonly #pool: ReturnType<typeof textPool>;
 
-  constructor(
-    model: LlamaModel,
-    contexts: readonly LlamaRankingContext[],
-    { maxTokens, steps }: { maxTokens: number; steps: StepWatch },
-  ) {
-    this.maxTokens = maxTokens;
-    this.#first = contexts[0];
+  constructor(model: LlamaModel, options: RerankerOptions) {
+    this.maxTokens = options.maxTokens;
+    this.#inputOf = options.inputOf;
+    this.#sample = model.tokenize("a").slice(0, 1);
+    const { architecture } = model.fileInfo.metadata.general;
+    this.#scoreOf = scoringProbabilities.includes(architecture) ? (value) => value : sigmoid;
     this.#tokenizer = new SlicedTokenizer(model);
-    this.#pool = new ContextPool({
-      contexts,
-      steps,
-      sizeOf: ({ passage }) => passage.length,
-      packing: { mostJobs: 1, mostSize: maxTokens },
-      compute: (context, pairs) =>
-        Promise.all(
-          pairs.map(({ question, passage }) =>
-            // A template may repeat the passage, which then does not fit after all.
-            context.rank(question, passage, { onOverflow: "maxChunk" }),
-          ),
-        ),
-    });
+    this.#pool = textPool(model, options);
   }
 
   async rank(
@@ -51,14 +49,18 @@ export class LlamaReranker implements Reranker {
     passages: readonly string[],
     options: RankOptions,
   ): Promise<Ranking> {
-    const loop = new LoopYield(options.signal);
+    const { signal, onStart } = options;
+    const loop = new LoopYield(signal);
     const asked = await this.#question(question, options, loop);
     const { pairs, tokens } = await this.#pairs(asked, passages, options, loop);
-    const { signal, onStart } = options;
-    const found = await this.#pool.run(pairs, { signal, onStart: () => onStart?.(tokens) });
+    const found = await this.#pool.run(
+      pairs.map((pair) => pair.tokens),
+      { signal, onStart: () => onStart?.(tokens) },
+    );
     const scores = new Array<number>(passages.length).fill(0);
     for (const [at, { owner }] of pairs.entries()) {
-      scores[owner] = Math.max(scores[owner] ?? 0, found[at] ?? 0);
+      const [value = 0] = found[at] ?? [];
+      scores[owner] = Math.max(scores[owner] ?? 0, this.#scoreOf(value));
     }
     return { scores, tokens };
   }
@@ -86,23 +88,27 @@ export class LlamaReranker implements Reranker {
     loop: LoopYield,
   ): Promise<{ pairs: Pair[]; tokens: number }> {
     const { maxTokens: mostOfAll = Number.POSITIVE_INFINITY } = options;
-    const around = this.#lengthOf(question, []);
+    const most = this.#mostOfPassage(question);
     const pairs: Pair[] = [];
     let tokens = 0;
     for (const [owner, passage] of passages.entries()) {
-      const most = Math.min(maxPassageTokens, mostOfAll - tokens + 1);
-      const beginning = await this.#tokenizer.beginning(passage, { most, loop });
-      for (const part of partsOf(beginning, this.maxTokens - 1 - around)) {
-        pairs.push({ question, passage: part, owner });
-        tokens += this.#lengthOf(question, part);
+      const wanted = Math.min(maxPassageTokens, mostOfAll - tokens + 1);
+      const beginning = await this.#tokenizer.beginning(passage, { most: wanted, loop });
+      for (const part of partsOf(beginning, most)) {
+        const input = this.#inputOf(question, part);
+        if (input.length > 0) pairs.push({ tokens: input, owner });
+        tokens += input.length;
       }
       if (tokens > mostOfAll) throw tooMuchToRead(owner, mostOfAll);
     }
     return { pairs, tokens };
   }
 
-  #lengthOf(question: Token[], passage: Token[]): number {
-    return this.#first?.calculateInputLength(question, passage) ?? 0;
+  /** Most tokens of a passage that fit beside a question; a template may repeat the passage. */
+  #mostOfPassage(question: Token[]): number {
+    const one = this.#inputOf(question, this.#sample).length;
+    const each = this.#inputOf(question, [...this.#sample, ...this.#sample]).length - one;
+    return Math.floor((this.maxTokens - 1 - (one - each)) / each);
   }
 }
 

@@ -44,6 +44,9 @@ export async function rankDocuments(
   return { model: card.name, ranked, tokens };
 }
 
+/** A model's score from 0 to 1. */
+export const sigmoid = (logit: number): number => 1 / (1 + Math.exp(-logit));
+
 /** Most tokens of a question: the other half is for passages. */
 export const mostQuestionTokens = (maxTokens: number): number => Math.floor(maxTokens / 2);
 

@@ -57,7 +57,7 @@ export interface RawContext {
   getSequenceKvCacheMinPosition(sequence: number): number;
   copySequenceStateFromOtherSequence(target: number, source: number): Promise<number>;
   restoreCheckpoint(checkpoint: Checkpoint, last: number, sequence: number): Promise<boolean>;
-  getEmbedding(tokens: number): Float64Array;
+  getEmbedding(tokens: number, mostDimension: number): Float64Array;
   setThreads(threads: number): void;
 }
 
@@ -112,6 +112,11 @@ export const isRawBindings = (value: unknown): value is RawBindings =>
   hasMethods(value, ["AddonSampler", "AddonContextSequenceCheckpoint"]);
 
 export const isAddMarkers = (value: unknown): value is (tokens: Token[]) => void =>
+  typeof value === "function";
+
+export const isRankingInput = (
+  value: unknown,
+): value is (question: readonly Token[], passage: readonly Token[]) => Token[] =>
   typeof value === "function";
 
 export const isThreadsSplitter = (value: unknown): value is ThreadsSplitter =>

@@ -1,13 +1,10 @@
 /** llama.cpp's contexts and samplers, below node-llama-cpp's own batching. */
-
-import type { Llama, LlamaContext, LlamaEmbeddingContext, LlamaModel, Token } from "node-llama-cpp";
+import type { Llama, LlamaContext, LlamaModel, Token } from "node-llama-cpp";
 import { given } from "../../core/given.ts";
 import type { StepThreads } from "../machine/steps.ts";
-import type { Packing } from "../scheduling/context-pool.ts";
 import {
   type Checkpoint,
   internal,
-  isAddMarkers,
   isObject,
   isRawBindings,
   isRawContext,
@@ -177,63 +174,6 @@ export class NativeChatContext {
 }
 
 const noOutput = new Uint32Array(0);
-
-/** A context of an embedding model; texts are tokens with the special tokens that the model wants. */
-export interface TextContext {
-  /** Its jobs are texts, its sizes tokens. */
-  readonly packing: Packing;
-  /** On at most `most` threads. `mayWait`: this thread may wait for it, if it is short. */
-  embed(
-    texts: readonly (readonly Token[])[],
-    most: number,
-    mayWait?: boolean,
-  ): Promise<EmbeddedTexts>;
-}
-
-export interface EmbeddedTexts {
-  vectors: Float32Array[];
-  threads: number;
-  ms: number;
-}
-
-/** llama.cpp's context of an embedding model, below node-llama-cpp's own queue. */
-export class NativeEmbeddingContext implements TextContext {
-  readonly packing = { mostJobs: 1, mostSize: Number.POSITIVE_INFINITY };
-  readonly #context: LlamaEmbeddingContext;
-  readonly #raw: RawContext;
-  readonly #addMarkers: (tokens: Token[]) => void;
-
-  constructor(context: LlamaEmbeddingContext) {
-    this.#context = context;
-    this.#raw = internal(internal(context, "_llamaContext", isObject), "_ctx", isRawContext);
-    this.#addMarkers = internal(context, "_prepareInput", isAddMarkers).bind(context);
-  }
-
-  /** The tokens with the special tokens that the model wants around a text. */
-  withMarkers(tokens: readonly Token[]): Token[] {
-    const marked = [...tokens];
-    this.#addMarkers(marked);
-    return marked;
-  }
-
-  async embed(texts: readonly (readonly Token[])[], most: number): Promise<EmbeddedTexts> {
-    const [tokens = []] = texts;
-    this.#raw.removeTokenCellsFromSequence(0, -1, -1);
-    this.#raw.initBatch(tokens.length);
-    this.#raw.addToBatch(0, 0, Uint32Array.from(tokens), Uint32Array.from(tokens.keys()));
-    using consumer = threadsOf(this.#context.model.llama, most);
-    const compute = (threads: number): Promise<void> => {
-      this.#raw.setThreads(threads);
-      return this.#raw.decodeBatch();
-    };
-    const { threads, ms } = await onThreads(consumer, compute, this.#context.model.llama.gpu);
-    return { threads, ms, vectors: [Float32Array.from(this.#raw.getEmbedding(tokens.length))] };
-  }
-
-  dispose(): Promise<void> {
-    return this.#context.dispose();
-  }
-}
 
 /** At most so many of the process's threads, while they are used. */
 export const threadsOf = (llama: Llama, most: number): ThreadConsumer =>

@@ -44,6 +44,8 @@ interface PoolOptions<Context, Input, Result> {
     inputs: readonly Input[],
     others: ConcurrentJobs,
   ) => Promise<Result[]>;
+  /** Called once nothing computes any more. */
+  onClose?: () => void;
 }
 
 export class ContextPool<Context, Input, Result> {
@@ -92,6 +94,7 @@ export class ContextPool<Context, Input, Result> {
     this.#isClosed = true;
     for (const job of this.#requests.splice(0).flat()) job.reject(unloaded());
     await Promise.all(this.#working);
+    this.#options.onClose?.();
   }
 
   async #work(context: Context): Promise<void> {

@@ -2,7 +2,11 @@
 import { countAt, listAt, numberAt, objectAt } from "../../client/json-fields.ts";
 import { NodeError } from "../../core/errors.ts";
 import type { Ranking, Reranker } from "../../core/ports/reranker.ts";
-import { mostQuestionTokens, questionTooLong } from "../../core/reranking/rerank-service.ts";
+import {
+  mostQuestionTokens,
+  questionTooLong,
+  sigmoid,
+} from "../../core/reranking/rerank-service.ts";
 import { askJson, garbage, inBatches, type Upstream } from "./ask.ts";
 import type { ServerFacts } from "./server-facts.ts";
 import { type TextCounter, TokenEstimate, textCounter } from "./tokenizer.ts";
@@ -124,8 +128,6 @@ function readScores(answer: unknown, count: number): number[] | undefined {
   const found = scores.filter((score) => score !== undefined);
   return found.length === count ? found : undefined;
 }
-
-const sigmoid = (logit: number): number => 1 / (1 + Math.exp(-logit));
 
 /** Safety margin when cutting, since tokens vary in length. */
 const share = 0.9;

@@ -1,38 +1,42 @@
-/** A context of an embedding model driven through llama.cpp's C interface: several texts in one pass. */
+/** A context of a model that reads texts, driven through llama.cpp's C interface: several texts in one pass. */
 import type { LlamaContext, LlamaContextOptions, LlamaModel, Token } from "node-llama-cpp";
-import { toUnitLength } from "../../core/embedding/embedding-service.ts";
 import { reasonOf } from "../../core/errors.ts";
 import type { Backend } from "../load-backend.ts";
-import type { EmbeddingProof } from "../prove-model.ts";
+import type { TextProof } from "../prove-model.ts";
 import type { Packing } from "../scheduling/context-pool.ts";
 import { internal, isObject, isRawContext } from "./bindings.ts";
 import type { CInterface, ResidentThreads } from "./c-interface.ts";
-import { type EmbeddedTexts, onThreads, type TextContext, threadsOf } from "./contexts.ts";
+import { onThreads, threadsOf } from "./contexts.ts";
 import type { NativeStep } from "./native-step.ts";
+import type { ComputedTexts, TextContext } from "./text-context.ts";
 
 /** Computes texts with one context of llama.cpp. */
-class EmbeddingStep implements Disposable {
+class TextStep implements Disposable {
   readonly #model: LlamaModel;
   readonly #step: NativeStep;
   readonly #dimension: number;
 
-  /** `context`: one that embeds, with as many sequences as texts are computed together. */
-  constructor(c: CInterface, context: LlamaContext, threads: ResidentThreads) {
+  /** `context`: one that embeds or ranks, with as many sequences as texts are computed together. */
+  constructor(
+    c: CInterface,
+    context: LlamaContext,
+    { threads, dimension }: { threads: ResidentThreads; dimension: number },
+  ) {
     const { model, batchSize, totalSequences: sequences } = context;
     const raw = internal(context, "_ctx", isRawContext);
     const expected = { sequences, batchSize };
     const pointer = c.contextOf(raw, internal(model, "_model", isObject), expected);
     this.#model = model;
-    this.#dimension = model.embeddingVectorSize;
-    const sizes = { tokens: batchSize, vectors: sequences, dimension: this.#dimension };
+    this.#dimension = dimension;
+    const sizes = { tokens: batchSize, vectors: sequences, dimension };
     this.#step = c.step(pointer, threads, sizes);
   }
 
-  async embed(
+  async compute(
     texts: readonly (readonly Token[])[],
     most: number,
     mayWait: boolean,
-  ): Promise<EmbeddedTexts> {
+  ): Promise<ComputedTexts> {
     const { outputs, vectors } = this.#step;
     let total = 0;
     for (const [sequence, tokens] of texts.entries()) {
@@ -40,10 +44,10 @@ class EmbeddingStep implements Disposable {
     }
     outputs.fill(1, 0, total);
     using consumer = threadsOf(this.#model.llama, most);
-    const compute = async (threads: number): Promise<void> => {
+    const run = async (threads: number): Promise<void> => {
       await this.#step.run({ tokens: total, vectors: texts.length, threads }, mayWait);
     };
-    const { threads, ms } = await onThreads(consumer, compute, this.#model.llama.gpu);
+    const { threads, ms } = await onThreads(consumer, run, this.#model.llama.gpu);
     const size = this.#dimension;
     return {
       threads,
@@ -58,25 +62,25 @@ class EmbeddingStep implements Disposable {
   }
 }
 
-class DirectEmbeddingContext implements TextContext {
+class DirectTextContext implements TextContext {
   readonly packing: Packing;
-  readonly whole: EmbeddingStep;
+  readonly whole: TextStep;
   /** For fewer tokens than `shortTokens`. */
-  readonly short: EmbeddingStep;
+  readonly short: TextStep;
 
-  constructor(packing: Packing, whole: EmbeddingStep, short: EmbeddingStep) {
+  constructor(packing: Packing, whole: TextStep, short: TextStep) {
     this.packing = packing;
     this.whole = whole;
     this.short = short;
   }
 
-  embed(
+  compute(
     texts: readonly (readonly Token[])[],
     most: number,
     mayWait = false,
-  ): Promise<EmbeddedTexts> {
+  ): Promise<ComputedTexts> {
     const total = texts.reduce((sum, { length }) => sum + length, 0);
-    return (total < shortTokens ? this.short : this.whole).embed(texts, most, mayWait);
+    return (total < shortTokens ? this.short : this.whole).compute(texts, most, mayWait);
   }
 }
 
@@ -90,12 +94,20 @@ const packings = {
 };
 /** Contexts on an accelerator: a batch that fills it would take longer to prepare than several that are prepared side by side. */
 const acceleratorContexts = 4;
-/** Rounding differs with the size of a batch. */
-const leastAlike = 0.999;
+/** Rounding differs with the size of a batch; of a vector's length. */
+const mostUnlike = 0.04;
 
-interface DirectEmbedding {
-  contexts: readonly [DirectEmbeddingContext, ...DirectEmbeddingContext[]];
+interface DirectTexts {
+  contexts: readonly [DirectTextContext, ...DirectTextContext[]];
   onClose: () => void;
+}
+
+export interface TextModel {
+  size: number;
+  /** The library's option for a context of this kind. */
+  kind: "_embeddings" | "_ranking";
+  /** Numbers of a vector; a score is one. */
+  dimension: number;
 }
 
 interface Opening {
@@ -106,11 +118,11 @@ interface Opening {
 }
 
 /** Undefined if they do not work here: where the C interface does not, and for models that read from left to right. */
-export async function openDirectEmbedding(
+export async function openDirectTexts(
   { backend, model, keep }: Opening,
-  size: number,
-  { tokens, vector }: EmbeddingProof,
-): Promise<DirectEmbedding | undefined> {
+  { size, kind, dimension }: TextModel,
+  { tokens, vector }: TextProof,
+): Promise<DirectTexts | undefined> {
   const { c, name, threads } = backend;
   const isEncoder = model.fileInfo.architectureMetadata.attention?.causal === false;
   if (c === undefined || !isEncoder) return undefined;
@@ -121,28 +133,29 @@ export async function openDirectEmbedding(
     // Freed where the contexts do not work, before these are.
     using native = new DisposableStack();
     const resident = native.use(c.threads(threads));
-    const make = async (settings: LlamaContextOptions): Promise<EmbeddingStep> => {
+    const make = async (settings: LlamaContextOptions): Promise<TextStep> => {
       const sequences = packing.mostJobs;
-      const options = { sequences, contextSize: size, threads: 1, _embeddings: true };
+      const options = { sequences, contextSize: size, threads: 1, [kind]: true };
       const context = keep(await model.createContext({ ...options, ...settings }));
       made.push(context);
-      return native.use(new EmbeddingStep(c, context, resident));
+      return native.use(new TextStep(c, context, { threads: resident, dimension }));
     };
-    const open = async (): Promise<DirectEmbeddingContext> => {
+    const open = async (): Promise<DirectTextContext> => {
       const whole = await make({ batchSize: Math.max(size, packing.mostSize) });
       const short = isCpu ? await make({ batchSize: shortTokens, flashAttention: false }) : whole;
-      return new DirectEmbeddingContext(packing, whole, short);
+      return new DirectTextContext(packing, whole, short);
     };
     const first = await open();
     for (const step of [first.whole, first.short]) {
-      const { vectors } = await step.embed([tokens, tokens.slice(0, -1), tokens], threads, false);
-      const isAlike = [vectors[0], vectors[2]].every((one) => similarity(one, vector) > leastAlike);
-      if (!isAlike) throw new Error("its vectors are not node-llama-cpp's");
+      const { vectors } = await step.compute([tokens, tokens.slice(0, -1), tokens], threads, false);
+      if (![vectors[0], vectors[2]].every((one) => isAlike(one, vector))) {
+        throw new Error("its vectors are not node-llama-cpp's");
+      }
     }
     const count = isCpu ? threads : acceleratorContexts;
     // All have settled before any is freed.
     const others = await Promise.allSettled(Array.from({ length: count - 1 }, open));
-    const contexts: [DirectEmbeddingContext, ...DirectEmbeddingContext[]] = [first];
+    const contexts: [DirectTextContext, ...DirectTextContext[]] = [first];
     for (const other of others) {
       if (other.status === "rejected") throw other.reason;
       contexts.push(other.value);
@@ -156,7 +169,9 @@ export async function openDirectEmbedding(
   }
 }
 
-function similarity(one: Float32Array | undefined, other: Float32Array): number {
-  const [a, b] = [toUnitLength(one ?? new Float32Array()), toUnitLength(other)];
-  return a.reduce((sum, value, at) => sum + value * (b[at] ?? 0), 0);
+function isAlike(one: Float32Array | undefined, other: Float32Array): boolean {
+  const distance = Math.hypot(...other.map((value, at) => value - (one?.[at] ?? Number.NaN)));
+  // A score may be near 0.
+  const length = other.length === 1 ? 1 : Math.hypot(...other);
+  return distance < mostUnlike * length;
 }
