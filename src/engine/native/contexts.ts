@@ -16,6 +16,9 @@ import {
 import type { DirectContext } from "./direct-context.ts";
 import { NativeSampler } from "./sampler.ts";
 
+/** On a CPU, llama.cpp's flash attention computes so many tokens of a sequence at a time; of fewer each one alone, which takes several times as long. */
+export const flashAttentionTile = 64;
+
 export interface BatchPart {
   sequence: number;
   position: number;
@@ -64,6 +67,8 @@ export class NativeChatContext {
   readonly slidingWindow: number | undefined;
   /** Whether a sequence can be rewound to checkpoints only, not to any token. */
   readonly needsCheckpoints: boolean;
+  /** Tokens of a sequence that attention computes at once; fewer are computed one by one. */
+  readonly attentionTile: number;
   readonly #context: LlamaContext;
   readonly #raw: RawContext;
   readonly #bindings: RawBindings;
@@ -89,6 +94,8 @@ export class NativeChatContext {
     const { isHybrid, isRecurrent, swaSize } = model.fileInsights;
     this.slidingWindow = swaSize;
     this.needsCheckpoints = isHybrid || isRecurrent || swaSize !== undefined;
+    const usesTiles = model.llama.gpu === false && context.flashAttention !== false;
+    this.attentionTile = usesTiles ? flashAttentionTile : 1;
   }
 
   async decode(

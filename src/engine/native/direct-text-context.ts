@@ -6,7 +6,7 @@ import type { TextProof } from "../prove-model.ts";
 import type { Packing } from "../scheduling/context-pool.ts";
 import { internal, isObject, isRawContext } from "./bindings.ts";
 import type { CInterface, ResidentThreads } from "./c-interface.ts";
-import { onThreads, threadsOf } from "./contexts.ts";
+import { flashAttentionTile, onThreads, threadsOf } from "./contexts.ts";
 import type { NativeStep } from "./native-step.ts";
 import type { ComputedTexts, TextContext } from "./text-context.ts";
 
@@ -84,8 +84,8 @@ class DirectTextContext implements TextContext {
   }
 }
 
-/** On a CPU, llama.cpp's flash attention computes so many tokens at a time; of fewer each one alone, which takes up to twice as long as without it. */
-const shortTokens = 64;
+/** Fewer are computed sooner without flash attention, on a CPU. */
+const shortTokens = flashAttentionTile;
 
 /** Texts that are computed together: on a CPU only short ones gain by it, and two or three lose. */
 const packings = {

@@ -89,7 +89,7 @@ export class BatchPlanner {
     this.#owed = undefined;
     if (owed !== undefined) return [{ run: owed, tokens: this.#chunk(owed, room, isBeside) }];
     const together: PlannedPart[] = [];
-    let equal = room;
+    let equal = Number.POSITIVE_INFINITY;
     for (const run of shortFirst(others, room)) {
       const tokens = this.#chunk(run, room, isBeside);
       const length = Math.min(equal, tokens.length);
@@ -121,8 +121,12 @@ export class BatchPlanner {
   #chunk(run: RunningAnswer, room: number, isBeside: boolean): Token[] {
     const { inPrefill, pending } = run;
     const stopsEarly = this.#limits.needsCheckpoints && inPrefill && pending.length > 1;
-    const most = run.isScored ? (isBeside ? scoredBeside : scoredAlone) : room;
-    return pending.slice(0, Math.min(room, most, pending.length - (stopsEarly ? 1 : 0)));
+    const scored = isBeside ? scoredBeside : scoredAlone;
+    const whole = pending.length - (stopsEarly ? 1 : 0);
+    // A rest of a few tokens would need a pass of its own.
+    const fits = whole <= Math.min(room * mostMore, this.#limits.batchSize);
+    const most = fits ? whole : room;
+    return pending.slice(0, run.isScored ? Math.min(scored, most) : most);
   }
 }
 
@@ -134,6 +138,9 @@ export const toBatchPart = ({ run, tokens }: PlannedPart): BatchPart => ({
   ...(run.isScored ? { scored: true } : {}),
   ...(run.answer.topLogits === undefined ? { sampler: run.answer.sampler } : {}),
 });
+
+/** How many times as many tokens as there is time for, if a prompt is complete with them. */
+const mostMore = 1.25;
 
 /** A prompt that needs at most this share of the room does not wait behind a long one. */
 const short = 1 / 4;

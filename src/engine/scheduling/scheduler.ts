@@ -116,9 +116,11 @@ export class Scheduler {
     if (target !== undefined) await this.#cache.copyTo(target, sequence);
     // The last token is always evaluated, since the next one is sampled from its logits.
     const head = prompt.slice(0, -1);
-    const own = fresh || run.isScored ? 0 : sequence.cachedTokens(head, scope);
+    const held = fresh || run.isScored ? 0 : sequence.cachedTokens(head, scope);
+    const own = this.#cache.reusedTokens(held, prompt.length);
     const offered = source?.sequence.cachedTokens(head, scope) ?? 0;
-    const copied = Math.min(offered, source?.shared ?? 0);
+    const shared = Math.min(offered, source?.shared ?? 0);
+    const copied = this.#cache.reusedTokens(shared, prompt.length);
     if (source !== undefined && copied > own && this.#cache.canCopy) {
       await this.#cache.copyPrefix(sequence, source.sequence, copied);
     } else {

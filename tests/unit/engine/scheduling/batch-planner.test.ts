@@ -61,6 +61,15 @@ describe("prompts beside answers", () => {
     expect(sequences).toEqual([1, 1, 0, 1, 1, 0]);
   });
 
+  test("are evaluated whole where little would be left", () => {
+    const { step } = setUp();
+    step([run(0)], 10);
+    step([run(1, 100)], 100);
+    expect(step([run(0), run(1, 250)], 250)).toEqual([[1, 250]]);
+    step([run(0)], 10);
+    expect(step([run(0), run(1, 251)], 200)).toEqual([[1, 200]]);
+  });
+
   test("have more time where a token of the answers takes longer", () => {
     const { step } = setUp();
     step([run(0)], 50);
