@@ -50,8 +50,10 @@ export async function acquireLease(
   using leases = new DisposableStack();
   const client = limitedClient(request, settings);
   if (client !== undefined) leases.use(addresses.lease(client));
-  if (!takesPlace) leases.use(addresses.lease(beside(caller)));
-  if (form !== undefined) leases.use(addresses.lease(uploading(caller)));
+  const atOnce = (what: string, most: number) =>
+    leases.use(addresses.lease(limitedTo(most, `${caller.id} ${what}`, caller.called)));
+  if (!takesPlace) atOnce("beside", caller.limits.concurrency || mostBeside);
+  if (form !== undefined) atOnce("uploading", mostUploads);
   const tell = (status: RateLimitStatus): void => {
     for (const [what, limit] of Object.entries(status)) {
       const more = context.headerFormat?.rateLimit(what, limit);
@@ -85,23 +87,15 @@ export async function acquireLease(
   };
 }
 
-/** Most requests in progress without a place, for a caller without a limit. */
+/** Most requests in progress without a place, each of which may be megabytes, for a caller without `concurrency`. */
 const mostBeside = 32;
-
-/** The limit of requests without a place, equal to `concurrency`: each may be megabytes. */
-const beside = ({ id, called, limits: { concurrency } }: LimitedCaller): LimitedCaller => ({
-  id: `${id} beside`,
-  called,
-  limits: { ...noLimits, concurrency: concurrency || mostBeside },
-});
-
 /** Most uploads in progress of one caller: each has a file on the disk, and what was received in memory. */
 const mostUploads = 64;
 
-const uploading = ({ id, called }: LimitedCaller): LimitedCaller => ({
-  id: `${id} uploading`,
+const limitedTo = (concurrency: number, id: string, called: string): LimitedCaller => ({
+  id,
   called,
-  limits: { ...noLimits, concurrency: mostUploads },
+  limits: { ...noLimits, concurrency },
 });
 
 function limitedCaller(
@@ -122,11 +116,7 @@ function limitedClient(
 ): LimitedCaller | undefined {
   const client = connections.remoteClientOf(request);
   if (connectionsPerClient === 0 || client === undefined) return undefined;
-  return {
-    id: `address ${client}`,
-    called: "A client's address",
-    limits: { ...noLimits, concurrency: connectionsPerClient },
-  };
+  return limitedTo(connectionsPerClient, `address ${client}`, "A client's address");
 }
 
 export const rateLimitHeaders = (what: string, limit: RateLimit): Record<string, string> => ({
