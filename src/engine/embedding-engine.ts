@@ -35,7 +35,7 @@ export class LlamaEmbeddingEngine implements EmbeddingEngine {
     this.vocabularySize = this.#vocabulary.length;
     this.#withMarkers = markers;
     this.tokenizer = new ModelTokenizer(model, { contextSize: maxTokens, withMarkers: markers });
-    this.#pool = textPool(model, options);
+    this.#pool = textPool(options);
   }
 
   async countTokens(

@@ -54,14 +54,7 @@ async function makeChat({ backend, model, spec, onStage, keep }: Loading): Promi
   if (model.fileInfo.architectureMetadata.attention?.causal === false) {
     throw new Error('it is an embedding model; configure it with type = "embedding"');
   }
-  const say = (count: number, why: string): void =>
-    backend.log.info("threads of a chat model", { model: spec.name, threads: count, why });
-  const stepThreads = new StepThreads({
-    size: model.size,
-    budget: backend.threads,
-    onChange: say,
-  });
-  say(stepThreads.start.threads, stepThreads.start.why);
+  const stepThreads = stepThreadsOf({ backend, model, spec });
   const { batchSize, context: wanted } = spec.settings;
   const context = await model
     .createContext({
@@ -90,6 +83,15 @@ async function makeChat({ backend, model, spec, onStage, keep }: Loading): Promi
     template: template.name,
     thinks: template.hasThoughts,
   };
+}
+
+/** How many threads steps run on is in the log. */
+function stepThreadsOf({ backend, model, spec }: Pick<Loading, "backend" | "model" | "spec">) {
+  const say = (count: number, why: string): void =>
+    backend.log.info("threads of a model", { model: spec.name, threads: count, why });
+  const made = new StepThreads({ size: model.size, budget: backend.threads, onChange: say });
+  say(made.start.threads, made.start.why);
+  return made;
 }
 
 function contextOptions(settings: ContextSettings): LlamaContextOptions {
@@ -174,7 +176,9 @@ async function openTexts<Context extends LlamaEmbeddingContext | LlamaRankingCon
   if (direct !== undefined) await tried.dispose();
   const addon = async () =>
     await Promise.all(Array.from({ length: threads - 1 }, async () => open(await create())));
-  return { ...(direct ?? { contexts: [tried, ...(await addon())] }), threads, steps, mayWait };
+  const stepThreads = stepThreadsOf(loading);
+  const contexts = direct ?? { contexts: [tried, ...(await addon())] as const };
+  return { ...contexts, threads, stepThreads, steps, mayWait };
 }
 
 /** By the type of a model. */

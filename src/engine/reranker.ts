@@ -41,7 +41,7 @@ export class LlamaReranker implements Reranker {
     const { architecture } = model.fileInfo.metadata.general;
     this.#scoreOf = scoringProbabilities.includes(architecture) ? (value) => value : sigmoid;
     this.#tokenizer = new SlicedTokenizer(model);
-    this.#pool = textPool(model, options);
+    this.#pool = textPool(options);
   }
 
   async rank(

@@ -1,12 +1,13 @@
 /** The contexts of a model that reads texts, which share the threads. */
-import type { LlamaModel, Token } from "node-llama-cpp";
-import { StepThreads, type StepWatch } from "../machine/steps.ts";
+import type { Token } from "node-llama-cpp";
+import type { StepThreads, StepWatch } from "../machine/steps.ts";
 import type { TextContext } from "../native/text-context.ts";
 import { ContextPool } from "./context-pool.ts";
 
 export interface TextContexts {
   contexts: readonly [TextContext, ...TextContext[]];
   threads: number;
+  stepThreads: StepThreads;
   steps: StepWatch;
   /** Whether this thread may wait for a short text; default: false. */
   mayWait?: boolean;
@@ -18,11 +19,14 @@ export const tokensOf = (texts: readonly (readonly Token[])[]): number =>
   texts.reduce((sum, tokens) => sum + tokens.length, 0);
 
 /** Its jobs are texts, as tokens with special tokens; its results their vectors. */
-export function textPool(
-  model: LlamaModel,
-  { contexts, threads, steps, mayWait = false, onClose = () => {} }: TextContexts,
-): ContextPool<TextContext, readonly Token[], Float32Array> {
-  const stepThreads = new StepThreads({ size: model.size, budget: threads });
+export function textPool({
+  contexts,
+  threads,
+  stepThreads,
+  steps,
+  mayWait = false,
+  onClose = () => {},
+}: TextContexts): ContextPool<TextContext, readonly Token[], Float32Array> {
   return new ContextPool({
     contexts,
     steps,
