@@ -36,9 +36,10 @@ export class SqliteKeys implements KeyRing, KeyStore, Disposable {
     this.#file = new KeysFile(path);
   }
 
-  /** Stays true once there was a key: rows are never removed, and a missing file must not open the node. */
+  /** Stays true once there was a key: rows are never removed, and neither a missing file nor an empty one must open the node. */
   hasKeys(): boolean {
     this.#hadKeys ||= (this.#file.read((database) => numberOf(database, anyKey)) ?? 0) > 0;
+    if (!this.#hadKeys) this.#file.checkNotEmpty();
     return this.#hadKeys;
   }
 
@@ -131,6 +132,13 @@ class KeysFile implements Disposable {
       database.run("pragma wal_checkpoint(truncate)");
       return result;
     });
+  }
+
+  /** One that was emptied has lost its keys; one that nobody made has none. */
+  checkNotEmpty(): void {
+    if (this.#look().file?.size !== 0) return;
+    const why = `The keys in ${this.#path} cannot be used: the file is empty. Restore it from a backup, give out new keys with 'paddock keys create', or delete it to serve without keys.`;
+    throw new NodeError("unavailable", why);
   }
 
   [Symbol.dispose](): void {

@@ -171,6 +171,15 @@ describe("a keys file that was put in the place of another", () => {
     expect([node.hasKeys(), worth(node, text)]).toEqual([true, "revoked"]);
   });
 
+  test("does not open a node that starts while it is empty", async () => {
+    await using given = await replaced();
+    await truncate(given.other, 0);
+    using started = new SqliteKeys(given.other);
+    expect(() => started.hasKeys()).toThrow("is empty");
+    started.create({ name: "grace", scopes: ["chat"] });
+    expect(started.hasKeys()).toBe(true);
+  });
+
   test("cannot be used while it is a link to itself", async () => {
     await using given = await replaced();
     const { node, path, other, text } = given;
