@@ -83,17 +83,26 @@ export class Heartbeat implements Disposable {
   answered(vitals: Vitals): void {
     const { steps, pageFaults } = vitals;
     const { steps: before, pageFaults: faultsBefore } = this.#last ?? {};
-    const isComputing = steps?.usualMs !== undefined && before?.usualMs !== undefined;
+    // Before its first step a load can hang too: where it reads its file or opens a library.
+    const isComputing =
+      this.#isLoading || (steps?.usualMs !== undefined && before?.usualMs !== undefined);
     // A process that waits for weights from a slow disk does not hang.
     const isSame = steps?.finished === before?.finished && pageFaults === faultsBefore;
     this.#last = vitals;
     this.#stuck = isComputing && isSame ? this.#stuck + 1 : 0;
     if (this.#options.stepTimeoutMs === 0 || this.stuckMs < this.mostStuckMs) return;
-    this.#hung(`no step ended for ${seconds(this.stuckMs)}`);
+    const missing = this.#isLoading ? "no progress" : "no step ended";
+    this.#hung(`${missing} for ${seconds(this.stuckMs)}`);
+  }
+
+  /** It reported a part of its load. */
+  progressed(): void {
+    if (this.#isLoading) this.#stuck = 0;
   }
 
   loaded(): void {
     this.#isLoading = false;
+    this.#stuck = 0;
   }
 
   [Symbol.dispose](): void {

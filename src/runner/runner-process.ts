@@ -80,7 +80,10 @@ export async function startRunner(
     },
     ipc(message: FromRunner) {
       heartbeat.heard();
-      if (message.type !== "heartbeat") stall?.refresh();
+      if (message.type !== "heartbeat") {
+        stall?.refresh();
+        heartbeat.progressed();
+      }
       switch (message.type) {
         case "listening":
           send({ type: "load", engine, spec });

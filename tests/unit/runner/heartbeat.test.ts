@@ -148,7 +148,15 @@ describe("the answers to a heartbeat", () => {
     answers(watch, 600, () => ({ finished: 0, usualMs: 0 }));
     expect(watch.said.hung).toEqual([]);
     answers(watch, 1, () => ({ finished: 0, usualMs: 0 }));
-    expect(watch.said.hung).toEqual(["no step ended for 600 s"]);
+    expect(watch.said.hung).toEqual(["no progress for 600 s"]);
+  });
+
+  test("of a process that loads and reports nothing for as long mean a hang, also before its first step", () => {
+    const watch = watched(10_000, 60_000);
+    answers(watch, 500, () => undefined);
+    watch.heartbeat.progressed();
+    answers(watch, 600, () => undefined);
+    expect(watch.said.hung).toEqual(["no progress for 600 s"]);
   });
 
   test("may find the same for ever where there is no bound", () => {
