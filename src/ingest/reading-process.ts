@@ -199,7 +199,7 @@ function watched(
   };
   const pause = (): void => {
     clearTimeout(timer);
-    leftMs -= performance.now() - since;
+    leftMs = Math.max(0, leftMs - (performance.now() - since));
   };
   resume();
   const looking = setInterval(async () => {
