@@ -140,7 +140,7 @@ export const toBatchPart = ({ run, tokens }: PlannedPart): BatchPart => ({
 });
 
 /** How many times as many tokens as there is time for, if a prompt is complete with them. */
-const mostMore = 1.25;
+const mostMore = 2;
 
 /** A prompt that needs at most this share of the room does not wait behind a long one. */
 const short = 1 / 4;

@@ -3,8 +3,6 @@ import type { Token } from "node-llama-cpp";
 import type { Checkpoint } from "../native/bindings.ts";
 import type { NativeChatContext } from "../native/contexts.ts";
 
-/** How many times as many tokens may be evaluated to fill a tile. */
-const mostWider = 1.25;
 /** Checkpoints of one sequence, if its memory cannot be truncated at any token. */
 const mostCheckpoints = 4;
 
@@ -14,7 +12,6 @@ export type CacheContext = Pick<
   | "contextSize"
   | "batchSize"
   | "needsCheckpoints"
-  | "attentionTile"
   | "truncate"
   | "copy"
   | "takeCheckpoint"
@@ -61,14 +58,6 @@ export class KvCache {
   /** The same where another prompt has yet to be evaluated: a step with room for many tokens takes about as long without these. */
   get minAwaitedTokens(): number {
     return Math.max(this.minCopiedTokens, Math.floor(this.#native.batchSize / 32));
-  }
-
-  /** How many of the first tokens of a prompt to reuse, if so many are held: with fewer, a rest that nearly fills a tile of attention fills it, and is evaluated sooner. */
-  reusedTokens(held: number, promptLength: number): number {
-    const { attentionTile: tile } = this.#native;
-    const rest = promptLength - held;
-    const isNearlyFull = rest < tile && rest * mostWider >= tile;
-    return isNearlyFull ? Math.max(0, promptLength - tile) : held;
   }
 
   /** Drops the tokens after `length`, and more if the sequence can only go back to a checkpoint. */

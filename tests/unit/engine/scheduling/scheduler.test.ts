@@ -227,21 +227,6 @@ describe("the scheduler", () => {
     expect(answer.failure).toMatchObject({ kind: "internal" });
   });
 
-  test("evaluates a little of what is held again, where attention computes a tile sooner than less", async () => {
-    const { context, start, done } = setUp();
-    context.attentionTile = 64;
-    const common = promptOf(40);
-    const lengths = [90, 91, 92, 100, 45];
-    for (const [at, length] of lengths.entries()) {
-      const answer = new ScriptedAnswer(1);
-      start(0, answer, { prompt: [...common, ...promptOf(length - 40, 1000 * (at + 1))] });
-      await done(answer);
-    }
-    const evaluated = context.batches.map(([part]) => part?.tokens.length);
-    // The first in two batches; 51 and 5 tokens that are left are too few, 52 and 60 are not.
-    expect(evaluated).toEqual([64, 26, 51, 64, 64, 5]);
-  });
-
   test("copies a prefix from another sequence when that has evaluated it", async () => {
     const { context, cache, start, done } = setUp({ batchSize: 16 });
     const prompt = promptOf(40);
