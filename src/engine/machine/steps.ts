@@ -18,7 +18,7 @@ const clearlyFaster = 0.8;
 /** A step that usually takes longer is not tried with: it could take many times as long. */
 const longestTriedMs = 3000;
 /** The pause after a try that failed; tries take no more than a tenth of the time. */
-const [shortestPauseMs, longestPauseMs, pausePerLostMs] = [2000, 300_000, 10];
+const [shortestPauseMs, longestPauseMs, pausePerLostMs] = [250, 300_000, 10];
 /** After such a pause threads sleep, and waking them can take many times as long as a step. */
 const coldMs = 3;
 /** Of an exponential moving average: how much the last step counts against those before. */
@@ -163,7 +163,7 @@ export class StepThreads {
     const isFewer = trial.threads < group.threads;
     group.trial = undefined;
     group.slow = none;
-    group.comparesFewer = false;
+    if (isFewer) group.comparesFewer = false;
     const ratio = median(trial.ratios);
     if (isHopeless || ratio >= (isFewer ? clearlyFaster : 1)) {
       const pause = Math.max(shortestPauseMs, pausePerLostMs * trial.lostMs);
