@@ -8,7 +8,8 @@ import type {
   EmbeddingInput,
   EmbedOptions,
 } from "../core/ports/embedding-engine.ts";
-import { type TextContexts, textPool, tokensOf } from "./scheduling/text-pool.ts";
+import { tokensOf } from "./native/text-context.ts";
+import { type TextContexts, textPool } from "./scheduling/text-pool.ts";
 import { ModelTokenizer } from "./tokenizer/model-tokenizer.ts";
 import { LoopYield } from "./tokenizer/sliced-tokenizer.ts";
 

@@ -126,7 +126,6 @@ async function makeEmbedding(loading: Loading): Promise<Made> {
   const markers = markersOf(first);
   const texts = await openTexts(loading, [first, create], {
     size,
-    kind: "_embeddings",
     dimension: model.embeddingVectorSize,
     trial: markers(model.tokenize(trialText)),
   });
@@ -148,7 +147,7 @@ async function makeReranker(loading: Loading): Promise<Made> {
   const tokens = model.tokenize(trialText);
   const texts = await openTexts(loading, [first, create], {
     size,
-    kind: "_ranking",
+    ranks: true,
     dimension: 1,
     trial: inputOf(tokens, tokens).slice(0, size),
   });

@@ -59,8 +59,8 @@ export class LlamaReranker implements Reranker {
     );
     const scores = new Array<number>(passages.length).fill(0);
     for (const [at, { owner }] of pairs.entries()) {
-      const [value = 0] = found[at] ?? [];
-      scores[owner] = Math.max(scores[owner] ?? 0, this.#scoreOf(value));
+      const score = this.#scoreOf(found[at]?.[0] ?? Number.NaN);
+      scores[owner] = Math.max(scores[owner] ?? 0, Number.isNaN(score) ? 0 : score);
     }
     return { scores, tokens };
   }
@@ -107,8 +107,11 @@ export class LlamaReranker implements Reranker {
   /** Most tokens of a passage that fit beside a question; a template may repeat the passage. */
   #mostOfPassage(question: Token[]): number {
     const one = this.#inputOf(question, this.#sample).length;
-    const each = this.#inputOf(question, [...this.#sample, ...this.#sample]).length - one;
-    return Math.floor((this.maxTokens - 1 - (one - each)) / each);
+    const two = this.#inputOf(question, [...this.#sample, ...this.#sample]).length;
+    const each = Math.max(1, two - one);
+    const most = Math.floor((this.maxTokens - 1 - (one - each)) / each);
+    if (most < 1) throw questionTooLong(question.length + most - 1);
+    return most;
   }
 }
 

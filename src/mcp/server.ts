@@ -9,7 +9,6 @@ import {
   ReadResourceRequestSchema,
 } from "@modelcontextprotocol/sdk/types.js";
 import { AjvJsonSchemaValidator } from "@modelcontextprotocol/sdk/validation/ajv";
-import { untilAborted } from "../core/abort.ts";
 import type { ErrorKind } from "../core/errors.ts";
 import type { Scope } from "../core/limits/api-key.ts";
 import { quoted } from "../core/quoted.ts";
@@ -167,8 +166,9 @@ async function answerOne(
   const transport = new WebStandardStreamableHTTPServerTransport({ enableJsonResponse: true });
   await server.connect(transport);
   try {
-    const answered = transport.handleRequest(asRequest(headers), { parsedBody: message });
-    const response = await untilAborted(answered, options.session.signal);
+    const response = await transport.handleRequest(asRequest(headers), { parsedBody: message });
+    // A tool ends with the signal, and what it had begun is charged then.
+    options.session.signal.throwIfAborted();
     return { status: response.status, text: await response.text() };
   } finally {
     await server.close();

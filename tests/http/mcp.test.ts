@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import { untilAborted } from "../support/aborted.ts";
 import { decodeError } from "../support/decode.ts";
 import { passage } from "../support/passages.ts";
 import { runningDocuments } from "../support/running-documents.ts";
@@ -170,6 +171,29 @@ describe("/mcp", () => {
     const answer = await app.post("/mcp", searching({ query: "llamas hum" }), headers);
     expect([answer.status, (await answer.text()).includes("llamas hum")]).toEqual([200, true]);
     expect((await app.post("/mcp", searching({ query: "a" }), headers)).status).toBe(429);
+  });
+
+  test("charges its caller for what is embedded when it leaves, once the model has ended", async () => {
+    const app = testApp({ callerLimits: { tokensPerMinute: 60 }, now: () => 0 });
+    const leave = new AbortController();
+    const { embed } = app.embedding;
+    app.embedding.embed = async (_, { signal, onStart } = {}) => {
+      onStart?.(7);
+      leave.abort();
+      await new Promise((resolve) => setTimeout(resolve, 5));
+      return await untilAborted(signal);
+    };
+    await app.handle(
+      new Request("http://localhost/mcp", {
+        method: "POST",
+        headers: { "content-type": "application/json", accept: "application/json" },
+        body: JSON.stringify(searching({ query: "llamas" })),
+        signal: leave.signal,
+      }),
+    );
+    app.embedding.embed = embed;
+    const next = await app.post("/v1/embeddings", { model: "vectors", input: "a" });
+    expect(next.headers.get("x-ratelimit-remaining-tokens")).toBe(String(60 - 7 - 1));
   });
 
   test("promises no more of what tools answer than holds: limits are those of requests", async () => {

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import type { ChatModel, EmbeddingModel } from "../../src/core/models/model.ts";
+import type { ChatModel, EmbeddingModel, RerankingModel } from "../../src/core/models/model.ts";
 import type { GenerationEvent, GenerationRequest } from "../../src/core/ports/chat-engine.ts";
 import { type Backend, openBackend } from "../../src/engine/load-backend.ts";
 import { loadModel } from "../../src/engine/load-model.ts";
@@ -16,6 +16,7 @@ interface Way extends AsyncDisposable {
   backend: Backend;
   chat: ChatModel;
   embedding: EmbeddingModel;
+  reranker: RerankingModel;
 }
 
 /** One thread unless told otherwise: two are many times slower beside a busy program. */
@@ -28,17 +29,19 @@ async function way(
   const options = { threads, backend: "cpu", servesModelsAlone: true } as const;
   const backend = resources.use(await openBackend({ ...options, nativeSteps, log: silentLog }));
   if (backend.c !== undefined) spoil(backend.c);
-  const { chat: chatFile, embedding: embeddingFile } = await tinyModels();
+  const files = await tinyModels();
   const settings = { ...neutralSettings, ctxSize: 0 };
-  const load = async (type: "chat" | "embedding", path: string) =>
-    resources.use(
-      await loadModel(backend, tinySpec({ name: "tiny", type, path, settings }), silentProgress),
-    );
-  const chat = await load("chat", chatFile);
-  const embedding = await load("embedding", embeddingFile);
-  if (chat.type !== "chat" || embedding.type !== "embedding") throw new Error("not those models");
+  const load = async (type: "chat" | "embedding" | "reranker") => {
+    const spec = tinySpec({ name: "tiny", type, path: files[type], settings });
+    return resources.use(await loadModel(backend, spec, silentProgress));
+  };
+  const [chat, embedding] = [await load("chat"), await load("embedding")];
+  const reranker = await load("reranker");
+  if (chat.type !== "chat" || embedding.type !== "embedding" || reranker.type !== "reranker") {
+    throw new Error("not those models");
+  }
   const owned = resources.move();
-  return { backend, chat, embedding, [Symbol.asyncDispose]: () => owned.disposeAsync() };
+  return { backend, chat, embedding, reranker, [Symbol.asyncDispose]: () => owned.disposeAsync() };
 }
 
 let native: Way;
@@ -107,6 +110,16 @@ describe("steps through llama.cpp's C interface", () => {
     }
   });
 
+  test("give the scores that node-llama-cpp gives", async () => {
+    const passages = ["a passage", "another one, which is longer", "", "zzz"];
+    const scores = async ({ reranker }: Way) =>
+      (await reranker.engine.rank("a question", passages, { signal })).scores;
+    const expected = await scores(addon);
+    for (const [at, score] of (await scores(native)).entries()) {
+      expect(score).toBeCloseTo(expected[at] ?? -1, 3);
+    }
+  });
+
   test("give a seeded answer again, also beside others", async () => {
     const seeded = { sampling: { ...greedy, temperature: 1 }, seed: 11 };
     const alone = await answer(native, seeded);
@@ -127,6 +140,8 @@ describe("steps through llama.cpp's C interface", () => {
       expect(await answer(without, request)).toBe(await answer(addon, request));
       const [found] = await without.embedding.engine.embed(["A text."], { signal });
       expect(found?.tokens).toBeGreaterThan(0);
+      const { scores } = await without.reranker.engine.rank("a", ["b"], { signal });
+      expect(scores).toHaveLength(1);
     },
   );
 

@@ -1,11 +1,13 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { join } from "node:path";
 import { startLlamaServer } from "../../bench/servers/llama-server.ts";
 import { findPeer } from "../../bench/servers/peer-location.ts";
 import type { RerankingModel } from "../../src/core/models/model.ts";
 import { rejectionOf } from "../support/rejection.ts";
 import { skipUnless } from "../support/skip-reason.ts";
+import { tempDir } from "../support/temp-dir.ts";
 import { tinyRerankingModel } from "../support/tiny-engines.ts";
-import { tinyEmbeddingContext, tinyModels } from "../support/tiny-models.ts";
+import { save, tinyEmbeddingContext, tinyModels, tinyReranker } from "../support/tiny-models.ts";
 import { openFarReranker, targetAt } from "../support/upstream.ts";
 
 const { signal } = new AbortController();
@@ -130,6 +132,24 @@ test("the best part of a long passage counts, and every part is counted", async 
   const { scores, tokens } = await engine.rank("q", [start + end], { signal });
   expect(scores[0]).toBeGreaterThanOrEqual(Math.max(...parts) - 0.05);
   expect(tokens).toBeGreaterThan(half * 3);
+});
+
+test("a template may repeat the question or the passage: both fit, or it is refused", async () => {
+  await using folder = await tempDir();
+  const rank = async (template: string, question: string, passage: string) => {
+    const path = join(folder.path, `${template.length}.gguf`);
+    await save(path, tinyReranker(template));
+    await using model = await tinyRerankingModel({ path });
+    return await model.engine.rank(question, [passage], { signal });
+  };
+  const twice = "{query} q {document} d {query}";
+  expect((await rank(twice, "a".repeat(20), "z".repeat(100))).scores).toHaveLength(1);
+  expect(await rejectionOf(rank(twice, "a".repeat(32), "z"))).toMatchObject({
+    kind: "context_length_exceeded",
+    param: "query",
+  });
+  const { tokens } = await rank("{query} q {document} document {document}", "a", "z".repeat(100));
+  expect(tokens).toBeGreaterThan(2 * 100);
 });
 
 test("requests are served in turn: a short one does not wait for all of a long one", async () => {

@@ -104,13 +104,17 @@ function tinyThinker(): Gguf {
 
 const rankPooling = 4;
 
-/** The same with a head that judges a question and a passage read together. */
-function tinyReranker(): Gguf {
+/** The same with a head that judges a question and a passage read together; `template`: how both are written for it. */
+export function tinyReranker(template?: string): Gguf {
   const { metadata, tensors } = tinyBert();
   const { weights, zeros } = tensorMaker(13);
   const size = tinyEmbeddingDimension;
   return {
-    metadata: { ...metadata, "bert.pooling_type": u32(rankPooling) },
+    metadata: {
+      ...metadata,
+      "bert.pooling_type": u32(rankPooling),
+      ...(template && { "tokenizer.chat_template.rerank": text(template) }),
+    },
     tensors: [
       ...tensors,
       weights("cls.weight", size, size),

@@ -8,13 +8,14 @@ import { internal, isObject, isRawContext } from "./bindings.ts";
 import type { CInterface, ResidentThreads } from "./c-interface.ts";
 import { flashAttentionTile, onThreads, threadsOf } from "./contexts.ts";
 import type { NativeStep } from "./native-step.ts";
-import type { ComputedTexts, TextContext } from "./text-context.ts";
+import { type ComputedTexts, type TextContext, tokensOf } from "./text-context.ts";
 
 /** Computes texts with one context of llama.cpp. */
 class TextStep implements Disposable {
   readonly #model: LlamaModel;
   readonly #step: NativeStep;
   readonly #dimension: number;
+  readonly mostTokens: number;
 
   /** `context`: one that embeds or ranks, with as many sequences as texts are computed together. */
   constructor(
@@ -28,6 +29,7 @@ class TextStep implements Disposable {
     const pointer = c.contextOf(raw, internal(model, "_model", isObject), expected);
     this.#model = model;
     this.#dimension = dimension;
+    this.mostTokens = batchSize;
     const sizes = { tokens: batchSize, vectors: sequences, dimension };
     this.#step = c.step(pointer, threads, sizes);
   }
@@ -79,8 +81,7 @@ class DirectTextContext implements TextContext {
     most: number,
     mayWait = false,
   ): Promise<ComputedTexts> {
-    const total = texts.reduce((sum, { length }) => sum + length, 0);
-    return (total < shortTokens ? this.short : this.whole).compute(texts, most, mayWait);
+    return (tokensOf(texts) < shortTokens ? this.short : this.whole).compute(texts, most, mayWait);
   }
 }
 
@@ -90,6 +91,8 @@ const shortTokens = flashAttentionTile;
 /** Texts that are computed together: on a CPU only short ones gain by it, and two or three lose. */
 const packings = {
   cpu: { mostJobs: 16, mostSize: 192, leastSize: shortTokens },
+  // A score differs in the fourth place beside others.
+  rankingOnCpu: { mostJobs: 1, mostSize: 0 },
   accelerator: { mostJobs: 64, mostSize: 512, fills: true },
 };
 /** Contexts on an accelerator: a batch that fills it would take longer to prepare than several that are prepared side by side. */
@@ -104,8 +107,8 @@ interface DirectTexts {
 
 export interface TextModel {
   size: number;
-  /** The library's option for a context of this kind. */
-  kind: "_embeddings" | "_ranking";
+  /** Whether it scores texts; default: false. */
+  ranks?: boolean;
   /** Numbers of a vector; a score is one. */
   dimension: number;
 }
@@ -120,14 +123,15 @@ interface Opening {
 /** Undefined if they do not work here: where the C interface does not, and for models that read from left to right. */
 export async function openDirectTexts(
   { backend, model, keep }: Opening,
-  { size, kind, dimension }: TextModel,
+  { size, ranks = false, dimension }: TextModel,
   { tokens, vector }: TextProof,
 ): Promise<DirectTexts | undefined> {
   const { c, name, threads } = backend;
   const isEncoder = model.fileInfo.architectureMetadata.attention?.causal === false;
   if (c === undefined || !isEncoder) return undefined;
   const isCpu = name === "cpu";
-  const packing = isCpu ? packings.cpu : packings.accelerator;
+  const onCpu = ranks ? packings.rankingOnCpu : packings.cpu;
+  const packing: Packing = isCpu ? onCpu : packings.accelerator;
   const made: LlamaContext[] = [];
   try {
     // Freed where the contexts do not work, before these are.
@@ -135,20 +139,25 @@ export async function openDirectTexts(
     const resident = native.use(c.threads(threads));
     const make = async (settings: LlamaContextOptions): Promise<TextStep> => {
       const sequences = packing.mostJobs;
-      const options = { sequences, contextSize: size, threads: 1, [kind]: true };
+      const kind = { _embeddings: true, _ranking: ranks };
+      const options = { sequences, contextSize: size, threads: 1, ...kind };
       const context = keep(await model.createContext({ ...options, ...settings }));
       made.push(context);
       return native.use(new TextStep(c, context, { threads: resident, dimension }));
     };
     const open = async (): Promise<DirectTextContext> => {
       const whole = await make({ batchSize: Math.max(size, packing.mostSize) });
-      const short = isCpu ? await make({ batchSize: shortTokens, flashAttention: false }) : whole;
+      // Scores are compared with each other, so all of them are computed with it.
+      const isSame = !isCpu || ranks;
+      const short = isSame ? whole : await make({ batchSize: shortTokens, flashAttention: false });
       return new DirectTextContext(packing, whole, short);
     };
     const first = await open();
     for (const step of [first.whole, first.short]) {
-      const { vectors } = await step.compute([tokens, tokens.slice(0, -1), tokens], threads, false);
-      if (![vectors[0], vectors[2]].every((one) => isAlike(one, vector))) {
+      const texts = [tokens, tokens.slice(0, -1), tokens];
+      const fits = packing.mostJobs > 1 && tokensOf(texts) <= step.mostTokens;
+      const { vectors } = await step.compute(fits ? texts : [tokens], threads, false);
+      if (!isAlike(vectors[0], vector) || !isAlike(vectors.at(-1), vector)) {
         throw new Error("its vectors are not node-llama-cpp's");
       }
     }

@@ -30,6 +30,9 @@ export interface ComputedTexts {
   ms: number;
 }
 
+export const tokensOf = (texts: readonly (readonly Token[])[]): number =>
+  texts.reduce((sum, tokens) => sum + tokens.length, 0);
+
 /** The tokens with the special tokens that the model wants around a text. */
 export function markersOf(context: LlamaEmbeddingContext): (tokens: readonly Token[]) => Token[] {
   const addMarkers = internal(context, "_prepareInput", isAddMarkers).bind(context);

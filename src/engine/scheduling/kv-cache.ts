@@ -3,6 +3,8 @@ import type { Token } from "node-llama-cpp";
 import type { Checkpoint } from "../native/bindings.ts";
 import type { NativeChatContext } from "../native/contexts.ts";
 
+/** How many times as many tokens may be evaluated to fill a tile of attention. */
+const mostWider = 1.25;
 /** Checkpoints of one sequence, if its memory cannot be truncated at any token. */
 const mostCheckpoints = 4;
 
@@ -12,6 +14,7 @@ export type CacheContext = Pick<
   | "contextSize"
   | "batchSize"
   | "needsCheckpoints"
+  | "attentionTile"
   | "truncate"
   | "copy"
   | "takeCheckpoint"
@@ -58,6 +61,15 @@ export class KvCache {
   /** The same where another prompt has yet to be evaluated: a step with room for many tokens takes about as long without these. */
   get minAwaitedTokens(): number {
     return Math.max(this.minCopiedTokens, Math.floor(this.#native.batchSize / 32));
+  }
+
+  /** How many of the first tokens of a prompt to reuse, if so many are held. A rest that nearly fills a tile of attention is sooner evaluated if it fills it. */
+  reusedTokens(held: number, promptLength: number): number {
+    const { tokens, leastPast } = this.#native.attentionTile;
+    const rest = promptLength - held;
+    const isNearlyFull = rest < tokens && rest * mostWider >= tokens && promptLength >= tokens;
+    // One that can only go back to a checkpoint would lose more.
+    return isNearlyFull && held >= leastPast && this.canCopy ? promptLength - tokens : held;
   }
 
   /** Drops the tokens after `length`, and more if the sequence can only go back to a checkpoint. */

@@ -4,13 +4,12 @@ import { NodeError } from "../../core/errors.ts";
 import type { StepWatch } from "../machine/steps.ts";
 import type { Decoded, NativeChatContext, PartOutput } from "../native/contexts.ts";
 import { type Feed, RunningAnswer, type ScheduledPrompt, scorePrompt } from "./answer.ts";
-import { AttentionTile } from "./attention-tile.ts";
 import { BatchPlanner, type PlannedPart, toBatchPart } from "./batch-planner.ts";
 import type { KvCache } from "./kv-cache.ts";
 
 export type StepContext = Pick<
   NativeChatContext,
-  "batchSize" | "attentionTile" | "decode" | "halt" | "releaseThreads"
+  "batchSize" | "decode" | "halt" | "releaseThreads"
 >;
 
 /** A part of a step, while what is sampled after it is taken. */
@@ -26,7 +25,6 @@ export class Scheduler {
   readonly #cache: KvCache;
   readonly #steps: StepWatch;
   readonly #planner: BatchPlanner;
-  readonly #tile: AttentionTile;
   /** In the order in which they came. */
   readonly #runs = new Set<RunningAnswer>();
   #loop: Promise<void> = Promise.resolve();
@@ -41,7 +39,6 @@ export class Scheduler {
     this.#cache = cache;
     this.#steps = steps;
     const { batchSize } = native;
-    this.#tile = new AttentionTile(native.attentionTile);
     this.#planner = new BatchPlanner({ batchSize, needsCheckpoints: !cache.canCopy });
   }
 
@@ -120,10 +117,10 @@ export class Scheduler {
     // The last token is always evaluated, since the next one is sampled from its logits.
     const head = prompt.slice(0, -1);
     const held = fresh || run.isScored ? 0 : sequence.cachedTokens(head, scope);
-    const own = this.#reused(held, prompt);
+    const own = this.#cache.reusedTokens(held, prompt.length);
     const offered = source?.sequence.cachedTokens(head, scope) ?? 0;
     const shared = Math.min(offered, source?.shared ?? 0);
-    const copied = this.#reused(shared, prompt);
+    const copied = this.#cache.reusedTokens(shared, prompt.length);
     if (source !== undefined && copied > own && this.#cache.canCopy) {
       await this.#cache.copyPrefix(sequence, source.sequence, copied);
     } else {
@@ -134,11 +131,6 @@ export class Scheduler {
     run.prepared = true;
     run.pending = prompt.slice(sequence.tokens.length);
     this.#goOn(run, answer.begin(sequence.tokens.length));
-  }
-
-  /** A sequence that can only go back to a checkpoint would lose more. */
-  #reused(held: number, prompt: readonly Token[]): number {
-    return this.#cache.canCopy ? this.#tile.reused(held, prompt.length) : held;
   }
 
   async #rewind(run: RunningAnswer, length: number): Promise<void> {
@@ -176,10 +168,6 @@ export class Scheduler {
     const { outputs, times } = decoded;
     const ms = (performance.now() - startedAt) / times;
     this.#planner.took({ answers, promptTokens: total - answers, ms });
-    const [first] = parts;
-    if (answers === 0 && first !== undefined && parts.length === 1) {
-      this.#tile.took({ tokens: total, past: first.run.sequence.tokens.length, ms });
-    }
     for (const [at, part] of taken.entries()) {
       // All was taken already.
       if (outputs[at]?.tokens?.length === 0) continue;

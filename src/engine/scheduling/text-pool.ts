@@ -1,7 +1,7 @@
 /** The contexts of a model that reads texts, which share the threads. */
 import type { Token } from "node-llama-cpp";
 import type { StepThreads, StepWatch } from "../machine/steps.ts";
-import type { TextContext } from "../native/text-context.ts";
+import { type TextContext, tokensOf } from "../native/text-context.ts";
 import { ContextPool } from "./context-pool.ts";
 
 export interface TextContexts {
@@ -14,9 +14,6 @@ export interface TextContexts {
   /** Called once nothing computes any more. */
   onClose?: () => void;
 }
-
-export const tokensOf = (texts: readonly (readonly Token[])[]): number =>
-  texts.reduce((sum, tokens) => sum + tokens.length, 0);
 
 /** Its jobs are texts, as tokens with special tokens; its results their vectors. */
 export function textPool({

@@ -227,6 +227,25 @@ describe("the scheduler", () => {
     expect(answer.failure).toMatchObject({ kind: "internal" });
   });
 
+  test.each([
+    [0, [64, 26, 51, 64, 64, 5]],
+    [41, [64, 26, 51, 52, 60, 5]],
+  ])(
+    "evaluates a little of what is held again, where a tile of attention is sooner computed than a little less: from %p tokens on",
+    async (leastPast, evaluated) => {
+      const { context, start, done } = setUp();
+      context.attentionTile = { tokens: 64, leastPast };
+      const common = promptOf(40);
+      for (const [at, length] of [90, 91, 92, 100, 45].entries()) {
+        const answer = new ScriptedAnswer(1);
+        start(0, answer, { prompt: [...common, ...promptOf(length - 40, 1000 * (at + 1))] });
+        await done(answer);
+      }
+      // The first in two batches; 51 and 5 tokens that are left are too few.
+      expect(context.batches.map(([part]) => part?.tokens.length)).toEqual(evaluated);
+    },
+  );
+
   test("copies a prefix from another sequence when that has evaluated it", async () => {
     const { context, cache, start, done } = setUp({ batchSize: 16 });
     const prompt = promptOf(40);
