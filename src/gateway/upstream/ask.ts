@@ -1,5 +1,4 @@
 /** Sends a request to a replica; separates faults of the request, the node and the server. */
-import { parseJson } from "../../client/json-fields.ts";
 import { NodeError } from "../../core/errors.ts";
 import { given } from "../../core/given.ts";
 import type { Log } from "../../core/log.ts";
@@ -17,6 +16,7 @@ import {
   readText,
   type UpstreamResponse,
 } from "./http-exchange.ts";
+import { parseAnswer } from "./parse-answer.ts";
 import { type Refused, toRefusal } from "./refusal.ts";
 
 export interface Question {
@@ -53,7 +53,7 @@ export async function askJson(
     using response = await openResponse(upstream, question, lease.url, signal);
     const text = await readText(response, mostBytesOf(question), upstream.silenceMs);
     if (text === undefined) throw new BadAnswer(tooMuch);
-    const body = parseJson(text);
+    const body = await parseAnswer(text);
     if (body === undefined) throw new BadAnswer("something that is not JSON");
     return body;
   });
@@ -141,7 +141,7 @@ export async function openResponse(
   using _ = response;
   const text = (await readText(response, mostErrorBytes, silenceMs)) ?? "";
   const retryAfter = response.header("retry-after");
-  const error = toRefusal({ status, body: parseJson(text), retryAfter }, { named, field });
+  const error = toRefusal({ status, body: await parseAnswer(text), retryAfter }, { named, field });
   tellOperator(upstream, url, status, text, error);
   // A proxy's word for a server that is down.
   if (status === 502) throw new BadAnswer(`status ${status}`, { cause: error });

@@ -1,7 +1,7 @@
 /** Streamed answer of an upstream server: read as the caller pulls, cancelled with the caller. */
 import { sentError } from "../../client/api-error.ts";
 import { endOfStream, eventData } from "../../client/event-stream.ts";
-import { isObject, parseJson } from "../../client/json-fields.ts";
+import { isObject } from "../../client/json-fields.ts";
 import { NodeError } from "../../core/errors.ts";
 import type { GenerationEvent } from "../../core/ports/chat-engine.ts";
 import { nextTurn } from "../../core/turns.ts";
@@ -9,6 +9,7 @@ import type { ReplicaLease } from "../replicas/replica.ts";
 import { BadAnswer, toNodeError, tooMuch, type Upstream } from "./ask.ts";
 import { ChatChunks, type MostTokens } from "./chat-chunks.ts";
 import { ConnectionFailure, type UpstreamResponse } from "./http-exchange.ts";
+import { parseAnswer } from "./parse-answer.ts";
 import { type Refused, statusOf, toRefusal } from "./refusal.ts";
 
 export interface AskedAnswer {
@@ -48,10 +49,10 @@ export async function beginAnswer(
   /** An error of the stream, thrown after the events that are ready. */
   let failure: Error | undefined;
 
-  const take = (text: string): void => {
+  const take = async (text: string): Promise<void> => {
     isOver ||= text === endOfStream;
     if (isOver) return;
-    const chunk = parseJson(text);
+    const chunk = await parseAnswer(text);
     if (!isObject(chunk)) throw new BadAnswer("something that is not JSON");
     if ("error" in chunk) {
       const status = statusOf(sentError(chunk));
@@ -75,7 +76,7 @@ export async function beginAnswer(
     }
     taken += value.length;
     try {
-      value.forEach(take);
+      for (const text of value) await take(text);
     } catch (error) {
       if (ready.length === 0 || !(error instanceof Error)) throw error;
       failure = error;

@@ -1,9 +1,10 @@
 /** Identifies an upstream server: its kind, its models, its limits and its sampling options. */
-import { countAt, listAt, objectAt, parseJson, textAt } from "../../client/json-fields.ts";
+import { countAt, listAt, objectAt, textAt } from "../../client/json-fields.ts";
 import type { Sampling } from "../../core/ports/chat-engine.ts";
 import type { Probe } from "../replicas/replica-set.ts";
 import { rootOf } from "./ask.ts";
 import { ConnectionFailure, exchange, readText } from "./http-exchange.ts";
+import { parseAnswer } from "./parse-answer.ts";
 import { toRefusal } from "./refusal.ts";
 
 export interface ServerFacts {
@@ -96,7 +97,7 @@ export async function askAbout(
   const body = sent && [JSON.stringify(sent)];
   using response = await exchange({ url, signal, silenceMs, key, body });
   const text = await readText(response, mostBytes, silenceMs);
-  return { status: response.status, body: parseJson(text ?? "") };
+  return { status: response.status, body: await parseAnswer(text ?? "") };
 }
 
 /** Larger than any model's; a larger value is ignored. */

@@ -43,6 +43,9 @@ async function scripted(chat: () => Response | Promise<Response>, silenceMs = 60
   return { ...rest, server, model, [Symbol.asyncDispose]: () => resources.disposeAsync() };
 }
 
+const levels = 1000;
+const nested = `data: {"choices":[],"x":${"[".repeat(levels)}${"]".repeat(levels)}}\n\n`;
+
 const run = ({ model }: { model: ChatModel }, wanted: Partial<GenerationRequest> = {}) =>
   Array.fromAsync(model.engine.generate({ ...request, ...wanted }, { signal }));
 
@@ -64,6 +67,7 @@ describe("an answer of a server elsewhere that goes wrong", () => {
   test.each([
     ["a page of HTML", () => new Response("<html>", { headers: { "content-type": "text/html" } })],
     ["something that is not JSON", () => streamOf(["data: hello\n\n"])],
+    ["an event that is nested without end", () => streamOf([nested, frame("Hi", "stop")])],
     ["an event without end", () => streamOf(["data: ", "x".repeat(9 * 1024 * 1024)])],
     ["a list", () => streamOf(["data: []\n\n"])],
     [
@@ -93,6 +97,12 @@ describe("an answer of a server elsewhere that goes wrong", () => {
   test("that has a reason but no [DONE] is finished", async () => {
     await using far = await scripted(() => streamOf([frame("Hi", "stop")]));
     expect((await run(far)).at(-1)).toMatchObject({ type: "finish", reason: "stop" });
+  });
+
+  test("only because its text looks nested is none that goes wrong", async () => {
+    const text = `${"[{".repeat(levels)}\\"${'"['.repeat(levels)}\\`;
+    await using far = await scripted(() => streamOf([frame(text), frame("", "stop")]));
+    expect(await run(far)).toContainEqual(expect.objectContaining({ type: "text", text }));
   });
 
   test("by silence is given up, before and amid it, and says for how long", async () => {

@@ -27,6 +27,17 @@ test("takes a list of models for a server that works, and nothing else", async (
   ]);
 });
 
+test("takes a list that is nested without end for none", async () => {
+  const deep = `{"data":${"[".repeat(1000)}${"]".repeat(1000)}}`;
+  await using server = Bun.serve({
+    port: 0,
+    hostname: "127.0.0.1",
+    fetch: () => new Response(deep, { headers: { "content-type": "application/json" } }),
+  });
+  const probed = probeServer(undefined)(`${server.url.origin}/v1`, signal);
+  expect(await probed.then(() => undefined, reasonOf)).toBe("it answers no JSON");
+});
+
 test("sends the key, and takes a refusal for a server that works", async () => {
   const keys: (string | null)[] = [];
   await using server = Bun.serve({
