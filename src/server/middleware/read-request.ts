@@ -3,13 +3,13 @@ import type { Static, TObject, TSchema } from "@sinclair/typebox";
 import { TypeCompiler } from "@sinclair/typebox/compiler";
 import { NodeError } from "../../core/errors.ts";
 import { given } from "../../core/given.ts";
+import { excessText, JsonSize } from "../../core/json-size.ts";
 import { quoted } from "../../core/quoted.ts";
 import { Turns } from "../../core/turns.ts";
 import { findViolation, formatPath, type Violation } from "../../validation/violation.ts";
 import type { AskedFor, Operation, ReadRequest } from "../operation.ts";
 import { refuse } from "../wire/fields.ts";
 import { fieldExaminer } from "./ignored-fields.ts";
-import { excessText, JsonSize } from "./json-size.ts";
 
 export async function readRequest<Services>(
   { facts, lists, read }: Pick<Operation<Services>, "facts" | "lists" | "read">,

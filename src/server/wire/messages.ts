@@ -1,9 +1,9 @@
 /** Converts OpenAI's chat messages and function tools to the domain's. */
 import type { Static } from "@sinclair/typebox";
 import { checkConversation } from "../../core/chat/conversation.ts";
+import { excessText, JsonSize } from "../../core/json-size.ts";
 import type { ChatMessage, Tool } from "../../core/ports/chat-engine.ts";
 import { quoted } from "../../core/quoted.ts";
-import { excessText, JsonSize } from "../middleware/json-size.ts";
 import { chatNames, withNames } from "./field-names.ts";
 import { refuse, required, withoutNulls } from "./fields.ts";
 import { type ImageReader, MixedContent, noImages, noImagesOf, type SentImage } from "./images.ts";

@@ -1,5 +1,5 @@
 /** What large bodies are made of: as much as a node with default limits takes. */
-import { mostKeys, mostValues } from "../../../src/server/middleware/json-size.ts";
+import { mostKeys, mostValues } from "../../../src/core/json-size.ts";
 
 /** The node's default for `limits.max_body_bytes`, less the rest of the body. */
 export const bytes = 16 * 1024 * 1024 - 1024;

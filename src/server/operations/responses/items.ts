@@ -1,9 +1,9 @@
 /** Items of requests and responses: ids, references, listing, and details shown by `include`. */
 import { TypeCompiler } from "@sinclair/typebox/compiler";
+import { excessText, JsonSize } from "../../../core/json-size.ts";
 import type { SavedResponse } from "../../../core/ports/response-store.ts";
 import { quoted } from "../../../core/quoted.ts";
 import type { ConversationItem } from "../../../core/responses/conversation-service.ts";
-import { excessText, JsonSize } from "../../middleware/json-size.ts";
 import { refuse } from "../../wire/fields.ts";
 import { type Input, InputItem } from "./request-schema.ts";
 import { type Includable, served } from "./schema.ts";

@@ -1,10 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import {
-  deepestNesting,
-  JsonSize,
-  mostKeys,
-  mostValues,
-} from "../../../../src/server/middleware/json-size.ts";
+import { deepestNesting, JsonSize, mostKeys, mostValues } from "../../../src/core/json-size.ts";
 
 const add = (text: string) => new JsonSize().add(new TextEncoder().encode(text));
 const nested = (depth: number): string => "[".repeat(depth) + "]".repeat(depth);

@@ -1,5 +1,5 @@
 /** Counts what JSON holds before it is parsed: a body may be small in bytes, and deep or of too many values. */
-import { nextTurn } from "../../core/turns.ts";
+import { nextTurn } from "./turns.ts";
 
 /** The deepest nesting allowed: later code walks the value recursively. */
 export const deepestNesting = 256;
@@ -36,6 +36,11 @@ interface Scan {
 export class JsonSize {
   #values = 0;
   #keys = 0;
+  readonly #mostValues: number;
+
+  constructor(most = mostValues) {
+    this.#mostValues = most;
+  }
 
   /** Counts one more text, up to the limits; invalid JSON is counted as well as possible. */
   add(json: Uint8Array): JsonExcess | undefined {
@@ -73,10 +78,10 @@ export class JsonSize {
         case openList:
         case openObject:
           if (++depth > deepestNesting) return excess("nesting");
-          if (++this.#values >= mostValues) return excess("values");
+          if (++this.#values >= this.#mostValues) return excess("values");
           break;
         case comma:
-          if (++this.#values >= mostValues) return excess("values");
+          if (++this.#values >= this.#mostValues) return excess("values");
           break;
         case closeList:
         case closeObject:
