@@ -39,7 +39,7 @@ export class SqliteKeys implements KeyRing, KeyStore, Disposable {
   /** Stays true once there was a key: rows are never removed, and neither a missing file nor an empty one must open the node. */
   hasKeys(): boolean {
     this.#hadKeys ||= (this.#file.read((database) => numberOf(database, anyKey)) ?? 0) > 0;
-    if (!this.#hadKeys) this.#file.checkNotEmpty();
+    if (!this.#hadKeys) this.#file.checkAbsent();
     return this.#hadKeys;
   }
 
@@ -134,10 +134,10 @@ class KeysFile implements Disposable {
     });
   }
 
-  /** One that was emptied has lost its keys; one that nobody made has none. */
-  checkNotEmpty(): void {
-    if (this.#look().file?.size !== 0) return;
-    const why = `The keys in ${this.#path} cannot be used: the file is empty. Restore it from a backup, give out new keys with 'paddock keys create', or delete it to serve without keys.`;
+  /** A file without keys has lost them, or is another; where there never were any, there is none. */
+  checkAbsent(): void {
+    if (this.#look().file === undefined) return;
+    const why = `The keys in ${this.#path} cannot be used: the file has no keys. Restore it from a backup, give out new keys with 'paddock keys create', or delete it to serve without keys.`;
     throw new NodeError("unavailable", why);
   }
 

@@ -1,3 +1,4 @@
+import { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
 import { copyFile, mkdir, readFile, rename, rm, stat, symlink, truncate } from "node:fs/promises";
 import { dirname, join } from "node:path";
@@ -175,7 +176,18 @@ describe("a keys file that was put in the place of another", () => {
     await using given = await replaced();
     await truncate(given.other, 0);
     using started = new SqliteKeys(given.other);
-    expect(() => started.hasKeys()).toThrow("is empty");
+    expect(() => started.hasKeys()).toThrow("has no keys");
+    started.create({ name: "grace", scopes: ["chat"] });
+    expect(started.hasKeys()).toBe(true);
+  });
+
+  test("does not open a node that starts while it is a database without keys", async () => {
+    await using given = await replaced();
+    await rm(given.other);
+    using recovered = new Database(given.other);
+    recovered.run("create table lost_and_found (field)");
+    using started = new SqliteKeys(given.other);
+    expect(() => started.hasKeys()).toThrow("has no keys");
     started.create({ name: "grace", scopes: ["chat"] });
     expect(started.hasKeys()).toBe(true);
   });
