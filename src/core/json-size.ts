@@ -8,6 +8,9 @@ export const mostValues = 1_000_000;
 /** Properties of objects; each costs ten times as much as a list item. */
 export const mostKeys = 100_000;
 
+/** Bytes; larger JSON is parsed in a turn of its own: a field can take microseconds. */
+export const largeJson = 16 * 1024;
+
 interface JsonExcess {
   what: "nesting" | "values" | "keys";
   field: string | undefined;

@@ -59,21 +59,18 @@ export class LlamaEmbeddingEngine implements EmbeddingEngine {
       const why = `A text has no tokens, or more than ${this.maxTokens}.`;
       throw new NodeError("invalid_request", why);
     });
-    const { onStart, background, ...rest } = options;
+    const { onStart, ...rest } = options;
     const starting = { ...rest, onStart: () => onStart?.(tokensOf(marked)) };
+    // In the background one after the other, with one thread for all of them.
+    const most = options.background === true ? 1 : marked.length;
     const vectors: Float32Array[] = [];
-    if (background !== true) vectors.push(...(await this.#pool.run(marked, starting)));
-    else {
-      // One after the other, with one thread for all of them.
-      for (const [at, tokens] of marked.entries()) {
-        const own = { ...(at === 0 ? starting : rest), background };
-        vectors.push(...(await this.#pool.run([tokens], own)));
+    for (let at = 0; at < marked.length; at += most) {
+      const part = marked.slice(at, at + most);
+      for (const vector of await this.#pool.run(part, at === 0 ? starting : rest)) {
+        vectors.push(toUnitLength(vector));
       }
     }
-    return vectors.map((vector, at) => ({
-      vector: toUnitLength(vector),
-      tokens: marked[at]?.length ?? 0,
-    }));
+    return vectors.map((vector, at) => ({ vector, tokens: marked[at]?.length ?? 0 }));
   }
 
   async close(): Promise<void> {

@@ -10,7 +10,8 @@ export class ScriptedContext implements CacheContext, StepContext {
   readonly batchSize: number;
   readonly contextSize = 1024;
   readonly needsCheckpoints = false;
-  attentionTile = { tokens: 1, leastPast: 0 };
+  attentionTile = 1;
+  modelBytes = 0;
   /** Every batch that was decoded. */
   readonly batches: BatchPart[][] = [];
   /** Of each of them, whether it was to be computed without another number of threads being tried. */

@@ -19,16 +19,6 @@ import { NativeSampler } from "./sampler.ts";
 /** On a CPU, llama.cpp's flash attention computes so many tokens of a sequence at a time; of fewer each one alone, which takes several times as long. */
 export const flashAttentionTile = 64;
 
-/** Tokens of a sequence that attention computes at once. A few less take longer, from so many tokens before them on. */
-export interface AttentionTile {
-  tokens: number;
-  leastPast: number;
-}
-
-/** Bytes; most of the time of a smaller model is attention. */
-const smallModel = 64 * 1024 * 1024;
-const leastPastOfLarge = 128;
-
 export interface BatchPart {
   sequence: number;
   position: number;
@@ -77,7 +67,9 @@ export class NativeChatContext {
   readonly slidingWindow: number | undefined;
   /** Whether a sequence can be rewound to checkpoints only, not to any token. */
   readonly needsCheckpoints: boolean;
-  readonly attentionTile: AttentionTile;
+  /** Tokens of a sequence that attention computes at once; 1: it has no such number. */
+  readonly attentionTile: number;
+  readonly modelBytes: number;
   readonly #context: LlamaContext;
   readonly #raw: RawContext;
   readonly #bindings: RawBindings;
@@ -104,8 +96,8 @@ export class NativeChatContext {
     this.slidingWindow = swaSize;
     this.needsCheckpoints = isHybrid || isRecurrent || swaSize !== undefined;
     const usesTiles = model.llama.gpu === false && context.flashAttention !== false;
-    const leastPast = model.size <= smallModel ? 0 : leastPastOfLarge;
-    this.attentionTile = { tokens: usesTiles ? flashAttentionTile : 1, leastPast };
+    this.attentionTile = usesTiles ? flashAttentionTile : 1;
+    this.modelBytes = model.size;
   }
 
   async decode(

@@ -3,8 +3,10 @@ import type { Token } from "node-llama-cpp";
 import type { Checkpoint } from "../native/bindings.ts";
 import type { NativeChatContext } from "../native/contexts.ts";
 
-/** How many times as many tokens may be evaluated to fill a tile of attention. */
+/** How many times as many tokens may be evaluated to fill a tile of attention … */
 const mostWider = 1.25;
+/** … of a model of so many bytes, which spends its time on attention, or after so many tokens. */
+const [smallModel, leastPast] = [64 * 1024 * 1024, 128];
 /** Checkpoints of one sequence, if its memory cannot be truncated at any token. */
 const mostCheckpoints = 4;
 
@@ -15,6 +17,7 @@ export type CacheContext = Pick<
   | "batchSize"
   | "needsCheckpoints"
   | "attentionTile"
+  | "modelBytes"
   | "truncate"
   | "copy"
   | "takeCheckpoint"
@@ -65,11 +68,12 @@ export class KvCache {
 
   /** How many of the first tokens of a prompt to reuse, if so many are held. A rest that nearly fills a tile of attention is sooner evaluated if it fills it. */
   reusedTokens(held: number, promptLength: number): number {
-    const { tokens, leastPast } = this.#native.attentionTile;
+    const { attentionTile: tile, modelBytes } = this.#native;
     const rest = promptLength - held;
-    const isNearlyFull = rest < tokens && rest * mostWider >= tokens && promptLength >= tokens;
+    const isNearlyFull = rest < tile && rest * mostWider >= tile && promptLength >= tile;
+    const isSooner = held >= leastPast || modelBytes <= smallModel;
     // One that can only go back to a checkpoint would lose more.
-    return isNearlyFull && held >= leastPast && this.canCopy ? promptLength - tokens : held;
+    return isNearlyFull && isSooner && this.canCopy ? promptLength - tile : held;
   }
 
   /** Drops the tokens after `length`, and more if the sequence can only go back to a checkpoint. */

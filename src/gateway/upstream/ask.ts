@@ -1,7 +1,10 @@
 /** Sends a request to a replica; separates faults of the request, the node and the server. */
+import { parseJson } from "../../client/json-fields.ts";
 import { NodeError } from "../../core/errors.ts";
 import { given } from "../../core/given.ts";
+import { JsonSize, largeJson } from "../../core/json-size.ts";
 import type { Log } from "../../core/log.ts";
+import { Turns } from "../../core/turns.ts";
 import {
   NotBegun,
   type ReplicaChoice,
@@ -16,7 +19,6 @@ import {
   readText,
   type UpstreamResponse,
 } from "./http-exchange.ts";
-import { parseAnswer } from "./parse-answer.ts";
 import { type Refused, toRefusal } from "./refusal.ts";
 
 export interface Question {
@@ -57,6 +59,18 @@ export async function askJson(
     if (body === undefined) throw new BadAnswer("something that is not JSON");
     return body;
   });
+}
+
+const largeAnswers = new Turns();
+const encoder = new TextEncoder();
+
+/** What a server sent; undefined if it is not JSON, is nested too deep or has too many fields. */
+export async function parseAnswer(text: string): Promise<unknown> {
+  // Vectors are many numbers.
+  const size = new JsonSize(Number.POSITIVE_INFINITY);
+  if ((await size.addInSlices(encoder.encode(text))) !== undefined) return undefined;
+  if (text.length > largeJson) await largeAnswers.next();
+  return parseJson(text);
 }
 
 /** Identifies a request by its body, or the beginning of a prompt. */

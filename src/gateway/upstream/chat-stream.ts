@@ -6,10 +6,9 @@ import { NodeError } from "../../core/errors.ts";
 import type { GenerationEvent } from "../../core/ports/chat-engine.ts";
 import { nextTurn } from "../../core/turns.ts";
 import type { ReplicaLease } from "../replicas/replica.ts";
-import { BadAnswer, toNodeError, tooMuch, type Upstream } from "./ask.ts";
+import { BadAnswer, parseAnswer, toNodeError, tooMuch, type Upstream } from "./ask.ts";
 import { ChatChunks, type MostTokens } from "./chat-chunks.ts";
 import { ConnectionFailure, type UpstreamResponse } from "./http-exchange.ts";
-import { parseAnswer } from "./parse-answer.ts";
 import { type Refused, statusOf, toRefusal } from "./refusal.ts";
 
 export interface AskedAnswer {

@@ -2,9 +2,8 @@
 import { countAt, listAt, objectAt, textAt } from "../../client/json-fields.ts";
 import type { Sampling } from "../../core/ports/chat-engine.ts";
 import type { Probe } from "../replicas/replica-set.ts";
-import { rootOf } from "./ask.ts";
+import { parseAnswer, rootOf } from "./ask.ts";
 import { ConnectionFailure, exchange, readText } from "./http-exchange.ts";
-import { parseAnswer } from "./parse-answer.ts";
 import { toRefusal } from "./refusal.ts";
 
 export interface ServerFacts {

@@ -3,7 +3,7 @@ import type { Static, TObject, TSchema } from "@sinclair/typebox";
 import { TypeCompiler } from "@sinclair/typebox/compiler";
 import { NodeError } from "../../core/errors.ts";
 import { given } from "../../core/given.ts";
-import { excessText, JsonSize } from "../../core/json-size.ts";
+import { excessText, JsonSize, largeJson } from "../../core/json-size.ts";
 import { quoted } from "../../core/quoted.ts";
 import { Turns } from "../../core/turns.ts";
 import { findViolation, formatPath, type Violation } from "../../validation/violation.ts";
@@ -45,8 +45,6 @@ function messageOf({ path, kind, expected, found, knownKeys }: Violation): strin
 }
 
 const largeBodies = new Turns();
-/** Bytes; a larger body is parsed and checked in a turn of its own: a field can take microseconds. */
-const largeBody = 16 * 1024;
 
 async function parsed(bytes: Uint8Array, caller: string): Promise<unknown> {
   // JSON may be small in bytes but deep, or have too many values.
@@ -56,7 +54,7 @@ async function parsed(bytes: Uint8Array, caller: string): Promise<unknown> {
     const subject = param === undefined ? "The body" : quoted(param);
     throw new NodeError("invalid_request", `${subject} ${excessText[what]}.`, given({ param }));
   }
-  if (bytes.length > largeBody) await largeBodies.next(caller);
+  if (bytes.length > largeJson) await largeBodies.next(caller);
   const text = orInvalid("UTF-8", () => new TextDecoder("utf-8", { fatal: true }).decode(bytes));
   if (text.trim() === "") {
     throw new NodeError("invalid_request", "The body is empty; a JSON object is needed.");

@@ -228,21 +228,24 @@ describe("the scheduler", () => {
   });
 
   test.each([
-    [0, [64, 26, 51, 64, 64, 5]],
-    [41, [64, 26, 51, 52, 60, 5]],
+    ["a small model after 40 tokens", 1e6, 40, [51, 64, 64, 5]],
+    ["a large model after 127", 1e9, 127, [51, 52, 60, 5]],
+    ["a large model after 128", 1e9, 128, [51, 64, 64, 5]],
   ])(
-    "evaluates a little of what is held again, where a tile of attention is sooner computed than a little less: from %p tokens on",
-    async (leastPast, evaluated) => {
-      const { context, start, done } = setUp();
-      context.attentionTile = { tokens: 64, leastPast };
-      const common = promptOf(40);
-      for (const [at, length] of [90, 91, 92, 100, 45].entries()) {
+    "evaluates a little of what is held again, where that fills a tile of attention sooner: %s",
+    async (_, modelBytes, held, evaluated) => {
+      const { context, start, done } = setUp({ batchSize: 512 });
+      Object.assign(context, { attentionTile: 64, modelBytes });
+      for (const [at, rest] of [1, 51, 52, 60, 5].entries()) {
         const answer = new ScriptedAnswer(1);
-        start(0, answer, { prompt: [...common, ...promptOf(length - 40, 1000 * (at + 1))] });
+        start(0, answer, { prompt: [...promptOf(held), ...promptOf(rest, 1000 * (at + 1))] });
         await done(answer);
       }
-      // The first in two batches; 51 and 5 tokens that are left are too few.
-      expect(context.batches.map(([part]) => part?.tokens.length)).toEqual(evaluated);
+      // 51 and 5 tokens that are left are too few.
+      expect(context.batches.map(([part]) => part?.tokens.length)).toEqual([
+        held + 1,
+        ...evaluated,
+      ]);
     },
   );
 

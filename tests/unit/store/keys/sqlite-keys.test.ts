@@ -172,20 +172,19 @@ describe("a keys file that was put in the place of another", () => {
     expect([node.hasKeys(), worth(node, text)]).toEqual([true, "revoked"]);
   });
 
-  test("does not open a node that starts while it is empty", async () => {
+  test.each([
+    ["empty", (path: string) => truncate(path, 0)],
+    [
+      "a database without keys",
+      async (path: string) => {
+        await rm(path);
+        using recovered = new Database(path);
+        recovered.run("create table lost_and_found (field)");
+      },
+    ],
+  ])("does not open a node that starts while it is %s", async (_, lose) => {
     await using given = await replaced();
-    await truncate(given.other, 0);
-    using started = new SqliteKeys(given.other);
-    expect(() => started.hasKeys()).toThrow("has no keys");
-    started.create({ name: "grace", scopes: ["chat"] });
-    expect(started.hasKeys()).toBe(true);
-  });
-
-  test("does not open a node that starts while it is a database without keys", async () => {
-    await using given = await replaced();
-    await rm(given.other);
-    using recovered = new Database(given.other);
-    recovered.run("create table lost_and_found (field)");
+    await lose(given.other);
     using started = new SqliteKeys(given.other);
     expect(() => started.hasKeys()).toThrow("has no keys");
     started.create({ name: "grace", scopes: ["chat"] });
