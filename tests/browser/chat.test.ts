@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { answers, ask, browserPath, visit } from "../support/browser.ts";
+import { answers, ask, browserPath, stopLongTimers, visit } from "../support/browser.ts";
 import { listeningApp } from "../support/listening-app.ts";
 import { finish } from "../support/scripted-engines.ts";
 import { waitFor } from "../support/wait-for.ts";
@@ -186,6 +186,8 @@ describe.skipIf(browserPath === undefined)("the chat", () => {
       permissions: ["clipboard-read", "clipboard-write"],
     });
     const { page } = visited;
+    // "Copied" is shown for a moment only.
+    await stopLongTimers(page);
     await ask(page, "q");
     const copied = () => page.evaluate("navigator.clipboard.readText()");
     await page.getByRole("button", { name: "Copy code" }).click();

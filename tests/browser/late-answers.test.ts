@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import type { Page, Route } from "playwright-core";
-import { ask, browserPath, visit } from "../support/browser.ts";
+import { ask, browserPath, stopLongTimers, visit } from "../support/browser.ts";
 import { dropFiles, readyDocument } from "../support/documents-page.ts";
 import { listeningApp } from "../support/listening-app.ts";
 import { listeningDocuments } from "../support/listening-documents.ts";
@@ -129,6 +129,7 @@ describe.skipIf(browserPath === undefined)("an answer that comes late", () => {
     await app.app.repository.upsert([passage(1, [1, 1], { source: "Llamas hum." })]);
     await using visited = await visit("about:blank", { path: "" });
     const { page } = visited;
+    await stopLongTimers(page);
     const stores = await holdNext(page, "**/vector_stores?*");
     const request = page.waitForRequest("**/v1/chat/completions");
     await page.goto(app.origin);

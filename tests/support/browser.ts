@@ -95,6 +95,18 @@ export async function visit(
   return { page, complaints, strangers, [Symbol.asyncDispose]: () => context.close() };
 }
 
+/** The page's own waits of a second or more never end, so that no test races with them. */
+export async function stopLongTimers(page: Page): Promise<void> {
+  const stop = (): void => {
+    const start = globalThis.setTimeout;
+    const startShort = (run: () => void, ms = 0, ...given: []) =>
+      ms < 1000 ? start(run, ms, ...given) : 0;
+    Object.assign(globalThis, { setTimeout: startShort });
+  };
+  await page.addInitScript(stop);
+  await page.evaluate(stop);
+}
+
 /** Types a question and sends it by Enter, once the page can. */
 export async function ask(page: Page, question: string): Promise<void> {
   await page.getByLabel("Your question").fill(question);
