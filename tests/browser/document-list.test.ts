@@ -61,18 +61,19 @@ describe.skipIf(browserPath === undefined)("the documents of a collection", () =
     await app.client.taken(own, "llamas hum", "notes.md");
     await using visited = await visit(app.origin);
     const { page } = visited;
-    const files = "**/vs_default/files?limit=25";
-    await page.route(
-      files,
-      async (route) => {
-        const response = await route.fetch();
-        const body = (await response.text()).replace('"completed"', '"in_progress"');
-        await route.fulfill({ response, body });
-      },
-      { times: 1 },
-    );
+    const seen = Promise.withResolvers<void>();
+    let asked = 0;
+    await page.route("**/vs_default/files?limit=25", async (route) => {
+      const isFirst = asked++ === 0;
+      const response = await route.fetch();
+      const body = await response.text();
+      if (!isFirst) await seen.promise;
+      const given = isFirst ? body.replace('"completed"', '"in_progress"') : body;
+      await route.fulfill({ response, body: given });
+    });
     await page.getByRole("tab", { name: "Documents" }).click();
     await documentRow(page, "notes.md").getByText("Being ingested").waitFor();
+    seen.resolve();
     await readyDocument(page, "notes.md").waitFor();
   });
 

@@ -37,8 +37,9 @@ describe.skipIf(browserPath === undefined)("a real node's page", () => {
     );
     await page.getByLabel("Most tokens").fill("1500");
     await page.getByRole("radio", { name: "off", exact: true }).check();
-    await ask(page, "go on");
-    await page.getByRole("button", { name: "Stop", exact: true }).click();
+    // The click is awaited within the page, so that a quick model does not end first.
+    const stop = page.getByRole("button", { name: "Stop", exact: true });
+    await Promise.all([stop.click(), ask(page, "go on")]);
     await page.getByText("You stopped this answer.").waitFor();
 
     await page.getByRole("tab", { name: "Knowledge" }).click();
