@@ -2,7 +2,7 @@
 import { parseJson } from "../../client/json-fields.ts";
 import { NodeError } from "../../core/errors.ts";
 import { given } from "../../core/given.ts";
-import { JsonSize, largeJson } from "../../core/json-size.ts";
+import { JsonSize, largeJson, mostValues } from "../../core/json-size.ts";
 import type { Log } from "../../core/log.ts";
 import { Turns } from "../../core/turns.ts";
 import {
@@ -31,6 +31,8 @@ export interface Question {
   field?: Refused["field"];
   /** Most bytes of the answer, besides a common overhead. Default: room for the body's tokens. */
   mostBytes?: number;
+  /** Most values of the answer. Default: as many as a request may have. */
+  mostValues?: number;
 }
 
 /** Longest body: many vectors, or a long prompt's tokens. It is parsed on the event loop. */
@@ -55,7 +57,7 @@ export async function askJson(
     using response = await openResponse(upstream, question, lease.url, signal);
     const text = await readText(response, mostBytesOf(question), upstream.silenceMs);
     if (text === undefined) throw new BadAnswer(tooMuch);
-    const body = await parseAnswer(text);
+    const body = await parseAnswer(text, question.mostValues);
     if (body === undefined) throw new BadAnswer("something that is not JSON");
     return body;
   });
@@ -64,10 +66,9 @@ export async function askJson(
 const largeAnswers = new Turns();
 const encoder = new TextEncoder();
 
-/** What a server sent; undefined if it is not JSON, is nested too deep or has too many fields. */
-export async function parseAnswer(text: string): Promise<unknown> {
-  // Vectors are many numbers.
-  const size = new JsonSize(Number.POSITIVE_INFINITY);
+/** What a server sent; undefined if it is not JSON, is nested too deep or holds too much. */
+export async function parseAnswer(text: string, most = mostValues): Promise<unknown> {
+  const size = new JsonSize(most);
   if ((await size.addInSlices(encoder.encode(text))) !== undefined) return undefined;
   if (text.length > largeJson) await largeAnswers.next();
   return parseJson(text);

@@ -1,5 +1,13 @@
 /** Converts the chunks of a streamed completion into generation events. */
-import { countAt, fieldAt, listAt, numberAt, objectAt, textAt } from "../../client/json-fields.ts";
+import {
+  countAt,
+  fieldAt,
+  isObject,
+  listAt,
+  numberAt,
+  objectAt,
+  textAt,
+} from "../../client/json-fields.ts";
 import { given } from "../../core/given.ts";
 import type {
   Finish,
@@ -33,6 +41,9 @@ const mostOfText = 65_536;
 
 /** Tool calls of an answer. */
 const mostCalls = 1024;
+
+/** Entries of one answer in a chunk: servers send one. */
+const mostChoices = 16;
 
 export class ChatChunks {
   readonly #most: MostTokens;
@@ -68,7 +79,9 @@ export class ChatChunks {
   take(chunk: unknown): GenerationEvent[] {
     const usage = objectAt(chunk, "usage");
     if (usage !== undefined) this.#usage = this.#toUsage(usage) ?? this.#usage;
-    const events = listAt(chunk, "choices").flatMap((choice) => this.#takeChoice(choice));
+    const choices = listAt(chunk, "choices");
+    if (choices.length > mostChoices) throw new BadAnswer(severalAnswers);
+    const events = choices.flatMap((choice) => this.#takeChoice(choice));
     this.#events += events.length;
     return events;
   }
@@ -91,15 +104,13 @@ export class ChatChunks {
     const index = countAt(choice, "index") ?? this.#choice ?? 0;
     this.#choice ??= index;
     // Several answers to one caller are separate requests.
-    if (index !== this.#choice) throw new BadAnswer("with several answers where one was asked for");
+    if (index !== this.#choice) throw new BadAnswer(severalAnswers);
     const delta = objectAt(choice, "delta");
     const logprobs = this.#wantsLogprobs ? objectAt(choice, "logprobs") : undefined;
+    const room = Math.min(this.#most.answer, mostOfText) - this.#logprobs.length;
     // Not into a new list each time: a server may send them one by one, and their text at the end.
     if (logprobs !== undefined)
-      for (const token of toLogprobs(logprobs)) this.#logprobs.push(token);
-    if (this.#logprobs.length > Math.min(this.#most.answer, mostOfText)) {
-      throw new BadAnswer("with log probabilities of more tokens than an answer has");
-    }
+      for (const token of toLogprobs(logprobs, room)) this.#logprobs.push(token);
     const events = [
       ...this.#reasoning(textAt(delta, "reasoning_content") ?? textAt(delta, "reasoning") ?? ""),
       // Completions without a template have `text` instead of a delta.
@@ -177,33 +188,65 @@ function contentOf(delta: unknown): string | undefined {
   throw new BadAnswer("with a content that is no text");
 }
 
-/** Log probabilities as servers send them: some omit the bytes, and some the alternatives. */
-export const toLogprobs = (logprobs: object): TokenLogprobs[] => {
+const severalAnswers = "with several answers where one was asked for";
+
+/**
+ * Log probabilities as servers send them: some omit the bytes, and some the alternatives. Of `most`
+ * tokens: they are counted before they are read.
+ */
+export const toLogprobs = (logprobs: object, most: number): TokenLogprobs[] => {
   const content = listAt(logprobs, "content");
-  if (content.length === 0) return fromLists(logprobs);
+  const tokens = listAt(logprobs, "tokens");
+  if (Math.max(content.length, tokens.length) > most) {
+    throw new BadAnswer("with log probabilities of more tokens than an answer has");
+  }
+  const bytesOf = boundedBytes();
+  if (content.length === 0) return fromLists(logprobs, tokens, bytesOf);
   return content.map((token) => ({
-    ...toLogprob(token),
-    top: listAt(token, "top_logprobs").map(toLogprob),
+    ...toLogprob(token, bytesOf),
+    top: listAt(token, "top_logprobs").map((other) => toLogprob(other, bytesOf)),
   }));
 };
 
-/** The older format, of completions without a template: parallel lists. */
-function fromLists(logprobs: object): TokenLogprobs[] {
-  const values = listAt(logprobs, "token_logprobs");
-  const tops = listAt(logprobs, "top_logprobs");
-  return listAt(logprobs, "tokens").map((token, at) => ({
-    ...fromName(token, values[at]),
-    top: Object.entries(Object(tops[at]))
-      .map(([name, value]) => fromName(name, value))
-      .sort((one, other) => other.logprob - one.logprob),
-  }));
+type BytesOf = (text: string) => number[];
+
+/** Text of all tokens of a chunk: each byte becomes a number. */
+const mostText = 1024 * 1024;
+
+function boundedBytes(): BytesOf {
+  let left = mostText;
+  return (text) => {
+    left -= text.length;
+    if (left < 0) throw new BadAnswer("with tokens that are longer than any answer");
+    return [...new TextEncoder().encode(text)];
+  };
 }
 
-function fromName(token: unknown, logprob: unknown): TokenLogprob {
+/** The older format, of completions without a template: parallel lists. */
+function fromLists(
+  logprobs: object,
+  tokens: readonly unknown[],
+  bytesOf: BytesOf,
+): TokenLogprobs[] {
+  const values = listAt(logprobs, "token_logprobs");
+  const tops = listAt(logprobs, "top_logprobs");
+  return tokens.map((token, at) => {
+    const top = tops[at];
+    return {
+      ...fromName(token, values[at], bytesOf),
+      top: Object.entries(isObject(top) ? top : {})
+        .map(([name, value]) => fromName(name, value, bytesOf))
+        .sort((one, other) => other.logprob - one.logprob),
+    };
+  });
+}
+
+function fromName(token: unknown, logprob: unknown, bytesOf: BytesOf): TokenLogprob {
   const text = typeof token === "string" ? token : "";
+  const all = bytesOf(text);
   const bytes = text.startsWith("bytes:")
     ? [...text.matchAll(/\\x([0-9a-f]{2})/gi)].map(([, hex = ""]) => Number.parseInt(hex, 16))
-    : [...new TextEncoder().encode(text)];
+    : all;
   const isKnown = typeof logprob === "number" && Number.isFinite(logprob);
   return { token: text, logprob: isKnown ? logprob : impossible, bytes };
 }
@@ -211,12 +254,13 @@ function fromName(token: unknown, logprob: unknown): TokenLogprob {
 /** Stands for minus infinity, which JSON does not have. */
 const impossible = -9999;
 
-function toLogprob(value: unknown): TokenLogprob {
-  const token = textAt(value, "token") ?? "";
+function toLogprob(value: unknown, bytesOf: BytesOf): TokenLogprob {
+  const token = textAt(value, "token");
+  if (token === undefined) throw new BadAnswer("with a log probability of no token");
   const bytes = listAt(value, "bytes").filter((byte) => typeof byte === "number");
   return {
     token,
     logprob: numberAt(value, "logprob") ?? impossible,
-    bytes: bytes.length > 0 ? bytes : [...new TextEncoder().encode(token)],
+    bytes: bytes.length > 0 ? bytes : bytesOf(token),
   };
 }

@@ -79,7 +79,9 @@ export async function embedBatch(
   // base64 is much smaller than numbers as text. Servers without it send numbers.
   const body = [JSON.stringify({ model, input: inputs, encoding_format: "base64" })];
   const mostBytes = inputs.length * (dimension ?? mostDimension) * bytesPerNumber;
-  const question = { path: "/embeddings", body, field: "input", mostBytes } as const;
+  // Vectors are many numbers; `mostBytes` bounds them.
+  const mostValues = Number.POSITIVE_INFINITY;
+  const question = { path: "/embeddings", body, field: "input", mostBytes, mostValues } as const;
   const answer = await askJson(upstream, question, signal);
   const vectors = readVectors(answer, inputs.length);
   if (vectors === undefined) throw garbage(upstream, "with vectors that are none");

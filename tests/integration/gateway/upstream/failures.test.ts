@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import { mostValues } from "../../../../src/core/json-size.ts";
 import type { ChatModel } from "../../../../src/core/models/model.ts";
 import type { GenerationRequest } from "../../../../src/core/ports/chat-engine.ts";
 import { ReplicaSet } from "../../../../src/gateway/replicas/replica-set.ts";
@@ -46,6 +47,8 @@ async function scripted(chat: () => Response | Promise<Response>, silenceMs = 60
 const levels = 1000;
 const nested = `data: {"choices":[],"x":${"[".repeat(levels)}${"]".repeat(levels)}}\n\n`;
 
+const crowded = `data: {"choices":[],"x":[${"0,".repeat(mostValues)}0]}\n\n`;
+
 const run = ({ model }: { model: ChatModel }, wanted: Partial<GenerationRequest> = {}) =>
   Array.fromAsync(model.engine.generate({ ...request, ...wanted }, { signal }));
 
@@ -68,6 +71,7 @@ describe("an answer of a server elsewhere that goes wrong", () => {
     ["a page of HTML", () => new Response("<html>", { headers: { "content-type": "text/html" } })],
     ["something that is not JSON", () => streamOf(["data: hello\n\n"])],
     ["an event that is nested without end", () => streamOf([nested, frame("Hi", "stop")])],
+    ["an event of too many values", () => streamOf([crowded, frame("Hi", "stop")])],
     ["an event without end", () => streamOf(["data: ", "x".repeat(9 * 1024 * 1024)])],
     ["a list", () => streamOf(["data: []\n\n"])],
     [
@@ -255,7 +259,7 @@ describe("an answer that has no end", () => {
   });
 
   test("is read at the same speed where a text's log probabilities come before it", async () => {
-    const piece = 'data: {"choices":[{"logprobs":{"content":[{}]}}]}\n\n'.repeat(1000);
+    const piece = 'data: {"choices":[{"logprobs":{"content":[{"token":""}]}}]}\n\n'.repeat(1000);
     const pieces = Array.from({ length: 60 }, () => piece);
     await using far = await scripted(() => streamOf([...pieces, frame("Hi", "stop")]));
     using watch = watchLoop();

@@ -224,6 +224,36 @@ describe("the chunks of a streamed completion", () => {
     },
   );
 
+  const tokens = ["a"];
+  const long = "x".repeat(2 * 1024 * 1024);
+  test.each([
+    ["a number for a token", { content: [0] }, "of no token"],
+    [
+      "a number for an alternative",
+      { content: [{ token: "a", top_logprobs: [0] }] },
+      "of no token",
+    ],
+    ["a long token", { content: [{ token: long }] }, "longer than any answer"],
+    ["a long token in a list", { tokens: [long] }, "longer than any answer"],
+    ["a long token of bytes", { tokens: [`bytes:${long}`] }, "longer than any answer"],
+    ["a long alternative", { tokens, top_logprobs: [{ [long]: 0 }] }, "longer than any answer"],
+    ["a list of too many", { tokens: Array.from({ length: 5000 }, () => 0) }, "of more tokens"],
+  ])("are refused where log probabilities have %s", (_, logprobs, message) => {
+    expect(() => read([{ choices: [{ text: "a", logprobs }] }])).toThrow(message);
+  });
+
+  test.each([["x".repeat(10)], [[0, 0, 0]]])("have no alternatives in %j", (top) => {
+    const logprobs = { tokens, token_logprobs: [-1], top_logprobs: [top] };
+    const [text] = read([{ choices: [{ text: "a", logprobs, finish_reason: "stop" }] }]);
+    const logprob = { token: "a", logprob: -1, bytes: [97], top: [] };
+    expect(text).toEqual({ type: "text", text: "a", logprobs: [logprob] });
+  });
+
+  test("are refused where they hold many entries, even empty ones", () => {
+    const choices = Array.from({ length: 100 }, () => 0);
+    expect(() => read([{ choices }])).toThrow("several answers where one was asked for");
+  });
+
   test("are read past whatever else is in them", () => {
     const odd = [
       {},

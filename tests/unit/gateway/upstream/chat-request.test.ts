@@ -248,11 +248,14 @@ describe("a prompt to a server elsewhere", () => {
 
 test("log probabilities are read in the older form too", () => {
   expect(
-    toLogprobs({
-      tokens: ["a", "bytes:\\xc3"],
-      token_logprobs: [-1, null],
-      top_logprobs: [{ a: -1, b: -0.5 }, null],
-    }),
+    toLogprobs(
+      {
+        tokens: ["a", "bytes:\\xc3"],
+        token_logprobs: [-1, null],
+        top_logprobs: [{ a: -1, b: -0.5 }, null],
+      },
+      2,
+    ),
   ).toEqual([
     {
       token: "a",
