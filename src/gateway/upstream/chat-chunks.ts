@@ -56,6 +56,7 @@ export class ChatChunks {
   #choice: number | undefined;
   /** Log probabilities of tokens whose text is still to come. */
   #logprobs: TokenLogprobs[] = [];
+  readonly #room = new LogprobRoom();
   #reason: FinishReason | undefined;
   #stop: string | undefined;
   #usage: TokenUsage | undefined;
@@ -107,10 +108,10 @@ export class ChatChunks {
     if (index !== this.#choice) throw new BadAnswer(severalAnswers);
     const delta = objectAt(choice, "delta");
     const logprobs = this.#wantsLogprobs ? objectAt(choice, "logprobs") : undefined;
-    const room = Math.min(this.#most.answer, mostOfText) - this.#logprobs.length;
+    const most = Math.min(this.#most.answer, mostOfText) - this.#logprobs.length;
     // Not into a new list each time: a server may send them one by one, and their text at the end.
     if (logprobs !== undefined)
-      for (const token of toLogprobs(logprobs, room)) this.#logprobs.push(token);
+      for (const token of toLogprobs(logprobs, most, this.#room)) this.#logprobs.push(token);
     const events = [
       ...this.#reasoning(textAt(delta, "reasoning_content") ?? textAt(delta, "reasoning") ?? ""),
       // Completions without a template have `text` instead of a delta.
@@ -194,59 +195,68 @@ const severalAnswers = "with several answers where one was asked for";
  * Log probabilities as servers send them: some omit the bytes, and some the alternatives. Of `most`
  * tokens: they are counted before they are read.
  */
-export const toLogprobs = (logprobs: object, most: number): TokenLogprobs[] => {
+export const toLogprobs = (
+  logprobs: object,
+  most: number,
+  room = new LogprobRoom(),
+): TokenLogprobs[] => {
   const content = listAt(logprobs, "content");
   const tokens = listAt(logprobs, "tokens");
   if (Math.max(content.length, tokens.length) > most) {
     throw new BadAnswer("with log probabilities of more tokens than an answer has");
   }
-  const bytesOf = boundedBytes();
-  if (content.length === 0) return fromLists(logprobs, tokens, bytesOf);
+  if (content.length === 0) return fromLists(logprobs, tokens, room);
   return content.map((token) => ({
-    ...toLogprob(token, bytesOf),
-    top: listAt(token, "top_logprobs").map((other) => toLogprob(other, bytesOf)),
+    ...toLogprob(token, room),
+    top: listAt(token, "top_logprobs").map((other) => toLogprob(other, room)),
   }));
 };
 
-type BytesOf = (text: string) => number[];
+/** Tokens and alternatives of an answer: without a stream they are written at once. */
+const mostScored = 500_000;
+/** Bytes of all of them: each is written as a number. */
+const mostTokenBytes = 4 * 1024 * 1024;
 
-/** Text of all tokens of a chunk: each byte becomes a number. */
-const mostText = 1024 * 1024;
+/** What is left of an answer's log probabilities. */
+class LogprobRoom {
+  #scored = mostScored;
+  #bytes = mostTokenBytes;
 
-function boundedBytes(): BytesOf {
-  let left = mostText;
-  return (text) => {
-    left -= text.length;
-    if (left < 0) throw new BadAnswer("with tokens that are longer than any answer");
-    return [...new TextEncoder().encode(text)];
-  };
+  /** Before a token of so many bytes is read. */
+  take(bytes: number): void {
+    this.#scored--;
+    this.#bytes -= bytes;
+    if (this.#scored < 0 || this.#bytes < 0) {
+      throw new BadAnswer("with more log probabilities than any answer has");
+    }
+  }
 }
 
 /** The older format, of completions without a template: parallel lists. */
 function fromLists(
   logprobs: object,
   tokens: readonly unknown[],
-  bytesOf: BytesOf,
+  room: LogprobRoom,
 ): TokenLogprobs[] {
   const values = listAt(logprobs, "token_logprobs");
   const tops = listAt(logprobs, "top_logprobs");
   return tokens.map((token, at) => {
     const top = tops[at];
     return {
-      ...fromName(token, values[at], bytesOf),
+      ...fromName(token, values[at], room),
       top: Object.entries(isObject(top) ? top : {})
-        .map(([name, value]) => fromName(name, value, bytesOf))
+        .map(([name, value]) => fromName(name, value, room))
         .sort((one, other) => other.logprob - one.logprob),
     };
   });
 }
 
-function fromName(token: unknown, logprob: unknown, bytesOf: BytesOf): TokenLogprob {
+function fromName(token: unknown, logprob: unknown, room: LogprobRoom): TokenLogprob {
   const text = typeof token === "string" ? token : "";
-  const all = bytesOf(text);
+  room.take(text.length);
   const bytes = text.startsWith("bytes:")
     ? [...text.matchAll(/\\x([0-9a-f]{2})/gi)].map(([, hex = ""]) => Number.parseInt(hex, 16))
-    : all;
+    : [...new TextEncoder().encode(text)];
   const isKnown = typeof logprob === "number" && Number.isFinite(logprob);
   return { token: text, logprob: isKnown ? logprob : impossible, bytes };
 }
@@ -254,13 +264,15 @@ function fromName(token: unknown, logprob: unknown, bytesOf: BytesOf): TokenLogp
 /** Stands for minus infinity, which JSON does not have. */
 const impossible = -9999;
 
-function toLogprob(value: unknown, bytesOf: BytesOf): TokenLogprob {
+function toLogprob(value: unknown, room: LogprobRoom): TokenLogprob {
   const token = textAt(value, "token");
   if (token === undefined) throw new BadAnswer("with a log probability of no token");
-  const bytes = listAt(value, "bytes").filter((byte) => typeof byte === "number");
+  const sent = listAt(value, "bytes");
+  room.take(Math.max(token.length, sent.length));
+  const bytes = sent.filter((byte) => typeof byte === "number");
   return {
     token,
     logprob: numberAt(value, "logprob") ?? impossible,
-    bytes: bytes.length > 0 ? bytes : bytesOf(token),
+    bytes: bytes.length > 0 ? bytes : [...new TextEncoder().encode(token)],
   };
 }

@@ -225,7 +225,7 @@ describe("the chunks of a streamed completion", () => {
   );
 
   const tokens = ["a"];
-  const long = "x".repeat(2 * 1024 * 1024);
+  const long = "x".repeat(5 * 1024 * 1024);
   test.each([
     ["a number for a token", { content: [0] }, "of no token"],
     [
@@ -233,13 +233,20 @@ describe("the chunks of a streamed completion", () => {
       { content: [{ token: "a", top_logprobs: [0] }] },
       "of no token",
     ],
-    ["a long token", { content: [{ token: long }] }, "longer than any answer"],
-    ["a long token in a list", { tokens: [long] }, "longer than any answer"],
-    ["a long token of bytes", { tokens: [`bytes:${long}`] }, "longer than any answer"],
-    ["a long alternative", { tokens, top_logprobs: [{ [long]: 0 }] }, "longer than any answer"],
+    ["a long token", { content: [{ token: long }] }, "than any answer has"],
+    ["a long token in a list", { tokens: [long] }, "than any answer has"],
+    ["a long token of bytes", { tokens: [`bytes:${long}`] }, "than any answer has"],
+    ["a long alternative", { tokens, top_logprobs: [{ [long]: 0 }] }, "than any answer has"],
     ["a list of too many", { tokens: Array.from({ length: 5000 }, () => 0) }, "of more tokens"],
   ])("are refused where log probabilities have %s", (_, logprobs, message) => {
     expect(() => read([{ choices: [{ text: "a", logprobs }] }])).toThrow(message);
+  });
+
+  test("are refused where all their log probabilities are more than any answer has", () => {
+    const content = Array.from({ length: 60_000 }, () => ({ token: "" }));
+    const chunk = { choices: [{ text: "a", logprobs: { content } }] };
+    const chunks = Array.from({ length: 9 }, () => chunk);
+    expect(() => read(chunks, 65_536)).toThrow("than any answer has");
   });
 
   test.each([["x".repeat(10)], [[0, 0, 0]]])("have no alternatives in %j", (top) => {
