@@ -50,10 +50,12 @@ export class BatchPlanner {
     this.#isBeside = isBeside;
     const hasWaited =
       this.#promptSteps >= mostPromptSteps || this.#promptMs >= this.#longestPromptMs * nearlyAll;
+    const rests = isBeside ? prompts.filter(isRest) : [];
+    const longer = prompts.filter((run) => !rests.includes(run));
     const parts =
-      prompts.length === 0 || (isBeside && hasWaited)
-        ? decoding.map((run) => ({ run, tokens: run.pending }))
-        : this.#promptParts(prompts, isBeside);
+      longer.length === 0 || (isBeside && hasWaited)
+        ? [...decoding, ...rests].map((run) => ({ run, tokens: run.pending.slice(0, 1) }))
+        : this.#promptParts(longer, isBeside);
     return parts.sort((a, b) => a.run.sequence.id - b.run.sequence.id);
   }
 
@@ -93,7 +95,9 @@ export class BatchPlanner {
     for (const run of shortFirst(others, room)) {
       const tokens = this.#chunk(run, room, isBeside);
       const length = Math.min(equal, tokens.length);
-      if (together.length > 0 && (run.isScored || length * (together.length + 1) > room)) continue;
+      const all = [...together, { run, tokens }];
+      const most = all.every((part) => completes(part, length)) ? this.#most(room) : room;
+      if (together.length > 0 && (run.isScored || length * all.length > most)) continue;
       together.push({ run, tokens });
       equal = length;
       if (run.isScored) break;
@@ -117,6 +121,11 @@ export class BatchPlanner {
     return Math.max(smallestChunk, Math.floor(ms / this.#tokenMs));
   }
 
+  /** Tokens in a step if prompts are complete with them. */
+  #most(room: number): number {
+    return Math.min(room * mostMore, this.#limits.batchSize);
+  }
+
   /** Ends before the prompt's last token if a checkpoint is taken there: that token is always evaluated again. */
   #chunk(run: RunningAnswer, room: number, isBeside: boolean): Token[] {
     const { inPrefill, pending } = run;
@@ -124,7 +133,7 @@ export class BatchPlanner {
     const scored = isBeside ? scoredBeside : scoredAlone;
     const whole = pending.length - (stopsEarly ? 1 : 0);
     // A rest of a few tokens would need a pass of its own.
-    const fits = whole <= Math.min(room * mostMore, this.#limits.batchSize);
+    const fits = whole <= this.#most(room);
     const most = fits ? whole : room;
     return pending.slice(0, run.isScored ? Math.min(scored, most) : most);
   }
@@ -139,8 +148,17 @@ export const toBatchPart = ({ run, tokens }: PlannedPart): BatchPart => ({
   ...(run.answer.topLogits === undefined ? { sampler: run.answer.sampler } : {}),
 });
 
-/** How many times as many tokens as there is time for, if a prompt is complete with them. */
+/** How many times as many tokens as there is time for, if prompts are complete with them. */
 const mostMore = 2;
+
+/** Tokens of a prompt that are evaluated one by one with the answers', in the same pass, instead of in one of their own. */
+const smallRest = 2;
+
+const isRest = ({ inPrefill, isScored, pending, scheduled: { fresh } }: RunningAnswer): boolean =>
+  inPrefill && !isScored && !fresh && pending.length <= smallRest;
+
+const completes = ({ run }: PlannedPart, length: number): boolean =>
+  run.pending.length - length <= smallRest;
 
 /** A prompt that needs at most this share of the room does not wait behind a long one. */
 const short = 1 / 4;

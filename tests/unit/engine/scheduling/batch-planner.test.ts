@@ -70,6 +70,40 @@ describe("prompts beside answers", () => {
     expect(step([run(0), run(1, 401)], 200)).toEqual([[1, 200]]);
   });
 
+  test("that come together are evaluated together where that takes at most twice the time", () => {
+    const { step } = setUp();
+    step([run(0)], 10);
+    step([run(1, 100)], 100);
+    expect(step([run(0), run(1, 132), run(2, 134), run(3, 133)], 396)).toEqual([
+      [1, 132],
+      [2, 132],
+      [3, 132],
+    ]);
+    step([run(0)], 10);
+    expect(step([run(0), run(1, 140), run(2, 140), run(3, 140)], 280)).toEqual([
+      [1, 140],
+      [2, 140],
+    ]);
+    step([run(0)], 10);
+    // The second would not be complete.
+    expect(step([run(0), run(1, 132), run(2, 150)], 132)).toEqual([[1, 132]]);
+  });
+
+  test("that lack a token or two are evaluated with the answers, a token in each step", () => {
+    const { step } = setUp();
+    step([run(0)], 10);
+    const runs = [run(0), run(1, 2), run(2, 3)];
+    expect(step(runs, 10)).toEqual([[2, 3]]);
+    runs.pop();
+    expect(step(runs, 10)).toEqual([
+      [0, 1],
+      [1, 1],
+    ]);
+    expect(runs[1]?.pending).toHaveLength(1);
+    // Nobody answers.
+    expect(step([run(1, 2)], 10)).toEqual([[1, 2]]);
+  });
+
   test("have more time where a token of the answers takes longer", () => {
     const { step } = setUp();
     step([run(0)], 50);
