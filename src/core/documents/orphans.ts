@@ -24,7 +24,16 @@ export async function setOrphansAside({
     // Finishes deletions that a crash interrupted between the record and the bytes.
     for (const removal of await registry.removals()) {
       if (removal.collection !== "" || removal.document === undefined) continue;
-      await files.remove(removal.document);
+      try {
+        await files.remove(removal.document);
+      } catch (error) {
+        const fields = { file: removal.document, reason: reasonOf(error) };
+        log.error(
+          "the content of a deleted file is still there; the next start tries again",
+          fields,
+        );
+        continue;
+      }
       await registry.removed(removal);
     }
     const { stored, orphaned } = await files.names();

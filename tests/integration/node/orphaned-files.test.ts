@@ -1,6 +1,6 @@
 /** Uploads whose registry is missing, damaged or older than they are: none of them is ever deleted for it. */
 import { afterEach, beforeEach, expect, test } from "bun:test";
-import { copyFile, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { copyFile, mkdir, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { checkDocuments } from "../../../src/cli/doctor/machine.ts";
 import { FileObject } from "../../../src/server/operations/files/schema.ts";
@@ -61,6 +61,30 @@ async function twoFiles(): Promise<[string, string]> {
 }
 
 const doctor = () => checkDocuments({ dataDir: place });
+
+test("content that cannot be deleted is told, and keeps no other file from its place", async () => {
+  let stranger = "";
+  await withNode(async (running) => {
+    const id = await upload(running, "first");
+    stranger = await upload(running, "second");
+    await rm(join(place, "files", id));
+    // Nobody's rights are enough to delete it as a file.
+    await mkdir(join(place, "files", id));
+    const answer = await running.client.send("DELETE", `/files/${id}`);
+    expect(answer.status).toBe(503);
+    const said = await answer.text();
+    expect(said).toContain("the next start of the node tries again");
+    expect(said).not.toContain(place);
+    expect(await listed(running)).toEqual([stranger]);
+  });
+  await rename(join(place, "files", stranger), join(place, "files", `${stranger.slice(0, -1)}_`));
+  await withNode(async () => {
+    await waitFor("the other one", async () => (await names("files", "orphaned")).length === 1);
+    expect(lines.map(({ message }) => message)).toContain(
+      "the content of a deleted file is still there; the next start tries again",
+    );
+  });
+});
 
 test("changes that a killed node left beside a registry that was moved away are kept", async () => {
   const kept = join(folder.path, "kept.sqlite");
