@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test } from "bun:test";
-import { readdir, rename } from "node:fs/promises";
+import { readdir, rename, symlink } from "node:fs/promises";
 import { join } from "node:path";
 import { untilAborted } from "../../src/core/abort.ts";
 import { VectorStore } from "../../src/server/operations/vector-stores/schema.ts";
@@ -9,6 +9,7 @@ import { decode, decodeError } from "../support/decode.ts";
 import { type DocumentsClient, documentsClient } from "../support/documents-client.ts";
 import { passage } from "../support/passages.ts";
 import { parsePrometheus, sampleValue } from "../support/prometheus-text.ts";
+import { recordingLog } from "../support/recording-log.ts";
 import { type RunningDocuments, runningDocuments } from "../support/running-documents.ts";
 import { silentLog } from "../support/silence.ts";
 import { tempDir } from "../support/temp-dir.ts";
@@ -298,6 +299,23 @@ describe("a file that is added to a vector store", () => {
     const refused = await client.send("POST", `/vector_stores/${id}/files`, { file_id: second });
     expect(refused.status).toBe(503);
     expect(await decodeError(refused)).toMatchObject({ code: "queue_full" });
+  });
+
+  test("whose content cannot be read for now waits, and is not said to be gone", async () => {
+    const { log, lines } = recordingLog();
+    const { client, place } = await start({ log });
+    const store = await client.store();
+    const file = await client.file("# Notes\n\nLlamas hum.");
+    const files = join(place, "files");
+    await rename(files, `${files}.away`);
+    // A link to itself cannot be followed by anyone, whatever their rights.
+    await symlink(files, files);
+    await client.add(store.id, { file_id: file });
+    await waitFor("the file to be tried", () => lines.some(({ fields }) => fields.file === file));
+    const refused = await client.send("GET", `/files/${file}/content`);
+    expect(refused.status).toBe(503);
+    expect((await decodeError(refused)).message).toContain("cannot be read: ELOOP");
+    expect((await client.getFile(store.id, file)).status).toBe("in_progress");
   });
 
   test("fails where its passages are more than the node keeps", async () => {

@@ -1,6 +1,6 @@
 /** Stores uploaded files in the data dir: written to a temporary file, synced and renamed, so that none is incomplete. */
 import { existsSync } from "node:fs";
-import { type FileHandle, mkdir, open, readdir, rename, rm } from "node:fs/promises";
+import { type FileHandle, lstat, mkdir, open, readdir, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { hasCode, NodeError, reasonOf } from "../../core/errors.ts";
 import type { FileStore, IncomingFile } from "../../core/ports/file-store.ts";
@@ -57,7 +57,16 @@ export class DiskFiles implements FileStore {
   }
 
   async open(id: string): Promise<Blob | undefined> {
-    const file = Bun.file(join(this.#folder, id));
+    const path = join(this.#folder, id);
+    try {
+      // Fails only where the folder cannot be used, which is as bad for every other file.
+      await lstat(path);
+    } catch (cause) {
+      if (isAbsent(cause)) return undefined;
+      const why = `The content of the file '${id}' cannot be read: ${reasonOf(cause)}. Give this user the right to read the data dir.`;
+      throw new NodeError("unavailable", why, { cause });
+    }
+    const file = Bun.file(path);
     return (await file.exists()) ? file : undefined;
   }
 
@@ -112,11 +121,13 @@ export class DiskFiles implements FileStore {
 
 async function filesIn(folder: string): Promise<string[]> {
   const entries = await readdir(folder, { withFileTypes: true }).catch((error: unknown) => {
-    if (hasCode(error, "ENOENT") || hasCode(error, "ENOTDIR")) return [];
+    if (isAbsent(error)) return [];
     throw error;
   });
   return entries.filter((entry) => entry.isFile()).map(({ name }) => name);
 }
+
+const isAbsent = (error: unknown): boolean => hasCode(error, "ENOENT") || hasCode(error, "ENOTDIR");
 
 /** Never overwrites another file. */
 async function move(from: string, to: string): Promise<void> {
