@@ -107,19 +107,20 @@ export class IngestQueue {
     if (!this.#parts.isOwned()) return unownedMs;
     await this.#parts.cleanUp();
     if (signal.aborted) return 0;
-    const file = this.#jobs.size < mostAtOnce ? await this.#next() : undefined;
-    if (file === undefined) return this.#untilRested();
+    // One time for both: a rest that ends in between would be over for one of them only.
+    const now = performance.now();
+    const file = this.#jobs.size < mostAtOnce ? await this.#next(now) : undefined;
+    if (file === undefined) return this.#untilRested(now);
     void this.#ingest(file, signal);
     return 0;
   }
 
-  async #next(): Promise<StoreFile | undefined> {
+  async #next(now: number): Promise<StoreFile | undefined> {
     const { registry } = this.#parts;
-    const now = performance.now();
-    const resting = [...this.#resting].filter(([, { until }]) => until > now);
-    const passedBy = new Set([...resting.map(([store]) => store), ...this.#held.keys()]);
     const turn = (owner: string | undefined): number => this.#served.get(owner) ?? 0;
     const owners = await registry.waitingOwners();
+    const resting = [...this.#resting].filter(([, { until }]) => until > now);
+    const passedBy = new Set([...resting.map(([store]) => store), ...this.#held.keys()]);
     for (const owner of this.#served.keys())
       if (!owners.includes(owner)) this.#served.delete(owner);
     const busy = new Set([...this.#jobs].map(({ file }) => file.owner));
@@ -191,8 +192,7 @@ export class IngestQueue {
     this.#resting.set(store, { until: performance.now() + ms, ms });
   }
 
-  #untilRested(): number {
-    const now = performance.now();
+  #untilRested(now: number): number {
     const waits = [...this.#resting.values()].map(({ until }) => until - now);
     return Math.min(idleMs, ...waits.filter((ms) => ms > 0));
   }

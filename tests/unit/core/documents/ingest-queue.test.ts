@@ -1,4 +1,4 @@
-import { expect, test } from "bun:test";
+import { expect, spyOn, test } from "bun:test";
 import { IngestQueue } from "../../../../src/core/documents/ingest-queue.ts";
 import type { StoreFile } from "../../../../src/core/documents/records.ts";
 import { NodeError } from "../../../../src/core/errors.ts";
@@ -41,4 +41,44 @@ test("what a file waited for is forgotten with the file, or with its store", asy
   expect(waits()).toEqual([false, false, true]);
   using _all = await queue.hold("vs_c");
   expect(waits()).toEqual([false, false, false]);
+});
+
+test("a file whose rest ends while the next one is looked for is not left for longer", async () => {
+  await using folder = await tempDir();
+  await using registry = sqliteDocuments(`${folder.path}/documents.sqlite`);
+  await registry.putStoreFiles([file("a")]);
+  let now = 0;
+  using _clock = spyOn(performance, "now").mockImplementation(() => now);
+  let looks = 0;
+  const slow: typeof registry = Object.create(registry, {
+    waitingOwners: {
+      value: async () => {
+        // The first look after it failed may be woken by that.
+        if (queue.waitsFor(file("a")) !== undefined && ++looks === 2) now = 2000;
+        return await registry.waitingOwners();
+      },
+    },
+  });
+  const start = globalThis.setTimeout;
+  const slept: number[] = [];
+  using _timers = spyOn(globalThis, "setTimeout").mockImplementation(
+    Object.assign((run: () => void, ms = 0) => {
+      slept.push(ms);
+      return start(run, Math.min(ms, 1));
+    }, start),
+  );
+  let tries = 0;
+  const stop = new AbortController();
+  const queue = new IngestQueue({
+    ...{ registry: slow, log: recordingLog().log },
+    ingest: async () => {
+      if (++tries === 2) stop.abort();
+      throw new NodeError("unavailable", "the store is away");
+    },
+    discard: async () => {},
+    cleanUp: async () => {},
+    isOwned: () => true,
+  });
+  await queue.run(stop.signal);
+  expect(Math.max(...slept)).toBe(1000);
 });
