@@ -10,7 +10,8 @@ import type { Chunking, Failure, FailureCode, FileRecord, StoreFile } from "./re
 
 export interface QueueParts {
   registry: DocumentRegistry;
-  ingest: (file: StoreFile, signal: AbortSignal) => Promise<IngestedFile>;
+  /** Ingests a file and records it as completed. */
+  ingest: (file: StoreFile, signal: AbortSignal) => Promise<void>;
   /** Deletes the passages of a file that was only partly stored. */
   discard: (file: StoreFile) => Promise<void>;
   /** Deletes removed and expired documents; called before each file, and while idle. */
@@ -146,8 +147,7 @@ export class IngestQueue {
       if (!(await registry.begin(file.store, file.file))) return;
       const signal = AbortSignal.any([stopping, controller.signal]);
       signal.throwIfAborted();
-      const { passages, bytes } = await this.#parts.ingest(file, signal);
-      await registry.settle({ ...file, status: "completed", passages, usageBytes: bytes });
+      await this.#parts.ingest(file, signal);
       this.#resting.delete(file.store);
       this.#tries.delete(keyOf(file));
       this.#waits.delete(keyOf(file));
@@ -247,12 +247,11 @@ export type IngestFile = (job: {
 type IngestFileParts = Omit<DocumentParts, "quota"> &
   Pick<SharedParts, "collections" | "remover"> & { quota: Quota };
 
-export function ingestFile(
-  parts: IngestFileParts,
-): (file: StoreFile, signal: AbortSignal) => Promise<IngestedFile> {
+export function ingestFile(parts: IngestFileParts): QueueParts["ingest"] {
   const { registry, files, collections, remover, quota, ingest } = parts;
   let hasHandbook = true;
-  return async ({ store, file: id, document, chunking, owner }, signal) => {
+  return async (storeFile, signal) => {
+    const { store, file: id, document, chunking, owner } = storeFile;
     const [file] = await registry.findFiles([id]);
     const content = file && (await files.open(id));
     const collection = (await registry.store(store))?.collection;
@@ -265,17 +264,18 @@ export function ingestFile(
     using place = quota.ingest(callerOf(owner, parts));
     using lease = await collections.leaseOrCreate(collection);
     const { repository, prefixes } = lease;
-    const ingested = await ingest({
+    const { passages, bytes } = await ingest({
       ...{ file, content, document, repository, signal },
       documentPrefix: prefixes.documentPrefix,
       chunking,
-      onPlanned: (passages) => place.plan(passages),
+      onPlanned: (planned) => place.plan(planned),
     });
     if (hasHandbook && collection === parts.ownCollection) {
       await removeHandbook(repository, parts.handbook);
       hasHandbook = false;
     }
-    return ingested;
+    // While the place is held, or its passages would count nowhere for a moment.
+    await registry.settle({ ...storeFile, status: "completed", passages, usageBytes: bytes });
   };
 }
 

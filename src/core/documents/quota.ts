@@ -20,6 +20,8 @@ export class Quota {
   /** Uploads in progress: two at once must not both use what is left. */
   readonly #uploads = new Set<{ owner: string | undefined; bytes: number }>();
   #planned = 0;
+  /** Number of files whose planned passages are stored, or given up. */
+  #released = 0;
   /** Number of uploads that have ended: after each, stored usage is read again. */
   #ended = 0;
 
@@ -61,7 +63,7 @@ export class Quota {
     return { admit, [Symbol.dispose]: release };
   }
 
-  /** Reserves quota for the passages of a file that is being ingested; throws if too little is left. */
+  /** Reserves quota for the passages of a file until it is disposed of, once they are recorded; throws if too little is left. */
   ingest(caller: DocumentCaller): { plan(passages: number): Promise<void> } & Disposable {
     const registry = this.#registry;
     let held = 0;
@@ -69,13 +71,21 @@ export class Quota {
       plan: async (passages) => {
         // A caller's own files are ingested one by one, so none of them is in `#planned`.
         const own = caller.id === undefined ? 0 : await registry.passagesOf(caller.id);
-        const node = (await registry.passagesOf()) + this.#planned;
+        let released: number;
+        let stored: number;
+        // One that was released meanwhile is neither in what was read nor in `#planned`.
+        do {
+          released = this.#released;
+          stored = await registry.passagesOf();
+        } while (released !== this.#released);
+        const node = stored + this.#planned;
         this.#check("passages", caller, { node: node + passages, own: own + passages });
         held = passages;
         this.#planned += held;
       },
       [Symbol.dispose]: () => {
         this.#planned -= held;
+        this.#released++;
       },
     };
   }
