@@ -226,7 +226,7 @@ export class IngestQueue {
 
 const keyOf = ({ store, file }: Pick<StoreFile, "store" | "file">): string => `${store}/${file}`;
 
-export interface IngestedFile {
+interface IngestedFile {
   passages: number;
   bytes: number;
 }
