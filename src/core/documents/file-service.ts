@@ -101,13 +101,16 @@ export class FileService {
     const { registry, files, ownership } = this.#parts;
     ownership.check();
     await registry.removeFile(id);
-    // If the node crashes here, the bytes are deleted at the next start.
-    await files.remove(id).catch((cause: unknown) => {
-      const why = `The file '${id}' is not listed any more, but its content cannot be deleted; the next start of the node tries again. Give the node's user the right to write to the data dir.`;
-      throw new NodeError("unavailable", why, { cause });
-    });
-    await registry.removed({ collection: "", document: id });
-    await this.#removePassages(id);
+    try {
+      // If the node crashes here, the bytes are deleted at the next start.
+      await files.remove(id).catch((cause: unknown) => {
+        const why = `The file '${id}' is not listed any more, but its content cannot be deleted; the next start of the node tries again. Give the node's user the right to write to the data dir.`;
+        throw new NodeError("unavailable", why, { cause });
+      });
+      await registry.removed({ collection: "", document: id });
+    } finally {
+      await this.#removePassages(id);
+    }
   }
 
   async #save(

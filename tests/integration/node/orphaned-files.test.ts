@@ -65,13 +65,16 @@ const doctor = () => checkDocuments({ dataDir: place });
 test("content that cannot be deleted is told, and keeps no other file from its place", async () => {
   let stranger = "";
   await withNode(async (running) => {
-    const id = await upload(running, "first");
+    const { app, client } = running;
+    const { id } = await client.taken("vs_default", "first");
     stranger = await upload(running, "second");
+    expect(await app.repository.count()).toBe(1);
     await rm(join(place, "files", id));
     // Nobody's rights are enough to delete it as a file.
     await mkdir(join(place, "files", id));
-    const answer = await running.client.send("DELETE", `/files/${id}`);
+    const answer = await client.send("DELETE", `/files/${id}`);
     expect(answer.status).toBe(503);
+    expect(await app.repository.count()).toBe(0);
     const said = await answer.text();
     expect(said).toContain("the next start of the node tries again");
     expect(said).not.toContain(place);
