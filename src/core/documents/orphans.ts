@@ -27,11 +27,8 @@ export async function setOrphansAside({
       try {
         await files.remove(removal.document);
       } catch (error) {
-        const fields = { file: removal.document, reason: reasonOf(error) };
-        log.error(
-          "the content of a deleted file is still there; the next start tries again",
-          fields,
-        );
+        const said = "the content of a deleted file is still there; the next start tries again";
+        log.error(said, { file: removal.document, reason: reasonOf(error) });
         continue;
       }
       await registry.removed(removal);

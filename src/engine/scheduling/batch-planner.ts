@@ -1,7 +1,7 @@
 /**
  * Plans the next batch: the next token of every answer, or a part of prompts (chunked prefill). llama.cpp
  * computes parts of unequal length in passes of their own, so that a batch of both would be no quicker than
- * two, and each would wait for the other.
+ * two, and each would wait for the other. Only the last token or two of a prompt run with the answers.
  */
 import type { Token } from "node-llama-cpp";
 import type { BatchPart } from "../native/contexts.ts";
@@ -51,7 +51,7 @@ export class BatchPlanner {
     const hasWaited =
       this.#promptSteps >= mostPromptSteps || this.#promptMs >= this.#longestPromptMs * nearlyAll;
     const rests = isBeside ? prompts.filter(isRest) : [];
-    const longer = prompts.filter((run) => !rests.includes(run));
+    const longer = isBeside ? prompts.filter((run) => !isRest(run)) : prompts;
     const parts =
       longer.length === 0 || (isBeside && hasWaited)
         ? [...decoding, ...rests].map((run) => ({ run, tokens: run.pending.slice(0, 1) }))

@@ -195,11 +195,7 @@ const severalAnswers = "with several answers where one was asked for";
  * Log probabilities as servers send them: some omit the bytes, and some the alternatives. Of `most`
  * tokens: they are counted before they are read.
  */
-export const toLogprobs = (
-  logprobs: object,
-  most: number,
-  room = new LogprobRoom(),
-): TokenLogprobs[] => {
+function toLogprobs(logprobs: object, most: number, room: LogprobRoom): TokenLogprobs[] {
   const content = listAt(logprobs, "content");
   const tokens = listAt(logprobs, "tokens");
   if (Math.max(content.length, tokens.length) > most) {
@@ -210,7 +206,7 @@ export const toLogprobs = (
     ...toLogprob(token, room),
     top: listAt(token, "top_logprobs").map((other) => toLogprob(other, room)),
   }));
-};
+}
 
 /** Tokens and alternatives of an answer: without a stream they are written at once. */
 const mostScored = 500_000;

@@ -256,6 +256,31 @@ describe("the chunks of a streamed completion", () => {
     expect(text).toEqual({ type: "text", text: "a", logprobs: [logprob] });
   });
 
+  test("have log probabilities in the older form too", () => {
+    const logprobs = {
+      tokens: ["a", "bytes:\\xc3"],
+      token_logprobs: [-1, null],
+      top_logprobs: [{ a: -1, b: -0.5 }, null],
+    };
+    const [text] = read([{ choices: [{ text: "a", logprobs, finish_reason: "stop" }] }]);
+    expect(text).toEqual({
+      type: "text",
+      text: "a",
+      logprobs: [
+        {
+          token: "a",
+          logprob: -1,
+          bytes: [97],
+          top: [
+            { token: "b", logprob: -0.5, bytes: [98] },
+            { token: "a", logprob: -1, bytes: [97] },
+          ],
+        },
+        { token: "bytes:\\xc3", logprob: -9999, bytes: [0xc3], top: [] },
+      ],
+    });
+  });
+
   test("are refused where they hold many entries, even empty ones", () => {
     const choices = Array.from({ length: 100 }, () => 0);
     expect(() => read([{ choices }])).toThrow("several answers where one was asked for");

@@ -3,7 +3,6 @@ import type {
   CompletionRequest,
   GenerationRequest,
 } from "../../../../src/core/ports/chat-engine.ts";
-import { toLogprobs } from "../../../../src/gateway/upstream/chat-chunks.ts";
 import {
   echoOf,
   toChatBody,
@@ -244,28 +243,4 @@ describe("a prompt to a server elsewhere", () => {
   test("is given back here", () => {
     expect([echoOf(askRaw()), echoOf(askRaw({ echo: true }))]).toEqual(["", "Once"]);
   });
-});
-
-test("log probabilities are read in the older form too", () => {
-  expect(
-    toLogprobs(
-      {
-        tokens: ["a", "bytes:\\xc3"],
-        token_logprobs: [-1, null],
-        top_logprobs: [{ a: -1, b: -0.5 }, null],
-      },
-      2,
-    ),
-  ).toEqual([
-    {
-      token: "a",
-      logprob: -1,
-      bytes: [97],
-      top: [
-        { token: "b", logprob: -0.5, bytes: [98] },
-        { token: "a", logprob: -1, bytes: [97] },
-      ],
-    },
-    { token: "bytes:\\xc3", logprob: -9999, bytes: [0xc3], top: [] },
-  ]);
 });
