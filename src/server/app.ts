@@ -24,8 +24,9 @@ export function createApp(services: Services) {
       if (timing !== "") set.headers["server-timing"] = timing;
     })
     .onAfterResponse(({ request, set, response }) => {
-      const status = response instanceof Response ? response.status : Number(set.status ?? 200);
-      contextOf(request).responded(status);
+      const own = response instanceof Response ? response.status : 200;
+      // A response of 200 is sent with the status that was set.
+      contextOf(request).responded(own === 200 ? Number(set.status ?? own) : own);
     });
   const missing = (request: Request, headers: ResponseHeaders): Response => {
     const pathname = pathOf(request);

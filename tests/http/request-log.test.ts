@@ -243,6 +243,12 @@ describe("the log line of a request", () => {
     expect(await line(app)).toMatchObject({ id: "mine", status: 503, outcome: "error" });
   });
 
+  test("has the status of an answer that is no error, and not 200", async () => {
+    const app = testApp({ unprepared: true });
+    expect((await app.get("/ready")).status).toBe(503);
+    expect(await line(app)).toMatchObject({ operation: "ready", status: 503, outcome: "error" });
+  });
+
   test("cuts a name that is none", async () => {
     const app = testApp();
     await app.post(path, { ...body, model: "m".repeat(5000) }, mine);
