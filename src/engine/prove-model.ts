@@ -50,9 +50,10 @@ export async function proveChat(
       checkAlike(direct, second);
       return direct;
     } catch (error) {
-      direct[Symbol.dispose]();
       backend.declineC(reasonOf(error));
       native.truncate(0, 0);
+      // The context pauses the threads of its last step when it is computed without them, so they end after that.
+      using _ = direct;
       await step(native, prompt, 0);
       return undefined;
     }
@@ -73,11 +74,11 @@ function openDirect(
   model: LlamaModel,
   first: TrialOutput,
 ): DirectContext | undefined {
-  const { c, threads, servesModelsAlone: mayWait } = backend;
+  const { c, servesModelsAlone: mayWait } = backend;
   if (c === undefined) return undefined;
   let direct: DirectContext | undefined;
   try {
-    direct = new DirectContext(c, context, model, { threads, mayWait });
+    direct = new DirectContext(c, context, model, { mayWait });
     checkAlike(direct, first);
     return direct;
   } catch (error) {

@@ -73,6 +73,18 @@ const faults: Record<string, (c: CInterface) => void> = {
       throw new Error("there is no memory for a batch");
     };
   },
+  "fails once it has computed": (c) => {
+    const make = c.step.bind(c);
+    c.step = (...sizes) => {
+      const step = make(...sizes);
+      const run = step.run.bind(step);
+      step.run = async (...size) => {
+        await run(...size);
+        throw new Error("llama.cpp cannot compute a batch");
+      };
+      return step;
+    };
+  },
   "computes nothing": (c) => {
     const make = c.step.bind(c);
     c.step = (...sizes) => {
@@ -146,7 +158,9 @@ describe("steps through llama.cpp's C interface", () => {
   );
 
   for (const type of ["chat", "embedding"] as const) {
-    test.skipIf(process.platform !== "linux").each(["has no memory", "computes nothing"])(
+    test
+      .skipIf(process.platform !== "linux")
+      .each(["fails once it has computed", "computes nothing"])(
       `leave no threads of a model for ${type} where the interface %s`,
       async (fault) => {
         await using resources = new AsyncDisposableStack();
@@ -155,16 +169,16 @@ describe("steps through llama.cpp's C interface", () => {
         const { c } = resources.use(opened);
         if (c === undefined) throw new Error("it works here");
         const open = new Set<object>();
-        const make = c.threads.bind(c);
-        c.threads = (count) => {
-          const threads = make(count);
-          const free = threads[Symbol.dispose].bind(threads);
-          threads[Symbol.dispose] = () => {
-            open.delete(threads);
+        const make = c.step.bind(c);
+        c.step = (...sizes) => {
+          const step = make(...sizes);
+          const free = step[Symbol.dispose].bind(step);
+          step[Symbol.dispose] = () => {
+            open.delete(step);
             free();
           };
-          open.add(threads);
-          return threads;
+          open.add(step);
+          return step;
         };
         faults[fault]?.(c);
         const path = (await tinyModels())[type];

@@ -20,7 +20,7 @@ const symbols = {
   batch_of: { args: ["ptr"], returns: "int" },
   make_threads: { args: ["int"], returns: "ptr" },
   free_threads: { args: ["ptr"], returns: "void" },
-  make_step: { args: ["ptr", "ptr", "int", "int", "int"], returns: "ptr" },
+  make_step: { args: ["ptr", "int", "int", "int"], returns: "ptr" },
   free_step: { args: ["ptr"], returns: "void" },
   tokens_of: { args: ["ptr"], returns: "ptr" },
   positions_of: { args: ["ptr"], returns: "ptr" },
@@ -29,8 +29,11 @@ const symbols = {
   samplers_of: { args: ["ptr"], returns: "ptr" },
   sampled_of: { args: ["ptr"], returns: "ptr" },
   vectors_of: { args: ["ptr"], returns: "ptr" },
-  run_here: { args: ["ptr", "int", "int", "int", "int"], returns: "int" },
-  run_beside: { args: ["napi_env", "ptr", "int", "int", "int", "int"], returns: "napi_value" },
+  run_here: { args: ["ptr", "ptr", "int", "int", "int", "int"], returns: "int" },
+  run_beside: {
+    args: ["napi_env", "ptr", "ptr", "int", "int", "int", "int"],
+    returns: "napi_value",
+  },
   times_of: { args: ["ptr"], returns: "int" },
   halt: { args: ["ptr"], returns: "void" },
   make_sampler: { args: ["ptr", "ptr", "ptr", "ptr"], returns: "ptr" },
@@ -96,13 +99,8 @@ export class CInterface {
     return pointer;
   }
 
-  threads(count: number): ResidentThreads {
-    return new ResidentThreads(this.#functions, count);
-  }
-
-  /** `threads`: used by its steps of more than one; those of several contexts must not overlap then. */
-  step(context: NativePointer, threads: ResidentThreads, sizes: StepSizes): NativeStep {
-    return new NativeStep(this.#functions, context, threads, sizes);
+  step(context: NativePointer, sizes: StepSizes): NativeStep {
+    return new NativeStep(this.#functions, context, sizes);
   }
 
   sampler(context: NativePointer, config: SamplerConfig): NativePointer {
@@ -122,22 +120,6 @@ export class CInterface {
 
   sampleAt(sampler: NativePointer, context: NativePointer, output: number): number {
     return this.#functions.sample_at(sampler, context, int(output));
-  }
-}
-
-/** Threads that sleep between steps instead of being started for each of them. */
-export class ResidentThreads implements Disposable {
-  readonly pointer: NativePointer;
-  readonly #functions: Functions;
-
-  constructor(functions: Functions, count: number) {
-    this.#functions = functions;
-    this.pointer = toPointer(functions.make_threads(int(count)), "the CPU backend made no threads");
-  }
-
-  /** Once nothing computes any more. */
-  [Symbol.dispose](): void {
-    this.#functions.free_threads(this.pointer);
   }
 }
 

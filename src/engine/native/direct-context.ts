@@ -7,7 +7,6 @@ import type { NativePointer, NativeStep } from "./native-step.ts";
 import { toToken } from "./sampler.ts";
 
 interface DirectOptions {
-  threads: number;
   /** Whether this thread may wait for a short step: it serves nothing but the model. */
   mayWait: boolean;
 }
@@ -16,8 +15,6 @@ export class DirectContext implements Disposable {
   readonly #c: CInterface;
   readonly #context: NativePointer;
   readonly #step: NativeStep;
-  /** The threads and the step. */
-  readonly #native: DisposableStack;
   readonly #mayWait: boolean;
   /** Whether a step is prepared, or computed. */
   #isBusy = false;
@@ -32,10 +29,7 @@ export class DirectContext implements Disposable {
     this.#c = c;
     this.#mayWait = options.mayWait;
     this.#context = c.contextOf(raw, internal(model, "_model", isObject), { sequences, batchSize });
-    using native = new DisposableStack();
-    const threads = native.use(c.threads(options.threads));
-    this.#step = native.use(c.step(this.#context, threads, { tokens: batchSize }));
-    this.#native = native.move();
+    this.#step = c.step(this.#context, { tokens: batchSize });
   }
 
   prepare(
@@ -125,6 +119,6 @@ export class DirectContext implements Disposable {
   /** Once nothing computes any more. */
   [Symbol.dispose](): void {
     this.#endStep();
-    this.#native.dispose();
+    this.#step[Symbol.dispose]();
   }
 }

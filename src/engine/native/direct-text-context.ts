@@ -5,7 +5,7 @@ import type { Backend } from "../load-backend.ts";
 import type { TextProof } from "../prove-model.ts";
 import type { Packing } from "../scheduling/context-pool.ts";
 import { internal, isObject, isRawContext } from "./bindings.ts";
-import type { CInterface, ResidentThreads } from "./c-interface.ts";
+import type { CInterface } from "./c-interface.ts";
 import { flashAttentionTile, onThreads, threadsOf } from "./contexts.ts";
 import type { NativeStep } from "./native-step.ts";
 import { type ComputedTexts, type TextContext, tokensOf } from "./text-context.ts";
@@ -18,11 +18,7 @@ class TextStep implements Disposable {
   readonly mostTokens: number;
 
   /** `context`: one that embeds or ranks, with as many sequences as texts are computed together. */
-  constructor(
-    c: CInterface,
-    context: LlamaContext,
-    { threads, dimension }: { threads: ResidentThreads; dimension: number },
-  ) {
+  constructor(c: CInterface, context: LlamaContext, dimension: number) {
     const { model, batchSize, totalSequences: sequences } = context;
     const raw = internal(context, "_ctx", isRawContext);
     const expected = { sequences, batchSize };
@@ -31,7 +27,7 @@ class TextStep implements Disposable {
     this.#dimension = dimension;
     this.mostTokens = batchSize;
     const sizes = { tokens: batchSize, vectors: sequences, dimension };
-    this.#step = c.step(pointer, threads, sizes);
+    this.#step = c.step(pointer, sizes);
   }
 
   async compute(
@@ -136,14 +132,13 @@ export async function openDirectTexts(
   try {
     // Freed where the contexts do not work, before these are.
     using native = new DisposableStack();
-    const resident = native.use(c.threads(threads));
     const make = async (settings: LlamaContextOptions): Promise<TextStep> => {
       const sequences = packing.mostJobs;
       const kind = { _embeddings: true, _ranking: ranks };
       const options = { sequences, contextSize: size, threads: 1, ...kind };
       const context = keep(await model.createContext({ ...options, ...settings }));
       made.push(context);
-      return native.use(new TextStep(c, context, { threads: resident, dimension }));
+      return native.use(new TextStep(c, context, dimension));
     };
     const open = async (): Promise<DirectTextContext> => {
       const whole = await make({ batchSize: Math.max(size, packing.mostSize) });

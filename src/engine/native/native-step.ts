@@ -1,6 +1,6 @@
 /** A step of llama.cpp: what JavaScript writes before it, and reads after it or meanwhile. */
 import { type Pointer, toArrayBuffer } from "bun:ffi";
-import type { Functions, ResidentThreads } from "./c-interface.ts";
+import type { Functions } from "./c-interface.ts";
 
 export type NativePointer = Pointer;
 
@@ -41,6 +41,8 @@ export class NativeStep implements Disposable {
   readonly #sampled: Int32Array;
   readonly vectors: Float32Array;
   readonly #functions: Functions;
+  /** Threads that sleep between its computations instead of being started for each of them, by their number. No other step may have them: they would be paused when this one runs on others. */
+  readonly #pools = new Map<number, Pointer>();
   readonly #step: Pointer;
   /** What a step took the last time, by its size: all of up to twice as many tokens are one. */
   readonly #lastMs = new Map<number, number>();
@@ -48,17 +50,10 @@ export class NativeStep implements Disposable {
   constructor(
     functions: Functions,
     context: NativePointer,
-    threads: ResidentThreads,
     { tokens, vectors = 0, dimension = 0 }: StepSizes,
   ) {
     this.#functions = functions;
-    const made = functions.make_step(
-      context,
-      threads.pointer,
-      int(tokens),
-      int(vectors),
-      int(dimension),
-    );
+    const made = functions.make_step(context, int(tokens), int(vectors), int(dimension));
     this.#step = toPointer(made, noMemory);
     const bytes = (pointer: unknown, count: number): ArrayBuffer =>
       toArrayBuffer(toPointer(pointer, noMemory), 0, count);
@@ -100,7 +95,8 @@ export class NativeStep implements Disposable {
     const kind = Math.ceil(Math.log2(tokens));
     const lastMs = this.#lastMs.get(kind) ?? Number.POSITIVE_INFINITY;
     const times = int(Math.max(1, Math.min(mostTimes, this.#capacity / tokens)));
-    const size = [int(tokens), int(vectors), int(threads), times] as const;
+    const pool = this.#pool(threads);
+    const size = [pool, int(tokens), int(vectors), int(threads), times] as const;
     const startedAt = performance.now();
     const here = mayWait && times === 1 && lastMs <= longestHereMs;
     const running: unknown = here
@@ -131,8 +127,20 @@ export class NativeStep implements Disposable {
     return { [Symbol.dispose]: () => clearInterval(timer) };
   }
 
+  /** Null for one thread, which needs none beside it. */
+  #pool(threads: number): Pointer | null {
+    if (threads === 1) return null;
+    const pool =
+      this.#pools.get(threads) ??
+      toPointer(this.#functions.make_threads(int(threads)), "the CPU backend made no threads");
+    this.#pools.set(threads, pool);
+    return pool;
+  }
+
+  /** Once nothing computes any more, or the context was computed without it. */
   [Symbol.dispose](): void {
     this.#functions.free_step(this.#step);
+    for (const pool of this.#pools.values()) this.#functions.free_threads(pool);
   }
 }
 

@@ -143,8 +143,6 @@ void free_threads(void *threads) {
 /* What JavaScript writes before a step, and reads after it. All arrays have an entry for each token. */
 typedef struct {
   llama_context *context;
-  /* Used where a step has more than one thread; several contexts may have them, one at a time. */
-  void *threads;
   llama_batch batch;
   int32_t *sequences;
   /* The sampler of the token after this one, or NULL. */
@@ -165,9 +163,7 @@ typedef struct {
   napi_deferred deferred;
 } step;
 
-/* The context may be used without it afterwards, and without its threads. */
 void free_step(step *made) {
-  llama_attach_threadpool(made->context, NULL, NULL);
   free(made->batch.token);
   free(made->batch.pos);
   free(made->batch.n_seq_id);
@@ -181,7 +177,7 @@ void free_step(step *made) {
 }
 
 /* For at most `tokens` a batch, and `vectors` of `dimension` numbers. */
-step *make_step(llama_context *context, void *threads, int tokens, int vectors, int dimension) {
+step *make_step(llama_context *context, int tokens, int vectors, int dimension) {
   step *made = calloc(1, sizeof(step));
   llama_batch batch = {0};
   batch.token = malloc(tokens * sizeof(int32_t));
@@ -190,7 +186,6 @@ step *make_step(llama_context *context, void *threads, int tokens, int vectors, 
   batch.seq_id = malloc(tokens * sizeof(int32_t *));
   batch.logits = malloc(tokens);
   made->context = context;
-  made->threads = threads;
   made->batch = batch;
   made->sequences = malloc(tokens * sizeof(int32_t));
   made->samplers = malloc(tokens * sizeof(llama_sampler *));
@@ -252,14 +247,20 @@ static void run(step *made) {
   }
 }
 
-static void prepare(step *made, int tokens, int vectors, int threads, int most_times) {
+/* Whoever computes with the context next does so without these threads, and may free them then. */
+static void run_all(step *made) {
+  run(made);
+  llama_attach_threadpool(made->context, NULL, NULL);
+}
+
+/* llama.cpp pauses the pool of the step before, if it was another: threads that are too many do not spin. */
+static void prepare(step *made, void *pool, int tokens, int vectors, int threads, int most_times) {
   made->batch.n_tokens = tokens;
   made->most_times = most_times;
   made->times = 0;
   made->halted = 0;
   made->vector_count = vectors;
-  void *used = threads > 1 ? made->threads : NULL;
-  llama_attach_threadpool(made->context, used, used);
+  llama_attach_threadpool(made->context, pool, pool);
   llama_set_n_threads(made->context, threads, threads);
 }
 
@@ -279,13 +280,13 @@ void halt(step *made) {
 }
 
 /* Computes in this thread; returns llama_decode's result. */
-int run_here(step *made, int tokens, int vectors, int threads, int most_times) {
-  prepare(made, tokens, vectors, threads, most_times);
-  run(made);
+int run_here(step *made, void *pool, int tokens, int vectors, int threads, int most_times) {
+  prepare(made, pool, tokens, vectors, threads, most_times);
+  run_all(made);
   return made->result;
 }
 
-static void execute(napi_env env, void *made) { run(made); }
+static void execute(napi_env env, void *made) { run_all(made); }
 
 static void complete(napi_env env, int status, void *data) {
   step *made = data;
@@ -296,9 +297,10 @@ static void complete(napi_env env, int status, void *data) {
 }
 
 /* Computes in another thread; returns a promise of llama_decode's result. */
-napi_value run_beside(napi_env env, step *made, int tokens, int vectors, int threads, int most_times) {
+napi_value run_beside(napi_env env, step *made, void *pool, int tokens, int vectors, int threads,
+                      int most_times) {
   napi_value promise, name;
-  prepare(made, tokens, vectors, threads, most_times);
+  prepare(made, pool, tokens, vectors, threads, most_times);
   napi_create_promise(env, &made->deferred, &promise);
   napi_create_string_utf8(env, "step", 4, &name);
   napi_create_async_work(env, NULL, name, execute, complete, made, &made->work);

@@ -81,7 +81,8 @@ export class ContextPool<Context, Input, Result> {
     if (jobs.length > 0) {
       this.#requests.push(jobs.toSorted((a, b) => sizeOf(a.input) - sizeOf(b.input)));
     }
-    for (const context of this.#idle.splice(0)) {
+    // The last one that was used comes first: it has its threads already.
+    for (const context of this.#idle.splice(0).toReversed()) {
       const work = this.#work(context);
       this.#working.add(work);
       void work.then(() => this.#working.delete(work));

@@ -22,7 +22,6 @@ function setUp() {
   };
   const c = {
     contextOf: () => 1,
-    threads: () => ({ [Symbol.dispose]: () => {} }),
     step: () => step,
     freeSampler: (sampler: number) => done.push(`free ${sampler}`),
   };
@@ -35,7 +34,7 @@ function setUp() {
     c as unknown as CInterface,
     context as unknown as LlamaContext,
     { _model: {} } as unknown as LlamaModel,
-    { threads: 1, mayWait: false },
+    { mayWait: false },
   );
   const prepare = () =>
     direct.prepare(
