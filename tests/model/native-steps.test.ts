@@ -193,6 +193,7 @@ describe("steps through llama.cpp's C interface", () => {
 
   test("run on threads that stay", async () => {
     await using two = await way(true, 2);
+    expect(two.backend.version).toBe(native.backend.version);
     const request = { maxTokens: 3 };
     expect(await answer(two, request)).toBe(await answer(native, request));
     const [found] = await two.embedding.engine.embed(["A text."], { signal });

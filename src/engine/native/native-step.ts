@@ -96,12 +96,13 @@ export class NativeStep implements Disposable {
     const lastMs = this.#lastMs.get(kind) ?? Number.POSITIVE_INFINITY;
     const times = int(Math.max(1, Math.min(mostTimes, this.#capacity / tokens)));
     const pool = this.#pool(threads);
-    const size = [pool, int(tokens), int(vectors), int(threads), times] as const;
+    // Without the pool: an address is a double, and a list with one holds nothing but doubles.
+    const size = [int(tokens), int(vectors), int(threads), times] as const;
     const startedAt = performance.now();
     const here = mayWait && times === 1 && lastMs <= longestHereMs;
     const running: unknown = here
-      ? run_here(this.#step, ...size)
-      : run_beside(undefined, this.#step, ...size);
+      ? run_here(this.#step, pool, ...size)
+      : run_beside(undefined, this.#step, pool, ...size);
     using _ = times === 1 ? undefined : this.#watch(startedAt, lastMs, onTimes);
     const result = await running;
     if (result !== 0) throw new Error(`llama.cpp cannot compute a batch (${result})`);
