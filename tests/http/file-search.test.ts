@@ -99,6 +99,25 @@ describe("the tool file_search", () => {
     ]);
   });
 
+  test("has the first 1,000 citations of an answer, however many markers it has", async () => {
+    const app = await filledApp();
+    const marked = { type: "text", text: "[1][2, 1]".repeat(300) } as const;
+    const thought = { type: "reasoning", text: "Hm." } as const;
+    app.chat.script(marked, thought, marked, finish);
+    const events = await readEvents(await app.post(path, { ...body, stream: true }));
+    const added = events.flatMap((event) =>
+      event.type === "response.output_text.annotation.added" ? [event.annotation] : [],
+    );
+    const end = events.at(-1);
+    const output = end?.type === "response.completed" ? end.response.output : [];
+    const texts = output.flatMap((item) => (item.type === "message" ? item.content : []));
+    expect(texts.map(({ text, annotations }) => [text, annotations.length])).toEqual([
+      [marked.text, 600],
+      [marked.text, 400],
+    ]);
+    expect(added).toEqual(texts.flatMap(({ annotations }) => annotations));
+  });
+
   test("is made beside functions, and not where the choice leaves it out", async () => {
     const app = await filledApp();
     const tools = [search, { type: "function", name: "look" }];

@@ -16,6 +16,7 @@ import {
   type Token,
 } from "node-llama-cpp";
 import { given } from "../../core/given.ts";
+import { JsonSize } from "../../core/json-size.ts";
 import type { PromptTemplateName } from "../../core/models/model.ts";
 import type { ChatMessage, Tool, ToolCall } from "../../core/ports/chat-engine.ts";
 import type { Markers } from "../generation/segmenter.ts";
@@ -254,7 +255,9 @@ function toFunctionCall(
   };
 }
 
+/** What is deep stays text: templates write the value again, recursively. */
 function fromJson(text: string): unknown {
+  if (new JsonSize().add(Buffer.from(text)) !== undefined) return text;
   try {
     return JSON.parse(text);
   } catch {

@@ -39,8 +39,10 @@ const finishReasons: ReadonlyMap<string, FinishReason> = new Map([
 /** Tokens of one text, which may be a whole answer: their log probabilities are written at once. */
 const mostOfText = 65_536;
 
-/** Tool calls of an answer. */
-const mostCalls = 1024;
+/** Thoughts, texts and tool calls of an answer. */
+const mostParts = 1024;
+/** Characters of the arguments of all calls: they are parsed at once. */
+const mostArguments = 16 * 1024 * 1024;
 
 /** Entries of one answer in a chunk: servers send one. */
 const mostChoices = 16;
@@ -59,6 +61,10 @@ export class ChatChunks {
   readonly #room = new LogprobRoom();
   #reason: FinishReason | undefined;
   #stop: string | undefined;
+  #parts = 0;
+  /** The type of the last part. */
+  #part: GenerationEvent["type"] | undefined;
+  #arguments = 0;
   #usage: TokenUsage | undefined;
   #events = 0;
   #reasoningEvents = 0;
@@ -83,6 +89,7 @@ export class ChatChunks {
     const choices = listAt(chunk, "choices");
     if (choices.length > mostChoices) throw new BadAnswer(severalAnswers);
     const events = choices.flatMap((choice) => this.#takeChoice(choice));
+    for (const event of events) this.#count(event);
     this.#events += events.length;
     return events;
   }
@@ -99,6 +106,15 @@ export class ChatChunks {
     };
     const reason = isCall ? "tool_calls" : this.#reason;
     return { type: "finish", reason, usage, ...given({ stop: this.#stop }) };
+  }
+
+  #count(event: GenerationEvent): void {
+    if (event.type === "tool-arguments") this.#arguments += event.text.length;
+    else if (event.type === "tool-call" || event.type !== this.#part) {
+      this.#part = event.type;
+      this.#parts++;
+    }
+    if (this.#parts > mostParts || this.#arguments > mostArguments) throw new BadAnswer(tooMuch);
   }
 
   #takeChoice(choice: unknown): GenerationEvent[] {
@@ -152,7 +168,6 @@ export class ChatChunks {
     const index = known ?? this.#calls.size;
     const pieces: GenerationEvent[] = text === "" ? [] : [{ type: "tool-arguments", index, text }];
     if (known !== undefined) return pieces;
-    if (index >= mostCalls) throw new BadAnswer(tooMuch);
     const name = textAt(fn, "name");
     if (name === undefined || name === "") throw new BadAnswer("a tool call without a name");
     this.#calls.set(theirs, index);

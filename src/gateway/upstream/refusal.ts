@@ -110,9 +110,9 @@ const ourNames = new Map([["repetition_penalty", "repeat_penalty"]]);
 
 /** Fields of the OpenAI API's chat that have another name in each API of this node. */
 const chatFields: readonly [RegExp, Subject["part"]][] = [
-  [/^messages(?:\[(\d+)\])?(.*)$/, "messages"],
+  [/^messages(?:\[(\d{1,9})\])?(.*)$/, "messages"],
   [/^prompt()()$/, "prompt"],
-  [/^tools\[(\d+)\]\.function\.parameters(.*)$/, "tools"],
+  [/^tools\[(\d{1,9})\]\.function\.parameters(.*)$/, "tools"],
   [/^response_format\.json_schema\.schema()(.*)$/, "schema"],
   [/^response_format()(.*)$/, "format"],
   [/^max_(?:completion_)?tokens()()$/, "max tokens"],

@@ -10,6 +10,7 @@ import { longerThanContext } from "../../core/chat/context-room.ts";
 import type { Grounding } from "../../core/chat/rag.ts";
 import { NodeError } from "../../core/errors.ts";
 import { given } from "../../core/given.ts";
+import type { JsonSize } from "../../core/json-size.ts";
 import type { Log } from "../../core/log.ts";
 import type { ModelRegistry } from "../../core/models/model-registry.ts";
 import type {
@@ -130,21 +131,24 @@ async function* recordedEvents(
   }
 }
 
-/** The arguments of a call; undefined if the answer's end cut them short. */
+/** The arguments of a call; undefined if the answer's end cut them short. `size` counts all calls. */
 export function parsedArguments(
   { name, text }: { name: string; text: string },
   isCut: boolean,
+  size: JsonSize,
 ): unknown {
   if (text === "") return {};
-  try {
-    return JSON.parse(text);
-  } catch {
-    if (isCut) return undefined;
-    throw new NodeError(
-      "upstream_failed",
-      `The server that runs the model called the tool ${quoted(name)} with what is not JSON.`,
-    );
+  let what = "arguments that are nested too deep or hold too much";
+  if (size.add(Buffer.from(text)) === undefined) {
+    try {
+      return JSON.parse(text);
+    } catch {
+      what = "what is not JSON";
+    }
   }
+  if (isCut) return undefined;
+  const why = `The server that runs the model called the tool ${quoted(name)} with ${what}.`;
+  throw new NodeError("upstream_failed", why);
 }
 
 export function toRetrievalReport(grounding: Grounding): RetrievalReport {

@@ -2,6 +2,7 @@
 import { type AnswerPart, AnswerParts, unfinished } from "../../../core/chat/answer-parts.ts";
 import type { ChatAnswer } from "../../../core/chat/chat-service.ts";
 import { given } from "../../../core/given.ts";
+import { JsonSize } from "../../../core/json-size.ts";
 import type { Finish, GenerationEvent, TokenUsage } from "../../../core/ports/chat-engine.ts";
 import { namedEvent } from "../../sse.ts";
 import { parsedArguments, toRetrievalReport } from "../../wire/answer.ts";
@@ -129,7 +130,8 @@ export class ContentBlocks {
   whole(): { content: ContentBlock[]; finish: Finish } {
     const { parts, finish } = this.#parts.whole();
     const isCut = finish.reason === "length";
-    return { content: parts.map((part) => this.#block(part, isCut)), finish };
+    const size = new JsonSize();
+    return { content: parts.map((part) => this.#block(part, isCut, size)), finish };
   }
 
   #deltas(event: GenerationEvent): Delta[] {
@@ -147,7 +149,7 @@ export class ContentBlocks {
     }
   }
 
-  #block(part: AnswerPart, isCut: boolean): ContentBlock {
+  #block(part: AnswerPart, isCut: boolean, size: JsonSize): ContentBlock {
     switch (part.type) {
       case "text":
         return { type: "text", text: part.text };
@@ -157,7 +159,7 @@ export class ContentBlocks {
       }
       case "call":
         // The input of a truncated call is empty; the message's `stop_reason` says why.
-        return toToolUse(part, parsedArguments(part, isCut) ?? {});
+        return toToolUse(part, parsedArguments(part, isCut, size) ?? {});
     }
   }
 }

@@ -2,6 +2,7 @@
 import { type AnswerPart, AnswerParts, unfinished } from "../../../core/chat/answer-parts.ts";
 import type { ChatAnswer } from "../../../core/chat/chat-service.ts";
 import { given } from "../../../core/given.ts";
+import { JsonSize } from "../../../core/json-size.ts";
 import type { Finish, TokenLogprobs } from "../../../core/ports/chat-engine.ts";
 import type { RequestContext } from "../../request-context.ts";
 import { parsedArguments, toRetrievalReport } from "../../wire/answer.ts";
@@ -49,7 +50,7 @@ export async function toWhole(answer: ChatAnswer, options: AnswerOptions): Promi
   const parts = new AnswerParts({ isInOrder: true });
   for await (const { value: event } of answer.events) parts.add(event);
   const { parts: all, finish } = parts.whole();
-  const calls = toCalls(all, finish);
+  const calls = toCalls(all, finish, new JsonSize());
   const thinking = options.showsThoughts ? textOf(all, "reasoning") : "";
   const logprobs = all.flatMap((part) => (part.type === "text" ? (part.logprobs ?? []) : []));
   const content: Content = {
@@ -66,13 +67,14 @@ export async function* toLines(answer: ChatAnswer, options: AnswerOptions): Asyn
   const parts = new AnswerParts({ isInOrder: true });
   const line = (content: Content, ending?: Partial<Ending>): string =>
     JSON.stringify({ ...toLine(options, content, ending), ...(ending && options.last) });
+  const size = new JsonSize();
   let finish: Finish | undefined;
   let sent = 0;
   for await (const { value: event } of answer.events) {
     const { ended } = parts.add(event);
     if (event.type === "finish") finish = event;
     if (ended?.type === "call") {
-      const calls = toCalls([ended], finish, sent);
+      const calls = toCalls([ended], finish, size, sent);
       sent += calls.length;
       if (calls.length > 0) yield line({ text: "", calls });
     }
@@ -105,12 +107,17 @@ function toLine(
 const textOf = (parts: readonly AnswerPart[], type: AnswerPart["type"]): string =>
   parts.map((part) => (part.type === type ? part.text : "")).join("");
 
-/** `before`: how many calls came before these. */
-function toCalls(parts: readonly AnswerPart[], finish: Finish | undefined, before = 0): ToolCalls {
+/** `size` counts the arguments of all calls. `before`: how many calls came before these. */
+function toCalls(
+  parts: readonly AnswerPart[],
+  finish: Finish | undefined,
+  size: JsonSize,
+  before = 0,
+): ToolCalls {
   const calls: ToolCalls = [];
   for (const part of parts) {
     if (part.type !== "call") continue;
-    const sent = parsedArguments(part, finish?.reason === "length");
+    const sent = parsedArguments(part, finish?.reason === "length", size);
     if (sent === undefined) continue;
     const index = before + calls.length;
     calls.push({ id: part.id, function: { index, name: part.name, arguments: Object(sent) } });

@@ -91,16 +91,30 @@ export function toFileSearchCall(
 /** `[1]`, or `[1, 3]`, which some models write. */
 const markers = /\[(\d{1,4}(?:, ?\d{1,4})*)\]/g;
 
+/** Citations of an answer: each is sent four times, and stored. */
+const mostCitations = 1000;
+/** Characters of a text that are searched for markers: more than any model writes. */
+const mostSearched = 1024 * 1024;
+
 /**
- * A citation for each marker in the text that refers to a passage. One without a file id, in a
- * collection that another program filled, cannot be cited; `retrieval` explains its marker.
+ * Finds the citations of one answer, in one text after the other: one for each marker that refers
+ * to a passage. One without a file id, in a collection that another program filled, cannot be
+ * cited; `retrieval` explains its marker.
  */
-export function annotationsOf(text: string, { points }: Pick<Grounding, "points">): Annotation[] {
-  return [...text.matchAll(markers)].flatMap(({ index, 1: numbers = "" }) =>
-    numbers.split(",").flatMap((number): Annotation[] => {
-      const passage = points[Number(number) - 1];
-      if (passage === undefined || passage.file === "") return [];
-      return [{ type: "file_citation", file_id: passage.file, filename: passage.document, index }];
-    }),
-  );
+export function citationsFor({ points }: Pick<Grounding, "points">) {
+  let left = mostCitations;
+  return (text: string): Annotation[] => {
+    const found: Annotation[] = [];
+    for (const { index, 1: numbers = "" } of text.slice(0, mostSearched).matchAll(markers)) {
+      for (const number of numbers.split(",")) {
+        if (left === 0) return found;
+        const passage = points[Number(number) - 1];
+        if (passage === undefined || passage.file === "") continue;
+        const { file: file_id, document: filename } = passage;
+        found.push({ type: "file_citation", file_id, filename, index });
+        left--;
+      }
+    }
+    return found;
+  };
 }

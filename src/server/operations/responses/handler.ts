@@ -26,7 +26,7 @@ import {
   conversationOf,
   withAnswer,
 } from "./conversation.ts";
-import { annotationsOf, toRag as searchToRag, toFileSearchCall } from "./file-search.ts";
+import { citationsFor, toRag as searchToRag, toFileSearchCall } from "./file-search.ts";
 import { itemId, newResponseId } from "./items.ts";
 import { failedEvents, ResponseRun } from "./output.ts";
 import type { ResponseRequest } from "./request-schema.ts";
@@ -230,7 +230,7 @@ async function makeResponse(
     itemId: (kind, index) => itemId(id, kind, index),
     wireName: (name) => offered.functions.find(({ tool }) => tool.name === name)?.wire ?? { name },
     withLogprobs: includes(served.logprobs),
-    annotate: (text) => (grounding === undefined ? [] : annotationsOf(text, grounding)),
+    annotate: grounding === undefined ? () => [] : citationsFor(grounding),
     search:
       grounding &&
       offered.search &&

@@ -29,11 +29,14 @@ interface RunOptions {
   itemId: (kind: ItemKind, index: number) => string;
   wireName: (name: string) => WireName;
   withLogprobs: boolean;
-  annotate: (text: string) => readonly Annotation[];
+  /** Called once for each text of the answer. */
+  annotate: (text: string) => Annotation[];
   search: FileSearchAnswer | undefined;
   /** Called with the complete response before it is sent; returns the response to send. */
   settle: (response: ResponseObject) => Promise<ResponseObject>;
 }
+
+type TextPart = Omit<Extract<AnswerPart, { type: "text" }>, "type">;
 
 interface ItemPlace {
   item_id: string;
@@ -157,7 +160,7 @@ export class ResponseRun {
     const content =
       part.type === "reasoning"
         ? ({ type: "reasoning_text", text: "" } as const)
-        : this.#text({ ...part, text: "", logprobs: undefined });
+        : this.#text({ text: "", logprobs: undefined }, []);
     return [added, { type: "response.content_part.added", ...at, part: content }];
   }
 
@@ -181,13 +184,15 @@ export class ResponseRun {
 
   #end(part: AnswerPart | undefined, status: ItemStatus): ItemEvent[] {
     if (part === undefined) return [];
-    const item = this.#item(part, status);
+    const texts = part.type === "text" ? [this.#text(part, this.#options.annotate(part.text))] : [];
+    const item = this.#item(part, status, texts);
     this.#items.push(item);
     const { output_index } = this.#place;
-    return [...this.#done(part), { type: "response.output_item.done", output_index, item }];
+    return [...this.#done(part, texts), { type: "response.output_item.done", output_index, item }];
   }
 
-  #done(part: AnswerPart): ItemEvent[] {
+  /** `texts`: the content of a message, which is one text. */
+  #done(part: AnswerPart, texts: readonly OutputText[]): ItemEvent[] {
     const at = { ...this.#place, content_index: 0 };
     const { text } = part;
     if (part.type === "call") {
@@ -199,25 +204,23 @@ export class ResponseRun {
         { type: "response.content_part.done", ...at, part: { type: "reasoning_text", text } },
       ];
     }
-    const whole = this.#text(part);
     const type = "response.output_text.annotation.added";
-    return [
+    const logprobs = toLogprobs(part.logprobs ?? []);
+    return texts.flatMap((whole): ItemEvent[] => [
       ...whole.annotations.map((annotation, annotation_index): ItemEvent => {
         return { type, ...at, annotation_index, annotation };
       }),
-      { type: "response.output_text.done", ...at, text, logprobs: toLogprobs(part.logprobs ?? []) },
+      { type: "response.output_text.done", ...at, text, logprobs },
       { type: "response.content_part.done", ...at, part: whole },
-    ];
+    ]);
   }
 
-  #item(part: AnswerPart, status: ItemStatus): OutputItem {
+  #item(part: AnswerPart, status: ItemStatus, texts: OutputText[] = []): OutputItem {
     const id = this.#place.item_id;
     const isBegun = status === "in_progress";
     switch (part.type) {
-      case "text": {
-        const content = isBegun ? [] : [this.#text(part)];
-        return { type: "message", id, status, role: "assistant", content };
-      }
+      case "text":
+        return { type: "message", id, status, role: "assistant", content: texts };
       case "reasoning": {
         const content = [{ type: "reasoning_text", text: part.text } as const];
         return { type: "reasoning", id, status, summary: [], content: isBegun ? [] : content };
@@ -230,9 +233,8 @@ export class ResponseRun {
     }
   }
 
-  #text({ text, logprobs }: Extract<AnswerPart, { type: "text" }>): OutputText {
-    const { annotate, withLogprobs } = this.#options;
-    const annotations = text === "" ? [] : [...annotate(text)];
+  #text({ text, logprobs }: TextPart, annotations: Annotation[]): OutputText {
+    const { withLogprobs } = this.#options;
     const scores = withLogprobs ? { logprobs: toLogprobs(logprobs ?? []) } : {};
     return { type: "output_text", text, annotations, ...scores };
   }

@@ -58,7 +58,7 @@ export const Annotation = T.Object(
     filename: T.String(),
     index: f.count("Where the marker is in the text."),
   },
-  { description: "A passage that the text names by its marker." },
+  { description: "A passage that the text names by its marker: the first 1,000 of an answer." },
 );
 
 export type Annotation = Static<typeof Annotation>;

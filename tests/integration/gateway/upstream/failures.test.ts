@@ -275,11 +275,19 @@ describe("an answer that has no end", () => {
     expect((await run(far))[0]).toEqual({ type: "text", text: "Hi" });
   });
 
-  test("of calls is cut where no answer has so many", async () => {
-    const call = { function: { name: "look", arguments: "{}" } };
-    const calls = Array.from({ length: 5000 }, (_, index) => ({ ...call, index }));
-    const chunk = { choices: [{ delta: { tool_calls: calls } }] };
-    await using far = await scripted(() => streamOf([`data: ${JSON.stringify(chunk)}\n\n`]));
+  const look = { function: { name: "look", arguments: "{}" } };
+  const thoughtAndText = { delta: { reasoning: "r", content: "c" } };
+  const longCall = { index: 0, function: { name: "look", arguments: "a".repeat(4_000_000) } };
+  test.each([
+    [
+      "calls",
+      [{ delta: { tool_calls: Array.from({ length: 5000 }, (_, index) => ({ ...look, index })) } }],
+    ],
+    ["thoughts between texts", Array.from({ length: 2000 }, () => thoughtAndText)],
+    ["arguments", Array.from({ length: 5 }, () => ({ delta: { tool_calls: [longCall] } }))],
+  ])("of %s is cut where no answer has so many", async (_, choices) => {
+    const chunks = choices.map((choice) => `data: ${JSON.stringify({ choices: [choice] })}\n\n`);
+    await using far = await scripted(() => streamOf([...chunks, frame("", "stop")]));
     expect(await rejectionOf(run(far))).toMatchObject({
       kind: "upstream_failed",
       message: "The server of the model 'far' answered more than was asked for.",

@@ -72,6 +72,13 @@ describe("a conversation for the model", () => {
     ]);
   });
 
+  test("has what is nested too deep to be written again as text", () => {
+    const deep = `${"[".repeat(20_000)}${"]".repeat(20_000)}`;
+    const messages = [user, calls(call("a", "weather", deep)), result("a", deep)];
+    const [, turn] = toChatHistory(messages);
+    expect(Object(turn).response).toEqual([called("weather", deep, deep)]);
+  });
+
   test("has the answer that follows a result in the turn of the call, with the words before it", () => {
     const messages: ChatMessage[] = [
       user,

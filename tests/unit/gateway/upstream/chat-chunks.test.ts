@@ -281,6 +281,14 @@ describe("the chunks of a streamed completion", () => {
     });
   });
 
+  test("may have thoughts between texts, and pieces of two calls in turn", () => {
+    const turns = Array.from({ length: 100 }, () => delta({ reasoning: "r", content: "c" }));
+    const call = (index: number, more = {}) => ({ index, function: { arguments: " ", ...more } });
+    const begun = delta({ tool_calls: [0, 1].map((at) => call(at, { name: "look" })) });
+    const pieces = Array.from({ length: 5000 }, () => delta({ tool_calls: [call(0), call(1)] }));
+    expect(read([...turns, begun, ...pieces, delta({}, "stop")])).toHaveLength(10_205);
+  });
+
   test("are refused where they hold many entries, even empty ones", () => {
     const choices = Array.from({ length: 100 }, () => 0);
     expect(() => read([{ choices }])).toThrow("several answers where one was asked for");

@@ -72,6 +72,7 @@ describe("what a server elsewhere refuses", () => {
     ["messages[2].content", { part: "messages", at: 2, inside: ".content" }],
     ["messages.0.role", { part: "messages", inside: ".0.role" }],
     ["tools[1].function.parameters", { part: "tools", at: 1 }],
+    [`messages[${"1".repeat(400)}]`, { part: "messages", inside: `[${"1".repeat(400)}]` }],
     ["response_format.json_schema.schema.type", { part: "schema", inside: ".type" }],
     ["response_format", { part: "format" }],
     ["max_completion_tokens", { part: "max tokens" }],

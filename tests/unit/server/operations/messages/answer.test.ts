@@ -132,6 +132,21 @@ describe("content blocks", () => {
     );
   });
 
+  test.each([
+    ["nested deeper than a request may be", `${"[".repeat(300)}${"]".repeat(300)}`],
+    ["of more values than a request may have", `[${"1,".repeat(600_000)}1]`],
+  ])("of calls %s are a failure of who wrote them", (_, json) => {
+    // A call of a length that is allowed, and one that is too long together with it.
+    const half = `[${"1,".repeat(500_000)}1]`;
+    expect(() => wholeOf([call(0), args(0, half), call(1), args(1, json)])).toThrow(
+      "called the tool 'look' with arguments that are nested too deep or hold too much",
+    );
+    const end = { reason: "length" } as const;
+    expect(wholeOf([call(0), args(0, half), call(1), args(1, json)], end)[1]).toMatchObject({
+      input: {},
+    });
+  });
+
   test("of calls that are written into each other are a failure of who wrote them", () => {
     expect(() => eventsOf([call(0), call(1), args(0, "{}")])).toThrow(
       "mixed the arguments of two tool calls",

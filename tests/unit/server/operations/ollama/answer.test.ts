@@ -136,6 +136,17 @@ describe("a whole answer", () => {
     });
   });
 
+  test("fails if a server upstream sends arguments that are nested too deep, also in a stream", async () => {
+    const deep = [call(0), args(0, `{"a":${"[".repeat(100_000)}${"]".repeat(100_000)}}`)];
+    const failure = {
+      kind: "upstream_failed",
+      message:
+        "The server that runs the model called the tool 'look' with arguments that are nested too deep or hold too much.",
+    };
+    await expect(whole(deep)).rejects.toMatchObject(failure);
+    await expect(linesOf(deep)).rejects.toMatchObject(failure);
+  });
+
   test("counts all of its time as the prompt's if there was no token", async () => {
     const times = () => ({ queue: undefined, retrieval: undefined, first: undefined, total: 4 });
     expect(await toWhole(answerOf([]), { ...options, times })).toMatchObject({

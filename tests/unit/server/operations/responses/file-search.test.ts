@@ -2,8 +2,8 @@ import { describe, expect, test } from "bun:test";
 import { NodeError } from "../../../../../src/core/errors.ts";
 import type { FoundPassage } from "../../../../../src/core/retrieval/search.ts";
 import {
-  annotationsOf,
   checkedFileSearch,
+  citationsFor,
   toFileSearchCall,
   toRag,
 } from "../../../../../src/server/operations/responses/file-search.ts";
@@ -126,11 +126,11 @@ describe("a call of file_search", () => {
 describe("citations", () => {
   const points = [found(1), found(2), found(3, { file: "", document: "" })];
   const cited = (text: string) =>
-    annotationsOf(text, { points }).map(({ index, file_id }) => [index, file_id]);
+    citationsFor({ points })(text).map(({ index, file_id }) => [index, file_id]);
 
   test("are there for each marker of a passage, where it stands", () => {
     const text = "Sie summen 🦙 [2], und das oft [1][2].";
-    expect(annotationsOf(text, { points })).toEqual([
+    expect(citationsFor({ points })(text)).toEqual([
       { type: "file_citation", file_id: "file-2", filename: "2.md", index: text.indexOf("[2]") },
       { type: "file_citation", file_id: "file-1", filename: "1.md", index: text.indexOf("[1]") },
       {
