@@ -7,7 +7,8 @@ import {
 } from "node-llama-cpp";
 import { type PromptTemplateName, promptTemplateNames } from "../../src/core/models/model.ts";
 import type { ChatMessage } from "../../src/core/ports/chat-engine.ts";
-import { chatWrapperFor, toChatHistory } from "../../src/engine/prompt/prompt-template.ts";
+import { toChatHistory } from "../../src/engine/prompt/chat-history.ts";
+import { chatWrapperFor } from "../../src/engine/prompt/prompt-template.ts";
 import { testBackend } from "../support/tiny-engines.ts";
 import { tinyModels } from "../support/tiny-models.ts";
 

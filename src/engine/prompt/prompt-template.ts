@@ -1,8 +1,6 @@
 /** A model's chat template: renders a conversation to tokens, and knows the markers of the model's answers. */
 import {
-  type ChatHistoryItem,
   type ChatModelFunctions,
-  type ChatModelResponse,
   type ChatWrapper,
   type GbnfJsonSchema,
   isLlamaText,
@@ -16,12 +14,12 @@ import {
   type Token,
 } from "node-llama-cpp";
 import { given } from "../../core/given.ts";
-import { JsonSize } from "../../core/json-size.ts";
 import type { PromptTemplateName } from "../../core/models/model.ts";
-import type { ChatMessage, Tool, ToolCall } from "../../core/ports/chat-engine.ts";
+import type { ChatMessage, Tool } from "../../core/ports/chat-engine.ts";
 import type { Markers } from "../generation/segmenter.ts";
 import type { CallSyntax } from "../generation/tool-call-parser.ts";
 import { LoopYield, SlicedTokenizer } from "../tokenizer/sliced-tokenizer.ts";
+import { textsOf, toChatHistory } from "./chat-history.ts";
 
 export interface Prompt {
   tokens: Token[];
@@ -76,8 +74,7 @@ export class PromptTemplate {
     { most, signal }: PromptBounds,
   ): Promise<Prompt | undefined> {
     const tools = offered ?? [];
-    const texts = messages.map(({ content }) => content);
-    if (this.#tokenizer.cannotFit(texts, most)) return undefined;
+    if (this.#tokenizer.cannotFit(textsOf(messages), most)) return undefined;
     const state = this.#wrapper.generateContextState({
       chatHistory: toChatHistory(messages),
       ...(tools.length === 0
@@ -204,66 +201,6 @@ function toFunctions(tools: readonly Tool[]): ChatModelFunctions {
 /** The library only prints the schema into the prompt; our own grammar enforces it. */
 const isSchema = (value: unknown): value is GbnfJsonSchema =>
   typeof value === "object" && value !== null;
-
-/** The history, which ends in the turn that the model writes or continues. */
-export function toChatHistory(messages: readonly ChatMessage[]): ChatHistoryItem[] {
-  const history: ChatHistoryItem[] = [];
-  for (const [index, message] of messages.entries()) {
-    const { role, content } = message;
-    if (role === "system" || role === "user") history.push({ type: role, text: content });
-    // A tool's result is part of the call above.
-    if (role !== "assistant") continue;
-    const results = resultsAfter(messages, index);
-    turnAt(history, messages[index - 1]).response.push(
-      ...(content === "" ? [] : [content]),
-      ...(message.toolCalls ?? []).map((call, at) => toFunctionCall(call, results, at === 0)),
-    );
-  }
-  if (messages.at(-1)?.role !== "tool") history.push({ type: "model", response: [] });
-  return history;
-}
-
-function resultsAfter(messages: readonly ChatMessage[], index: number): Map<string, string> {
-  const results = new Map<string, string>();
-  for (const message of messages.slice(index + 1)) {
-    if (message.role !== "tool") break;
-    results.set(message.toolCallId, message.content);
-  }
-  return results;
-}
-
-/** The model's turn: after a tool's result, the one before it continues; otherwise a new one. */
-function turnAt(history: ChatHistoryItem[], before: ChatMessage | undefined): ChatModelResponse {
-  const last = history.at(-1);
-  if (before?.role === "tool" && last?.type === "model") return last;
-  const turn: ChatModelResponse = { type: "model", response: [] };
-  history.push(turn);
-  return turn;
-}
-
-function toFunctionCall(
-  { id, name, arguments: text }: ToolCall,
-  results: ReadonlyMap<string, string>,
-  startsNewChunk: boolean,
-): ChatModelResponse["response"][number] {
-  return {
-    type: "functionCall",
-    name,
-    params: fromJson(text),
-    result: fromJson(results.get(id) ?? ""),
-    startsNewChunk,
-  };
-}
-
-/** What is deep stays text: templates write the value again, recursively. */
-function fromJson(text: string): unknown {
-  if (new JsonSize().add(Buffer.from(text)) !== undefined) return text;
-  try {
-    return JSON.parse(text);
-  } catch {
-    return text;
-  }
-}
 
 /** Templates by their names in a configuration: the library's wrappers, or Jinja. */
 const templates: Record<

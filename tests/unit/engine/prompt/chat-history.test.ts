@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import type { ChatMessage } from "../../../../src/core/ports/chat-engine.ts";
-import { toChatHistory } from "../../../../src/engine/prompt/prompt-template.ts";
+import { textsOf, toChatHistory } from "../../../../src/engine/prompt/chat-history.ts";
 
 const user: ChatMessage = { role: "user", content: "Weather?" };
 const call = (id: string, name: string, text: string) => ({ id, name, arguments: text });
@@ -77,6 +77,19 @@ describe("a conversation for the model", () => {
     const messages = [user, calls(call("a", "weather", deep)), result("a", deep)];
     const [, turn] = toChatHistory(messages);
     expect(Object(turn).response).toEqual([called("weather", deep, deep)]);
+  });
+
+  test("has much that is nested as text too, and what tools write as a value", () => {
+    const nested = `${"[".repeat(200)}${"1,".repeat(5000)}1${"]".repeat(200)}`;
+    const flat = JSON.stringify(Array.from({ length: 5000 }, (_, at) => ({ at, of: [{ b: 1 }] })));
+    const messages = [user, calls(call("a", "weather", nested)), result("a", flat)];
+    const [, turn] = toChatHistory(messages);
+    expect(Object(turn).response).toEqual([called("weather", nested, JSON.parse(flat))]);
+  });
+
+  test("is as long as its texts, its calls and their results together", () => {
+    const messages = [user, calls(call("a", "weather", "{}")), result("a", "sunny")];
+    expect([...textsOf(messages)]).toEqual(["Weather?", "", "{}", "sunny"]);
   });
 
   test("has the answer that follows a result in the turn of the call, with the words before it", () => {
