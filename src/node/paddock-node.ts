@@ -22,7 +22,7 @@ import type { Services } from "../server/app.ts";
 import { Connections } from "../server/listen.ts";
 import { keyAccess, withoutGuessing } from "../server/middleware/authentication.ts";
 import type { McpEndpoint } from "../server/operations/mcp.ts";
-import { keysFile, SqliteKeys } from "../store/keys/sqlite-keys.ts";
+import { keysFile, SqliteKeys, waitOfNodeMs } from "../store/keys/sqlite-keys.ts";
 import { createMetrics } from "../telemetry/metrics.ts";
 import type { NodeCollectionOptions } from "./documents/node-collection.ts";
 import { NodeDocuments } from "./documents/node-documents.ts";
@@ -100,7 +100,7 @@ export class PaddockNode implements AsyncDisposable {
     this.connections = new Connections(config.http.trusted_proxies);
     this.#shared = shared && resources.use(shared);
     const file = join(dataDirOf(config, options.baseDir), keysFile);
-    this.#keys = shared?.keys ?? resources.use(new SqliteKeys(file));
+    this.#keys = shared?.keys ?? resources.use(new SqliteKeys(file, { waitMs: waitOfNodeMs }));
     const quotaOf = (owner: string) => this.#keys.byId(owner)?.quota ?? {};
     const nodeDocuments = resources.use(
       new NodeDocuments({ ...options, models, retrieval, clock, quotaOf }),

@@ -177,18 +177,20 @@ export const isThere = (path: string): boolean =>
   // Another process may delete it in between, as SQLite does with a log.
   existsSync(path) && (statSync(path, { throwIfNoEntry: false })?.size ?? 0) > 0;
 
-interface OpenOptions {
+export interface OpenOptions {
   /** Set before the journal mode. */
   pragmas?: readonly string[] | undefined;
   /** Whether to open the file read-only on a full disk, which has no room for its lock files: for a caller that follows changes by its stamp. */
   readsWhenFull?: boolean;
+  /** How long to wait for locks of other processes; the thread stands still meanwhile. Default: 10 s. */
+  waitMs?: number;
 }
 
 /** Opens or creates a file, with tables from `prepare`; a read-only one is opened as it is. */
 export function openOwn(
   path: string,
   prepare: (database: Database) => void,
-  { pragmas = [], readsWhenFull = false }: OpenOptions = {},
+  { pragmas = [], readsWhenFull = false, waitMs = 10_000 }: OpenOptions = {},
 ): { database: Database; isReadOnly: boolean } {
   checkLog(path);
   mkdirSync(dirname(path), { recursive: true, mode: folderOfOwner });
@@ -197,9 +199,9 @@ export function openOwn(
     // SQLite would make it readable by everyone; the files it creates next to it get the same rights.
     if (path !== ":memory:" && !existsSync(path)) closeSync(openSync(path, "a", ownerOnly));
     database = new Database(path, { create: true, strict: true });
-    database.run("pragma busy_timeout = 10000");
+    database.run(`pragma busy_timeout = ${waitMs}`);
     for (const pragma of pragmas) database.run(`pragma ${pragma}`);
-    useLog(database);
+    useLog(database, waitMs);
     database.run("pragma synchronous = full");
     prepare(database);
     return { database, isReadOnly: false };
@@ -221,17 +223,17 @@ function checkLog(path: string): void {
   throw new NodeError("unavailable", why);
 }
 
-/** Tries to change a new file's journal, while another process does; SQLite itself does not wait for that. */
-const journalTries = 100;
-const journalPauseMs = 10;
+const journalPauseMs = 2;
 
-function useLog(database: Database): void {
-  for (let tries = 1; ; tries++) {
+/** Tries to change a new file's journal, while another process does; SQLite itself does not always wait for that. */
+function useLog(database: Database, waitMs: number): void {
+  const end = performance.now() + waitMs;
+  for (;;) {
     try {
       database.run("pragma journal_mode = wal");
       return;
     } catch (error) {
-      if (!codeOf(error).startsWith("SQLITE_BUSY") || tries === journalTries) throw error;
+      if (!codeOf(error).startsWith("SQLITE_BUSY") || performance.now() >= end) throw error;
       Bun.sleepSync(journalPauseMs);
     }
   }

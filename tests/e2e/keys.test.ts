@@ -1,5 +1,6 @@
+import { Database } from "bun:sqlite";
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { writeFile } from "node:fs/promises";
+import { copyFile, rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type ConfiguredNode, configuredNode } from "../support/configured-node.ts";
 import { oldKeysFile } from "../support/old-keys-file.ts";
@@ -79,6 +80,28 @@ describe("paddock keys", () => {
         message: expect.stringContaining("The key 'bob' may make 2 requests a minute."),
       },
     });
+  });
+
+  test("leaves a running node answering while another process keeps their file locked", async () => {
+    const path = join(node.cwd, ".paddock", "keys.sqlite");
+    const key = (await keys("create", "eve")).stdout.trim();
+    const status = async (offered: string) =>
+      (await post("/chat/completions", chat, offered)).status;
+    expect(await status(key)).toBe(200);
+    await copyFile(path, `${path}.copy`);
+    using lock = new Database(`${path}.copy`);
+    lock.run("pragma journal_mode = delete");
+    lock.run("begin exclusive");
+    await rename(`${path}.copy`, path);
+    expect([await status(key), await status("wrong")]).toEqual([503, 503]);
+    const refused = await (await post("/chat/completions", chat, key)).json();
+    expect(refused).toMatchObject({
+      error: { message: expect.stringContaining("another process keeps it locked") },
+    });
+    expect(JSON.stringify(refused)).not.toContain(node.cwd);
+    expect((await fetch(`${node.origin}/health`)).status).toBe(200);
+    lock.run("rollback");
+    expect([await status(key), await status("wrong")]).toEqual([200, 401]);
   });
 
   test("goes on with a file of keys that was made before they had limits", async () => {

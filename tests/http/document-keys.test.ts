@@ -14,6 +14,7 @@ import { passage } from "../support/passages.ts";
 import { type RunningDocuments, runningDocuments } from "../support/running-documents.ts";
 import { finish } from "../support/scripted-engines.ts";
 import { tempDir } from "../support/temp-dir.ts";
+import { waitFor } from "../support/wait-for.ts";
 
 let resources: AsyncDisposableStack;
 let keys: SqliteKeys;
@@ -291,4 +292,82 @@ test("a file that is added again takes no second place of the ingest queue", asy
   const again = { file_id, attributes: { a: 1 } };
   await client.add(id, { file_id });
   expect(await client.add(id, again)).toMatchObject({ attributes: { a: 1 } });
+});
+
+describe("a file that is being ingested", () => {
+  let begun: { filename: string; signal: AbortSignal }[];
+  let complete: () => void;
+  let ada: DocumentsClient;
+  let bob: DocumentsClient;
+  let store: string;
+  let file: string;
+
+  beforeEach(async () => {
+    begun = [];
+    const { promise, resolve } = Promise.withResolvers<void>();
+    complete = resolve;
+    const beforeIngest = (filename: string, signal: AbortSignal) => {
+      begun.push({ filename, signal });
+      return untilAborted(promise, signal);
+    };
+    running = resources.use(await runningDocuments({ ring: keys, documents: { beforeIngest } }));
+    ada = give("ada");
+    bob = give("bob");
+    store = (await ada.store()).id;
+    file = await ada.file("llamas hum", "ada.md");
+    await ada.add(store, { file_id: file });
+    await waitFor("ada's file to be begun", () => begun.length === 1);
+  });
+
+  const ingests = () => begun.map(({ filename, signal }) => [filename, signal.aborted]);
+
+  test("is not restarted by another file that a key adds again with other settings", async () => {
+    const file_id = await bob.file("bees buzz", "bob.md");
+    running.app.embedding.maxTokens = 200;
+    for (const [round, max_chunk_size_tokens] of [100, 101, 100].entries()) {
+      const sizes = { max_chunk_size_tokens, chunk_overlap_tokens: 0 };
+      await bob.add(store, { file_id, chunking_strategy: { type: "static", static: sizes } });
+      const ofBob = () => begun.filter(({ filename }) => filename === "bob.md");
+      await waitFor("bob's file to be begun", () => ofBob().length === round + 1);
+    }
+    expect(ingests()).toEqual([
+      ["ada.md", false],
+      ["bob.md", true],
+      ["bob.md", true],
+      ["bob.md", false],
+    ]);
+    complete();
+    expect(await ada.settled(store, file)).toMatchObject({ status: "completed" });
+    expect(await bob.settled(store, file_id)).toMatchObject({
+      status: "completed",
+      chunking_strategy: { static: { max_chunk_size_tokens: 100 } },
+    });
+  });
+
+  test("is not restarted by being added again as it is, alone or in a batch", async () => {
+    await bob.add(store, { file_id: file, attributes: { a: 1 } });
+    const batch = await bob.batch(store, { file_ids: [file] });
+    expect(batch.file_counts).toMatchObject({ in_progress: 1, total: 1 });
+    complete();
+    expect(await ada.settled(store, file)).toMatchObject({
+      status: "completed",
+      attributes: { a: 1 },
+    });
+    expect(ingests()).toEqual([["ada.md", false]]);
+    expect(await bob.getBatch(store, batch.id)).toMatchObject({ status: "completed" });
+  });
+
+  test("stays completed where it is while it is added again", async () => {
+    const { registry } = running.app;
+    const { putStoreFiles } = registry;
+    // It is completed between what is known of the file and what is written of it.
+    registry.putStoreFiles = async (...args) => {
+      registry.putStoreFiles = putStoreFiles;
+      complete();
+      await ada.settled(store, file);
+      return await putStoreFiles(...args);
+    };
+    expect(await bob.add(store, { file_id: file })).toMatchObject({ status: "completed" });
+    expect(ingests()).toEqual([["ada.md", false]]);
+  });
 });

@@ -105,7 +105,7 @@ function wordsOf(messages: readonly ChatMessage[]): number {
 /** Two dimensions: how many letters a text has, and one; a token a word. */
 export class ScriptedEmbeddingEngine implements EmbeddingEngine {
   readonly dimension = 2;
-  readonly maxTokens = 8;
+  maxTokens = 8;
   readonly vocabularySize = 100;
   readonly requests: EmbeddingInput[] = [];
   /** What every call waits for, as for a load. */

@@ -60,7 +60,7 @@ export class StoreFileService {
     if (isFull || own + added.length > maxOwn) throw await this.#full(caller);
   }
 
-  /** Queues files to be ingested; one that is already in the store only gets the new attributes. */
+  /** Queues files to be ingested; one that is already in the store with the same settings only gets the new attributes. */
   async add(
     caller: DocumentCaller,
     store: StoreRecord,
@@ -76,14 +76,20 @@ export class StoreFileService {
     const put = [...new Map(files.map((file) => [file.id, file])).values()].map((file) =>
       this.#toStoreFile(caller, store, file, usual, wanted.get(file.id), before.get(file.id)),
     );
-    const isAgain = put.some(({ file, status }) => status === "in_progress" && before.has(file));
+    const isUnchanged = ({ file, status, chunking }: StoreFile): boolean => {
+      const known = before.get(file);
+      return known?.status === status && Bun.deepEquals(known.chunking, chunking);
+    };
+    using held = new DisposableStack();
     // A file that is being ingested with other settings must not count as this one.
-    using _ = isAgain ? await queue.hold(store.id) : undefined;
-    const completed = put.filter(({ status }) => status === "completed").map(({ file }) => file);
-    const options = { ...this.#places(caller), completed, ...given({ batch, owner: caller.id }) };
+    for (const each of put) {
+      if (!isUnchanged(each)) held.use(await queue.hold(store.id, each.file));
+    }
+    const unchanged = put.filter(isUnchanged);
+    const options = { ...this.#places(caller), unchanged, ...given({ batch, owner: caller.id }) };
     const outcome = await registry.putStoreFiles(put, options);
     if (outcome === "full") throw await this.#full(caller);
-    // A file was removed since it was checked, and has to be ingested again.
+    // A file was removed, completed or added with other settings since it was checked.
     if (outcome === "changed") return await this.add(caller, store, added, batch);
     queue.wake();
     return put;

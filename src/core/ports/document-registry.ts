@@ -75,7 +75,7 @@ interface Selection {
 }
 
 export interface StoreFileRegistry {
-  /** Changes nothing if more than `maxQueue` files would be in progress, or more than `maxOwn` of `owner` ("full"), or one of `completed` is no longer completed ("changed"). */
+  /** Changes nothing if more than `maxQueue` files would be in progress, or more than `maxOwn` of `owner` ("full"), or the status or chunking of one of `unchanged` is another by now ("changed"). */
   putStoreFiles(
     files: readonly StoreFile[],
     options?: {
@@ -83,7 +83,7 @@ export interface StoreFileRegistry {
       maxQueue?: number;
       maxOwn?: number;
       owner?: string;
-      completed?: readonly string[];
+      unchanged?: readonly StoreFile[];
     },
   ): Promise<"put" | "full" | "changed">;
   /** The files among these that are in the store. */

@@ -17,17 +17,17 @@ const removeDocuments = `insert or ignore into removals (collection, document)
   select stores.collection, document from store_files join stores on stores.id = store`;
 
 export const storeFileRows = (registry: OwnFile): Rows<StoreFileRegistry> => ({
-  putStoreFiles(files, { batch, maxQueue, maxOwn, owner, completed = [] } = {}) {
+  putStoreFiles(files, { batch, maxQueue, maxOwn, owner, unchanged = [] } = {}) {
     return registry.write((database) => {
       if (maxQueue !== undefined && waitingWith(database, files) > maxQueue) return "full";
       const waiting = owner === undefined ? 0 : waitingWith(database, files, owner);
       if (maxOwn !== undefined && waiting > maxOwn) return "full";
-      const settled = `select count(*) from store_files where ${own} and status = 'completed'`;
-      const isSettled = (file: string): boolean =>
-        files.some(
-          (each) => each.file === file && numberOf(database, settled, each.store, file) > 0,
-        );
-      if (!completed.every(isSettled)) return "changed";
+      const asBefore = `select count(*) from store_files
+        where ${own} and status = ? and chunk_tokens is ? and coalesce(chunk_overlap, 0) = ?`;
+      for (const { store, file, status, chunking } of unchanged) {
+        const sizes = [chunking?.maxTokens ?? null, chunking?.overlapTokens ?? 0];
+        if (numberOf(database, asBefore, store, file, status, ...sizes) === 0) return "changed";
+      }
       for (const file of files) putStoreFile(database, file);
       if (batch === undefined) return "put";
       const { id, store, createdAt } = batch;

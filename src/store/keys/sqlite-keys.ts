@@ -14,6 +14,7 @@ import {
   type FileStamp,
   insert,
   numberOf,
+  type OpenOptions,
   openOwn,
   ownerOnly,
   remedyFor,
@@ -25,6 +26,12 @@ import { type KeyRecord, matchKey, newKeyRecord, toKey } from "./key-record.ts";
 
 export const keysFile = "keys.sqlite";
 
+/** For a node that serves: it answers nobody while it waits. */
+export const waitOfNodeMs = 5;
+
+/** `waitMs`: how long to wait for locks of other processes; default: as for any file. */
+type KeysOptions = Pick<OpenOptions, "waitMs">;
+
 const anyKey = "select 1 from keys limit 1";
 
 export class SqliteKeys implements KeyRing, KeyStore, Disposable {
@@ -32,8 +39,8 @@ export class SqliteKeys implements KeyRing, KeyStore, Disposable {
   #hadKeys = false;
 
   /** Creates no file until a key is created. */
-  constructor(path: string) {
-    this.#file = new KeysFile(path);
+  constructor(path: string, options: KeysOptions = {}) {
+    this.#file = new KeysFile(path, options);
   }
 
   /** Stays true once there was a key: rows are never removed, and neither a missing file nor an empty one must open the node. */
@@ -111,10 +118,12 @@ const coarsestClockMs = 2000;
 /** The database as it is on disk now: another process may change, replace or remove it, and no revoked key may stay valid. */
 class KeysFile implements Disposable {
   readonly #path: string;
+  readonly #options: KeysOptions;
   #opened: Opened | undefined;
 
-  constructor(path: string) {
+  constructor(path: string, options: KeysOptions) {
     this.#path = path;
+    this.#options = options;
   }
 
   read<Result>(query: (database: Database) => Result): Result | undefined {
@@ -167,7 +176,8 @@ class KeysFile implements Disposable {
     const look = this.#look();
     const now = Date.now();
     const fill = (opened: Database): void => prepare(opened, this.#path);
-    const { database, isReadOnly } = openOwn(this.#path, fill, { readsWhenFull: true });
+    const options = { ...this.#options, readsWhenFull: true };
+    const { database, isReadOnly } = openOwn(this.#path, fill, options);
     const { file } = look;
     const tells =
       !isReadOnly || (file !== undefined && Math.abs(now - file.changedMs) > coarsestClockMs);

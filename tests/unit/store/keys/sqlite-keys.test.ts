@@ -203,6 +203,27 @@ describe("a keys file that was put in the place of another", () => {
     expect(worth(node, text)).toBe("revoked");
   });
 
+  test("lets nobody in while another process keeps it locked, and is left as it is", async () => {
+    await using given = await replaced();
+    const { path, other, text } = given;
+    using node = new SqliteKeys(path, { waitMs: 1 });
+    expect([node.hasKeys(), worth(node, text)]).toEqual([true, "valid"]);
+    using lock = new Database(other);
+    lock.run("pragma journal_mode = delete");
+    lock.run("begin exclusive");
+    const bytes = await readFile(other);
+    await rename(other, path);
+    using started = new SqliteKeys(path, { waitMs: 1 });
+    const locked = "another process keeps it locked";
+    for (const _ of [1, 2]) {
+      expect(() => worth(node, text)).toThrow(locked);
+      expect(() => started.hasKeys()).toThrow(locked);
+    }
+    expect((await readFile(path)).equals(bytes)).toBe(true);
+    lock.run("rollback");
+    expect([worth(node, text), worth(started, text)]).toEqual(["revoked", "revoked"]);
+  });
+
   test("holds all that was given out, whoever has it open", async () => {
     await using given = await replaced();
     using administrator = new SqliteKeys(given.path);
