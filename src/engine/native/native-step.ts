@@ -24,8 +24,8 @@ export interface StepSize {
 
 /** A step that takes no longer is worth no other thread. */
 const longestHereMs = 8;
-/** Of a step that is computed several times, `onTimes` is told as often as it is computed, within these bounds. */
-const toldMs = { least: 8, most: 32 };
+/** So often `onTimes` is told of a step that is computed several times. To read tokens takes a core from its threads, which wait for each other: read after each of them, steps of 20 ms took 25 where every core computes. */
+const toldMs = 32;
 /** So much later it is computed once more at the most: its threads are chosen again. */
 const longestMs = 250;
 
@@ -103,7 +103,7 @@ export class NativeStep implements Disposable {
     const running: unknown = here
       ? run_here(this.#step, pool, ...size)
       : run_beside(undefined, this.#step, pool, ...size);
-    using _ = times === 1 ? undefined : this.#watch(startedAt, lastMs, onTimes);
+    using _ = times === 1 ? undefined : this.#watch(startedAt, onTimes);
     const result = await running;
     if (result !== 0) throw new Error(`llama.cpp cannot compute a batch (${result})`);
     const done = times_of(this.#step);
@@ -116,15 +116,14 @@ export class NativeStep implements Disposable {
     this.#functions.halt(this.#step);
   }
 
-  #watch(startedAt: number, lastMs: number, onTimes: StepSize["onTimes"]): Disposable {
+  #watch(startedAt: number, onTimes: StepSize["onTimes"]): Disposable {
     let told = 0;
-    const everyMs = Math.min(Math.max(lastMs, toldMs.least), toldMs.most);
     const timer = setInterval(() => {
       if (performance.now() - startedAt > longestMs) this.halt();
       const times = this.#functions.times_of(this.#step);
       if (times > told) onTimes?.(times);
       told = times;
-    }, everyMs);
+    }, toldMs);
     return { [Symbol.dispose]: () => clearInterval(timer) };
   }
 
