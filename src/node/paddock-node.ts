@@ -60,6 +60,7 @@ export class PaddockNode implements AsyncDisposable {
   readonly connections: Connections;
   readonly #parts: PreparedParts;
   readonly #keys: KeyRing;
+  readonly #keysFile: string;
   readonly #shared: SharedState | undefined;
   readonly #responses: NodeResponses;
   readonly #stopping = new AbortController();
@@ -99,8 +100,9 @@ export class PaddockNode implements AsyncDisposable {
     const coming = new Map<string, string>();
     this.connections = new Connections(config.http.trusted_proxies);
     this.#shared = shared && resources.use(shared);
-    const file = join(dataDirOf(config, options.baseDir), keysFile);
-    this.#keys = shared?.keys ?? resources.use(new SqliteKeys(file, { waitMs: waitOfNodeMs }));
+    this.#keysFile = join(dataDirOf(config, options.baseDir), keysFile);
+    const own = new SqliteKeys(this.#keysFile, { waitMs: waitOfNodeMs });
+    this.#keys = shared?.keys ?? resources.use(own);
     const quotaOf = (owner: string) => this.#keys.byId(owner)?.quota ?? {};
     const nodeDocuments = resources.use(
       new NodeDocuments({ ...options, models, retrieval, clock, quotaOf }),
@@ -197,6 +199,9 @@ export class PaddockNode implements AsyncDisposable {
   }
 
   checkExposure(): void {
+    // Nobody waits for an answer yet, so locks of other processes are waited for.
+    using patient = this.#shared === undefined ? new SqliteKeys(this.#keysFile) : undefined;
+    patient?.hasKeys();
     checkExposure(this.#parts.options.config, this.#keys.hasKeys());
   }
 

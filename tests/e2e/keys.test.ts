@@ -88,11 +88,7 @@ describe("paddock keys", () => {
     const status = async (offered: string) =>
       (await post("/chat/completions", chat, offered)).status;
     expect(await status(key)).toBe(200);
-    await copyFile(path, `${path}.copy`);
-    using lock = new Database(`${path}.copy`);
-    lock.run("pragma journal_mode = delete");
-    lock.run("begin exclusive");
-    await rename(`${path}.copy`, path);
+    using lock = await locked(path);
     expect([await status(key), await status("wrong")]).toEqual([503, 503]);
     const refused = await (await post("/chat/completions", chat, key)).json();
     expect(refused).toMatchObject({
@@ -102,6 +98,21 @@ describe("paddock keys", () => {
     expect((await fetch(`${node.origin}/health`)).status).toBe(200);
     lock.run("rollback");
     expect([await status(key), await status("wrong")]).toEqual([200, 401]);
+  });
+
+  test("lets a node that starts wait for another process that keeps their file locked", async () => {
+    await using folder = await tempDir();
+    const path = join(folder.path, "keys.sqlite");
+    oldKeysFile(path, "s".repeat(43));
+    using lock = await locked(path);
+    await writeFile(join(folder.path, "paddock.toml"), await tinyEmbeddingConfig());
+    // Far longer than a node waits that has begun to answer.
+    const release = setTimeout(() => lock.run("rollback"), 3000);
+    const env = { PADDOCK_DATA_DIR: folder.path };
+    await using served = await servePaddock({ cwd: folder.path, env });
+    clearTimeout(release);
+    const asked = await fetch(`${served.origin}/v1/embeddings`, { method: "POST", body: "{}" });
+    expect(asked.status).toBe(401);
   });
 
   test("goes on with a file of keys that was made before they had limits", async () => {
@@ -179,3 +190,13 @@ describe("paddock keys", () => {
     expect([result.code, result.stderr]).toEqual([code, expect.stringContaining(message)]);
   });
 });
+
+/** Puts a copy in the place of a file, and keeps it locked, also for those who only read it. */
+async function locked(path: string): Promise<Database> {
+  await copyFile(path, `${path}.copy`);
+  const lock = new Database(`${path}.copy`);
+  lock.run("pragma journal_mode = delete");
+  lock.run("begin exclusive");
+  await rename(`${path}.copy`, path);
+  return lock;
+}
