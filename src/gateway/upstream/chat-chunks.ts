@@ -98,11 +98,12 @@ export class ChatChunks {
   finish(promptTokens: number): Finish {
     if (this.#reason === undefined) throw new BadAnswer("an answer that ends without a reason");
     const isCall = this.#calls.size > 0 && this.#reason === "stop";
+    const { answer } = this.#most;
     const usage = this.#usage ?? {
       promptTokens,
       cachedTokens: 0,
-      completionTokens: this.#events,
-      reasoningTokens: this.#reasoningEvents,
+      completionTokens: Math.min(this.#events, answer),
+      reasoningTokens: Math.min(this.#reasoningEvents, answer),
     };
     const reason = isCall ? "tool_calls" : this.#reason;
     return { type: "finish", reason, usage, ...given({ stop: this.#stop }) };

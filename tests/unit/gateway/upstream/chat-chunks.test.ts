@@ -43,6 +43,11 @@ describe("the chunks of a streamed completion", () => {
     expect(read([delta({ content: "a" }, reason)]).at(-1)).toMatchObject({ reason: "stop" });
   });
 
+  test("without counts have no more tokens than were asked for", () => {
+    const found = read([delta({ content: "a" }), delta({ content: "b" }, "stop")], 1).at(-1);
+    expect(found).toMatchObject({ usage: usage({ promptTokens: 99, completionTokens: 1 }) });
+  });
+
   test("tell thoughts from the answer, under either name", () => {
     expect(read(parse(vllmStreams.reasoning))).toEqual([
       { type: "reasoning", text: "The capital" },
