@@ -32,7 +32,7 @@ export class Heartbeat implements Disposable {
   #missed = 0;
   #isLoading = true;
   #last: Vitals | undefined;
-  /** Answers in a row that found the same steps in progress. */
+  /** Answers in a row that found the same step in progress. */
   #stuck = 0;
 
   constructor(options: HeartbeatOptions) {
@@ -73,7 +73,7 @@ export class Heartbeat implements Disposable {
       return `has left its heartbeat unanswered for ${seconds(silentMs)}; after ${seconds(mostSilentMs)} its process is started again`;
     }
     if (stepTimeoutMs === 0 || stuckMs < mostStuckMs * unreadyFraction) return undefined;
-    return `computes and has finished nothing for ${seconds(stuckMs)}; after ${seconds(mostStuckMs)} its process is started again`;
+    return `has not finished a step for ${seconds(stuckMs)}; after ${seconds(mostStuckMs)} its process is started again`;
   }
 
   heard(): void {
@@ -87,11 +87,11 @@ export class Heartbeat implements Disposable {
     const isComputing =
       this.#isLoading || (steps?.usualMs !== undefined && before?.usualMs !== undefined);
     // A process that waits for weights from a slow disk does not hang.
-    const isSame = steps?.finished === before?.finished && pageFaults === faultsBefore;
+    const isSame = isAsBefore(steps, before) && pageFaults === faultsBefore;
     this.#last = vitals;
     this.#stuck = isComputing && isSame ? this.#stuck + 1 : 0;
     if (this.#options.stepTimeoutMs === 0 || this.stuckMs < this.mostStuckMs) return;
-    const missing = this.#isLoading ? "no progress" : "no step ended";
+    const missing = this.#isLoading ? "no progress" : "a step did not end";
     this.#hung(`${missing} for ${seconds(this.stuckMs)}`);
   }
 
@@ -125,5 +125,11 @@ export class Heartbeat implements Disposable {
     this.#options.onHung(why);
   }
 }
+
+/** Whether the longest step still is in progress, whatever others have ended; where none is, whether none has ended. */
+const isAsBefore = (steps: Vitals["steps"], before: Vitals["steps"]): boolean =>
+  steps?.oldest === undefined
+    ? steps?.finished === before?.finished
+    : steps.oldest === before?.oldest;
 
 const seconds = (ms: number): string => `${Math.round(ms / 1000)} s`;

@@ -47,7 +47,7 @@ export interface RunnerProcess {
 }
 
 export interface Ending {
-  /** `SIGSEGV`, `exit code 1`, `no heartbeat for 30 s`, `no progress for 600 s` or `no step ended for 60 s`. */
+  /** `SIGSEGV`, `exit code 1`, `no heartbeat for 30 s`, `no progress for 600 s` or `a step did not end for 60 s`. */
   how: string;
   hung: boolean;
   stderrTail: string;

@@ -136,12 +136,10 @@ describe("a runner whose threads hang while its loop turns", () => {
       kind: "unavailable",
       message: expect.stringContaining("The process that runs the model 'talker' ended"),
     });
-    expect([...problems].join(" ")).toContain(
-      "The model 'talker' computes and has finished nothing for",
-    );
+    expect([...problems].join(" ")).toContain("The model 'talker' has not finished a step for");
     expect(restarts).toEqual(["talker hung"]);
     expect(log.find(({ level }) => level === "error")?.fields).toMatchObject({
-      how: "no step ended for 2 s",
+      how: "a step did not end for 2 s",
       requests_lost: 1,
     });
     const events = await Array.fromAsync(model.engine.generate(request("Again", 3), { signal }));

@@ -209,6 +209,8 @@ const median = (values: readonly number[]): number =>
 
 export interface StepReport {
   finished: number;
+  /** Which step has been in progress for longest: they are numbered as they begin. Absent: none. */
+  oldest?: number;
   /** The usual time of the longest step in progress; absent: none is in progress. */
   usualMs?: number;
 }
@@ -219,30 +221,33 @@ const mostLonger = 10;
 /** What a process computes, for its heartbeats. A step is a batch of a chat model, or a text that is embedded or ranked. */
 export class StepWatch {
   #finished = 0;
-  readonly #open = new Map<symbol, number>();
+  #begun = 0;
+  /** Their tokens, by their numbers. */
+  readonly #open = new Map<number, number>();
   /** What a step takes, by its size: all of up to twice as many tokens are one. */
   readonly #usual = new Map<number, number>();
 
   /** Runs a step; `tokens` is 0 for one that computes none, such as a copy of the cache, and is not timed. */
   async run<Result>(tokens: number, compute: () => Promise<Result>): Promise<Result> {
-    const key = Symbol();
+    const number = this.#begun++;
     const startedAt = performance.now();
-    this.#open.set(key, tokens);
+    this.#open.set(number, tokens);
     try {
       const result = await compute();
       if (tokens > 0) this.#took(tokens, performance.now() - startedAt);
       return result;
     } finally {
-      this.#open.delete(key);
+      this.#open.delete(number);
       this.#finished++;
     }
   }
 
   report(): StepReport {
     const finished = this.#finished;
-    if (this.#open.size === 0) return { finished };
+    const [oldest] = this.#open.keys();
+    if (oldest === undefined) return { finished };
     const usual = [...this.#open.values()].map((tokens) => this.#usualMs(tokens));
-    return { finished, usualMs: Math.max(...usual) };
+    return { finished, oldest, usualMs: Math.max(...usual) };
   }
 
   #took(tokens: number, ms: number): void {

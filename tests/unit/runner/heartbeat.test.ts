@@ -111,13 +111,21 @@ describe("the answers to a heartbeat", () => {
     answers(watch, 60, () => ({ finished: 7, usualMs: 200 }));
     expect([watch.said.hung, watch.heartbeat.stuckMs]).toEqual([[], 59_000]);
     answers(watch, 1, () => ({ finished: 7, usualMs: 200 }));
-    expect(watch.said.hung).toEqual(["no step ended for 60 s"]);
+    expect(watch.said.hung).toEqual(["a step did not end for 60 s"]);
+  });
+
+  test("that find one step in progress for too long mean a hang, also while others end", () => {
+    const watch = loaded(60_000);
+    let finished = 0;
+    answers(watch, 61, () => ({ finished: finished++, oldest: 3, usualMs: 200 }));
+    expect(watch.said.hung).toEqual(["a step did not end for 60 s"]);
   });
 
   test("that find others each time, or none, mean none", () => {
     const watch = loaded(60_000);
     let finished = 0;
     answers(watch, 200, () => ({ finished: finished++, usualMs: 200 }));
+    answers(watch, 200, () => ({ finished, oldest: finished++, usualMs: 200 }));
     answers(watch, 200, () => ({ finished }));
     answers(watch, 200, () => undefined);
     expect(watch.said.hung).toEqual([]);
@@ -128,7 +136,7 @@ describe("the answers to a heartbeat", () => {
     answers(watch, 250, () => ({ finished: 7, usualMs: 25_000 }));
     expect([watch.said.hung, watch.heartbeat.mostStuckMs]).toEqual([[], 250_000]);
     answers(watch, 1, () => ({ finished: 7, usualMs: 25_000 }));
-    expect(watch.said.hung).toEqual(["no step ended for 250 s"]);
+    expect(watch.said.hung).toEqual(["a step did not end for 250 s"]);
   });
 
   test("do not count while the process waits for a disk to bring its weights", () => {

@@ -207,11 +207,13 @@ describe("the steps of a process", () => {
     expect(watch.report()).toEqual({ finished: 0 });
     const { promise, resolve } = Promise.withResolvers<void>();
     const running = watch.run(1, () => promise);
-    expect(watch.report()).toEqual({ finished: 0, usualMs: 0 });
+    expect(watch.report()).toEqual({ finished: 0, oldest: 0, usualMs: 0 });
+    await watch.run(1, () => Promise.resolve());
+    expect(watch.report()).toMatchObject({ finished: 1, oldest: 0 });
     resolve();
     await running;
     await watch.run(1, () => Promise.reject(new Error("no"))).catch(() => {});
-    expect(watch.report()).toEqual({ finished: 2 });
+    expect(watch.report()).toEqual({ finished: 3 });
   });
 
   test("usually take what those of their size took", async () => {
