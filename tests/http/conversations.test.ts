@@ -1,9 +1,11 @@
 import { describe, expect, test } from "bun:test";
 import OpenAI from "openai";
+import { NodeError } from "../../src/core/errors.ts";
 import { ConversationObject } from "../../src/server/operations/conversations.ts";
 import { ResponseObject } from "../../src/server/operations/responses/schema.ts";
 import { decode, decodeError } from "../support/decode.ts";
 import { listeningApp } from "../support/listening-app.ts";
+import { readEvents } from "../support/response-events.ts";
 import { finish } from "../support/scripted-engines.ts";
 import { type TestApp, testApp } from "../support/test-app.ts";
 import { waitFor } from "../support/wait-for.ts";
@@ -163,10 +165,52 @@ describe("a response in a conversation", () => {
     const id = await made(app);
     const deleting = async () => void (await remove(app, `${path}/${id}`));
     app.chat.script(deleting, ...answer("Alone."));
-    expect((await ask(app, id)).status).toBe(200);
+    expect((await decode(ResponseObject, await ask(app, id))).conversation).toBeNull();
     expect(app.log.map(({ message }) => message)).toContain(
       "a response is not added to its conversation",
     );
+  });
+
+  describe("that the disk has no room for", () => {
+    async function fullApp(): Promise<{ app: TestApp; id: string }> {
+      const app = testApp();
+      app.chat.script(...answer("They hum."));
+      const id = await made(app);
+      const { store } = app.responses;
+      const save = store.save.bind(store);
+      store.save = async (saved) => {
+        if (saved.id === id) throw new NodeError("unavailable", "The disk is full.");
+        await save(saved);
+      };
+      return { app, id };
+    }
+    const lost = { status: "completed", conversation: null };
+
+    test.each([true, false])("names none, also when it is read, store: %p", async (store) => {
+      const { app, id } = await fullApp();
+      const response = await decode(ResponseObject, await ask(app, id, { store }));
+      expect(response).toMatchObject({ ...lost, store });
+      expect(await textsIn(app, id)).toEqual([]);
+      if (store)
+        expect(await (await app.get(`/v1/responses/${response.id}`)).json()).toMatchObject(lost);
+    });
+
+    test("names none in the last event of its stream", async () => {
+      const { app, id } = await fullApp();
+      const events = await readEvents(await ask(app, id, { stream: true }));
+      expect(events.at(0)).toMatchObject({ response: { conversation: { id } } });
+      expect(events.at(-1)).toMatchObject({ type: "response.completed", response: lost });
+    });
+
+    test("names none when it was made in the background", async () => {
+      const { app, id } = await fullApp();
+      const queued = await decode(ResponseObject, await ask(app, id, { background: true }));
+      expect(queued.conversation).toEqual({ id });
+      const read = async () =>
+        await decode(ResponseObject, await app.get(`/v1/responses/${queued.id}`));
+      await waitFor("its end", async () => (await read()).status === "completed");
+      expect((await read()).conversation).toBeNull();
+    });
   });
 
   test("is refused beside another one, and where items do not fit together", async () => {

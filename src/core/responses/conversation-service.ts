@@ -84,7 +84,7 @@ export class ConversationService {
     });
   }
 
-  /** False, without throwing, if the conversation is gone by now or would become too large: the answer is returned anyway. */
+  /** False, without throwing, if the conversation is gone by now, would become too large or cannot be saved: the answer is returned anyway. */
   async add(id: string, owner: Owner, items: readonly ConversationItem[]): Promise<boolean> {
     try {
       await this.change(id, owner, (before) => ({ items: [...before.items, ...items] }));

@@ -72,11 +72,13 @@ export const createResponse: Handler<ResponseRequest, ResponseNeeds> = async (
 
   /** `keep`: called with the complete response; returns whether it is stored. */
   const make = (keep: (saved: SavedResponse) => Promise<boolean>): Promise<ResponseRun> => {
-    const settle: AskedResponse["settle"] = async (response, said) => {
+    const settle: AskedResponse["settle"] = async (ended, said) => {
       const continued = conversationOf(body);
-      if (continued !== undefined) {
-        await conversations.add(continued, context.authenticated, [...items, ...response.output]);
-      }
+      const turn = [...items, ...ended.output];
+      const isLost =
+        continued !== undefined &&
+        !(await conversations.add(continued, context.authenticated, turn));
+      const response = isLost ? { ...ended, conversation: null } : ended;
       const wasStored = await keep(toSaved(response, withAnswer(said, response.output)));
       return wasStored ? response : { ...response, store: false };
     };

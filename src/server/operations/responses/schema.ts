@@ -161,7 +161,10 @@ export const ResponseObject = T.Object({
   output: T.Array(OutputItem),
   usage: f.orNull(ResponseUsage),
   previous_response_id: f.orNull(T.String()),
-  conversation: f.optional(T.Object({ id: T.String() }), "The conversation it belongs to, if any."),
+  conversation: f.nullable(
+    T.Object({ id: T.String() }),
+    "The conversation it belongs to, if any; null if it could not be added to it.",
+  ),
   background: T.Boolean(),
   store: T.Boolean({ description: "Whether the response can be read later." }),
   metadata: Metadata,
