@@ -1,5 +1,7 @@
 /** A reranking model (cross-encoder) on llama.cpp: scores how well a passage fits a question. */
+
 import type { LlamaModel, Token } from "node-llama-cpp";
+import { given } from "../core/given.ts";
 import type { Ranking, RankOptions, Reranker } from "../core/ports/reranker.ts";
 import {
   mostQuestionTokens,
@@ -49,13 +51,13 @@ export class LlamaReranker implements Reranker {
     passages: readonly string[],
     options: RankOptions,
   ): Promise<Ranking> {
-    const { signal, onStart } = options;
+    const { signal, caller, onStart } = options;
     const loop = new LoopYield(signal);
     const asked = await this.#question(question, options, loop);
     const { pairs, tokens } = await this.#pairs(asked, passages, options, loop);
     const found = await this.#pool.run(
       pairs.map((pair) => pair.tokens),
-      { signal, onStart: () => onStart?.(tokens) },
+      { signal, ...given({ caller }), onStart: () => onStart?.(tokens) },
     );
     const scores = new Array<number>(passages.length).fill(0);
     for (const [at, { owner }] of pairs.entries()) {

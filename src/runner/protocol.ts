@@ -15,7 +15,7 @@ import type {
   GenerationRequest,
   Tool,
 } from "../core/ports/chat-engine.ts";
-import type { Embedding, EmbeddingInput } from "../core/ports/embedding-engine.ts";
+import type { Embedding, EmbeddingInput, EmbedOptions } from "../core/ports/embedding-engine.ts";
 import type { ModelSpec } from "../core/ports/model-host.ts";
 import type { EmbeddingIdentity } from "../core/ports/passage-repository.ts";
 import type { Ranking, RankOptions } from "../core/ports/reranker.ts";
@@ -53,10 +53,13 @@ export type Call =
   | { type: "tokenize"; input: TokenizerInput }
   | { type: "detokenize"; tokens: readonly number[] }
   | { type: "count-inputs"; inputs: readonly EmbeddingInput[] }
-  | { type: "embed"; inputs: readonly EmbeddingInput[]; background?: boolean }
+  | ({ type: "embed"; inputs: readonly EmbeddingInput[] } & Pick<
+      EmbedOptions,
+      "background" | "caller"
+    >)
   | ({ type: "rank"; question: string; passages: readonly string[] } & Pick<
       RankOptions,
-      "maxPassageTokens" | "maxTokens" | "cutsQuestion"
+      "maxPassageTokens" | "maxTokens" | "cutsQuestion" | "caller"
     >);
 
 export type ToRunner =

@@ -47,8 +47,8 @@ export function remoteEmbeddingEngine(
       return (await ask(runner, { type: "count-inputs", inputs }, "counts", options)).counts;
     },
     async embed(inputs, options) {
-      const { background } = options;
-      const call: Call = { type: "embed", inputs, ...given({ background }) };
+      const { background, caller } = options;
+      const call: Call = { type: "embed", inputs, ...given({ background, caller }) };
       return (await ask(runner, call, "embeddings", options)).embeddings;
     },
   };
@@ -61,8 +61,8 @@ export function remoteReranker(
   return {
     maxTokens,
     async rank(question, passages, options) {
-      const { maxPassageTokens, maxTokens: most, cutsQuestion } = options;
-      const bounds = given({ maxPassageTokens, maxTokens: most, cutsQuestion });
+      const { maxPassageTokens, maxTokens: most, cutsQuestion, caller } = options;
+      const bounds = given({ maxPassageTokens, maxTokens: most, cutsQuestion, caller });
       const call: Call = { type: "rank", question, passages, ...bounds };
       return (await ask(runner, call, "ranking", options)).ranking;
     },

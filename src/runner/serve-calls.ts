@@ -182,8 +182,8 @@ export class CallsInProgress {
       return { type: "counts", counts: await engine.engine.countTokens(call.inputs, { signal }) };
     }
     if (engine.type === "embedding" && call.type === "embed") {
-      const { inputs, background } = call;
-      const options = { signal, onStart, ...given({ background }) };
+      const { type: _, inputs, ...how } = call;
+      const options = { signal, onStart, ...how };
       const embeddings = await engine.engine.embed(inputs, options);
       return { type: "embeddings", embeddings };
     }

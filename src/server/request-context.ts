@@ -4,6 +4,7 @@ import { given } from "../core/given.ts";
 import type { Scope } from "../core/limits/api-key.ts";
 import type { ModelType } from "../core/models/model.ts";
 import type {
+  EngineCall,
   FinishedWork,
   Outcome,
   Report,
@@ -160,6 +161,11 @@ export class RequestContext {
   /** Ends the work for a request whose answer nobody reads. */
   cancel(reason: unknown): void {
     this.#cancelled.abort(reason);
+  }
+
+  /** Options of a call of an engine for this request. */
+  get engineCall(): EngineCall {
+    return { signal: this.signal, report: this.report, caller: this.lease.caller };
   }
 
   readonly report: Report = (event) => {

@@ -208,3 +208,19 @@ test.each([
   const response = await app.post(path, body);
   expect([response.status, (await decodeError(response)).code]).toEqual([504, "request_timeout"]);
 });
+
+test.each([
+  ["/v1/embeddings", { model: "vectors", input: "a" }],
+  ["/v1/retrieve", { model: "vectors", messages: [{ role: "user", content: "a" }] }],
+  ["/api/embed", { model: "vectors", input: "a" }],
+])(
+  "%s tells the model whose texts they are, so that callers are served in turn",
+  async (path, body) => {
+    const app = testApp({ keys: ["a-good-key", "another-key"] });
+    for (const key of ["a-good-key", "another-key"]) {
+      await app.post(path, body, { authorization: `Bearer ${key}` });
+    }
+    expect(new Set(app.embedding.callers).size).toBe(2);
+    expect(app.embedding.callers).not.toContain(undefined);
+  },
+);

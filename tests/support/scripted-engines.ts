@@ -108,6 +108,7 @@ export class ScriptedEmbeddingEngine implements EmbeddingEngine {
   maxTokens = 8;
   readonly vocabularySize = 100;
   readonly requests: EmbeddingInput[] = [];
+  readonly callers: (string | undefined)[] = [];
   /** What every call waits for, as for a load. */
   line: () => Promise<void> = async () => {};
 
@@ -118,8 +119,9 @@ export class ScriptedEmbeddingEngine implements EmbeddingEngine {
 
   async embed(
     inputs: readonly EmbeddingInput[],
-    { onStart }: Partial<EmbedOptions> = {},
+    { onStart, caller }: Partial<EmbedOptions> = {},
   ): Promise<Embedding[]> {
+    this.callers.push(caller);
     const counts = await this.countTokens(inputs);
     if (counts.some((tokens) => tokens === 0 || tokens > this.maxTokens)) {
       throw new NodeError("invalid_request", "A text has no tokens, or too many.");

@@ -200,7 +200,7 @@ const withMethods = <Engine extends object>(engine: Engine, methods: Partial<Eng
     },
   });
 
-interface MeasuredCall<Result> extends Required<EngineCall> {
+interface MeasuredCall<Result> extends Required<Omit<EngineCall, "caller">> {
   modelType: ModelType;
   onStart?: (tokens: number) => void;
   /** Calls `onStart` when it leaves the queue. */

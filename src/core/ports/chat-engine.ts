@@ -145,8 +145,6 @@ export type GenerationEvent =
 export type Finish = Extract<GenerationEvent, { type: "finish" }>;
 
 export interface CallOptions extends EngineCall {
-  /** Waiting callers are served in turn. */
-  caller?: string;
   /** Only prompts of the same scope share a prefix cache; absent: shared by all without a scope. */
   prefixScope?: string;
   /** Called once, when the request leaves the queue and evaluation of its prompt begins. */

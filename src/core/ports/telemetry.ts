@@ -49,6 +49,8 @@ export type Report = (event: WorkEvent) => void;
 export interface EngineCall {
   signal: AbortSignal;
   report?: Report;
+  /** Waiting callers are served in turn. */
+  caller?: string;
 }
 
 /** `client left`: the client disconnected; `client stalled`: it stopped reading a stream. */

@@ -2,7 +2,7 @@
 import { NodeError } from "../errors.ts";
 import { given } from "../given.ts";
 import type { ModelRegistry } from "../models/model-registry.ts";
-import type { RankOptions } from "../ports/reranker.ts";
+import type { EngineCall } from "../ports/telemetry.ts";
 
 export interface RerankRequest {
   model: string;
@@ -25,7 +25,7 @@ const mostRequestTokens = 600_000;
 export async function rankDocuments(
   models: ModelRegistry,
   { model, query, documents, topN, maxDocumentTokens }: RerankRequest,
-  { signal, report }: Pick<RankOptions, "signal" | "report">,
+  call: EngineCall,
 ): Promise<{ model: string; ranked: RankedDocument[]; tokens: number }> {
   const { card, engine } = models.reranker(model);
   if (query.trim() === "") {
@@ -33,9 +33,9 @@ export async function rankDocuments(
     throw new NodeError("invalid_request", why, { param: "query" });
   }
   const { scores, tokens } = await engine.rank(query, documents, {
-    signal,
+    ...call,
     maxTokens: mostRequestTokens,
-    ...given({ report, maxPassageTokens: maxDocumentTokens }),
+    ...given({ maxPassageTokens: maxDocumentTokens }),
   });
   const ranked = scores
     .map((score, index) => ({ index, score }))

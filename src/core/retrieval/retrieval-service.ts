@@ -309,10 +309,10 @@ async function rerank(
   reranker: Reranker,
   question: string,
   points: readonly FoundPassage[],
-  { signal, report }: EmbedOptions,
+  { signal, report, caller }: EmbedOptions,
 ): Promise<FoundPassage[]> {
   const sources = points.map(({ source }) => source);
-  const options = { signal, cutsQuestion: true, ...given({ report }) };
+  const options = { signal, cutsQuestion: true, ...given({ report, caller }) };
   const { scores: relevances } = await reranker.rank(question, sources, options);
   return byScore(
     points.map((point, at) => ({ ...point, score: (point.score + (relevances[at] ?? 0)) / 2 })),

@@ -4,6 +4,8 @@ import type { StepWatch } from "../machine/steps.ts";
 
 interface RunOptions {
   signal: AbortSignal;
+  /** Whose they are; default: one caller for all. */
+  caller?: string;
   onStart?: () => void;
   /** Whether they let others go first; default: false. */
   background?: boolean;
@@ -51,8 +53,8 @@ interface PoolOptions<Context, Input, Result> {
 export class ContextPool<Context, Input, Result> {
   readonly #options: PoolOptions<Context, Input, Result>;
   readonly #idle: Context[];
-  /** Served round robin: one job of each request in turn. Its smallest is first, so that the largest is popped. */
-  readonly #requests: Job<Input, Result>[][] = [];
+  /** Requests by caller. Served round robin: one job of each caller in turn, and of each of its requests. A request's smallest is first, so that the largest is popped. */
+  readonly #waiting = new Map<string, Job<Input, Result>[][]>();
   readonly #working = new Set<Promise<void>>();
   #isClosed = false;
   readonly #computing = { asked: 0, background: 0 };
@@ -65,7 +67,7 @@ export class ContextPool<Context, Input, Result> {
   /** Computes a request's jobs; `onStart` is called once, when the first of them leaves the queue. */
   async run(
     inputs: readonly Input[],
-    { signal, onStart, background = false }: RunOptions,
+    { signal, caller = "", onStart, background = false }: RunOptions,
   ): Promise<Result[]> {
     if (this.#isClosed) throw unloaded();
     const { sizeOf } = this.#options;
@@ -79,7 +81,9 @@ export class ContextPool<Context, Input, Result> {
       return { ...waiting, ...Promise.withResolvers<Result>() };
     });
     if (jobs.length > 0) {
-      this.#requests.push(jobs.toSorted((a, b) => sizeOf(a.input) - sizeOf(b.input)));
+      const requests = this.#waiting.get(caller) ?? [];
+      requests.push(jobs.toSorted((a, b) => sizeOf(a.input) - sizeOf(b.input)));
+      this.#waiting.set(caller, requests);
     }
     // The last one that was used comes first: it has its threads already.
     for (const context of this.#idle.splice(0).toReversed()) {
@@ -93,7 +97,8 @@ export class ContextPool<Context, Input, Result> {
   /** Fails waiting jobs, and waits for running ones, which still read the weights. */
   async close(): Promise<void> {
     this.#isClosed = true;
-    for (const job of this.#requests.splice(0).flat()) job.reject(unloaded());
+    for (const job of [...this.#waiting.values()].flat(2)) job.reject(unloaded());
+    this.#waiting.clear();
     await Promise.all(this.#working);
     this.#options.onClose?.();
   }
@@ -115,16 +120,18 @@ export class ContextPool<Context, Input, Result> {
     this.#idle.push(context);
   }
 
-  /** Jobs that fit together, one of each request in turn. */
+  /** Jobs that fit together, one of each caller in turn. */
   #next(): Job<Input, Result>[] {
     const { packing, sizeOf, contexts } = this.#options;
     const { mostJobs, mostSize, leastSize = 0, fills = false } = packing;
-    const waiting = this.#requests.reduce((sum, jobs) => sum + jobs.length, 0);
+    const all = [...this.#waiting.values()].flat();
+    const waiting = all.reduce((sum, jobs) => sum + jobs.length, 0);
     const share = Math.min(mostJobs, fills ? waiting : Math.ceil(waiting / contexts.length));
     const together: Job<Input, Result>[] = [];
     let size = 0;
     while (together.length < share) {
-      const [jobs] = this.#requests;
+      const [[caller, requests] = ["", []]] = this.#waiting;
+      const [jobs] = requests;
       const job = jobs?.at(-1);
       if (jobs === undefined || job === undefined) break;
       const [first = job] = together;
@@ -134,8 +141,10 @@ export class ContextPool<Context, Input, Result> {
         job.background === first.background;
       if (together.length > 0 && !isFitting) break;
       jobs.pop();
-      this.#requests.shift();
-      if (jobs.length > 0) this.#requests.push(jobs);
+      requests.shift();
+      if (jobs.length > 0) requests.push(jobs);
+      this.#waiting.delete(caller);
+      if (requests.length > 0) this.#waiting.set(caller, requests);
       if (job.signal.aborted) {
         job.reject(job.signal.reason);
         continue;
@@ -149,7 +158,7 @@ export class ContextPool<Context, Input, Result> {
   async #compute(context: Context, jobs: readonly Job<Input, Result>[]): Promise<Result[]> {
     const background = jobs[0]?.background === true;
     const { asked, background: inBackground } = this.#computing;
-    const isAlone = !background && asked === 0 && this.#requests.length === 0;
+    const isAlone = !background && asked === 0 && this.#waiting.size === 0;
     const kind = background ? "background" : "asked";
     this.#computing[kind]++;
     try {

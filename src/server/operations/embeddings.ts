@@ -84,9 +84,8 @@ export const embeddings = defineOperation({
   errorFormat: specifiedErrors,
   errors: specifiedModelErrors,
   handler: async ({ body }, context, { models }: { models: ModelRegistry }) => {
-    const { signal, report } = context;
     const request = toEmbeddingRequest(body);
-    const { model, embeddings } = await embedInputs(models, request, { signal, report });
+    const { model, embeddings } = await embedInputs(models, request, context.engineCall);
     context.loggedAnswer = () => ({
       vectors: embeddings.length,
       dimensions: embeddings[0]?.vector.length,

@@ -120,7 +120,6 @@ const declared = {
 const rerankDocuments =
   (repeats: boolean): Handler<RerankRequest, { models: ModelRegistry }> =>
   async ({ body }, context, { models }) => {
-    const { signal, report } = context;
     const documents = body.documents.map((one) => (typeof one === "string" ? one : one.text));
     // 0 means all, as in vLLM.
     const bounds = {
@@ -128,7 +127,7 @@ const rerankDocuments =
       maxDocumentTokens: body.max_tokens_per_doc ?? undefined,
     };
     const request = { model: body.model, query: body.query, documents, ...given(bounds) };
-    const { model, ranked, tokens } = await rankDocuments(models, request, { signal, report });
+    const { model, ranked, tokens } = await rankDocuments(models, request, context.engineCall);
     context.loggedAnswer = () => ({ ranked, tokens });
     const isRepeated = body.return_documents ?? repeats;
     const results = ranked.values().map(({ index, score: relevance_score }) => {

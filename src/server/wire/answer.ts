@@ -79,15 +79,14 @@ async function beginWith(
   log: Log,
   nameOf = wireName,
 ): Promise<ChatAnswer> {
-  const { signal, report, lease } = context;
-  const { caller, prefixScope } = lease;
+  const { prefixScope } = context.lease;
   // Before the answer, which may begin only after the headers were sent.
   announceIgnored(
     ignored.map((name) => nameOf(name)),
     context,
     log,
   );
-  const begun = await begin({ signal, caller, ...given({ prefixScope }), report });
+  const begun = await begin({ ...context.engineCall, ...given({ prefixScope }) });
   // Without a prompt log, events go to the client directly.
   return context.logsPrompts ? recorded(begun, context) : begun;
 }

@@ -91,14 +91,14 @@ export const ollamaEmbedOperations = [
     errorFormat: ollamaErrors,
     errors: ollamaModelErrors,
     handler: async ({ body }, context, needs: ModelNeeds) => {
-      const { signal, report, headers } = context;
+      const { engineCall, headers } = context;
       const { models } = needs;
       const model = await modelNamed(needs, body.model, "embedding");
       const { engine } = models.embedding(model);
       const texts = typeof body.input === "string" ? [body.input] : body.input;
       const isNothing = texts.length === 0 || body.input === "";
       const isLeft = isNothing || body.truncate === false || engine.estimatesTokens === true;
-      const inputs = isLeft ? texts : await cutToContext(engine, texts, signal);
+      const inputs = isLeft ? texts : await cutToContext(engine, texts, engineCall.signal);
       const cut = inputs.filter((input) => typeof input !== "string").length;
       if (cut > 0) {
         headers[noticeHeader] = `${cut} of ${texts.length} texts cut to the model's context`;
@@ -110,7 +110,7 @@ export const ollamaEmbedOperations = [
       };
       const embeddings = isNothing
         ? []
-        : (await embedInputs(models, request, { signal, report })).embeddings;
+        : (await embedInputs(models, request, engineCall)).embeddings;
       const { queue = 0, total } = context.times;
       const rest: Omit<OllamaEmbedAnswer, "embeddings"> = {
         model: body.model,
@@ -141,13 +141,13 @@ export const ollamaEmbedOperations = [
     }),
     errorFormat: ollamaErrors,
     errors: ollamaModelErrors,
-    handler: async ({ body }, { signal, report }, needs: ModelNeeds) => {
+    handler: async ({ body }, { engineCall }, needs: ModelNeeds) => {
       const { models } = needs;
       const model = await modelNamed(needs, body.model, "embedding");
       models.embedding(model);
       if (!body.prompt) return { json: { embedding: [] } };
       const request = { model, inputs: [body.prompt], fieldOf: () => "prompt" };
-      const { embeddings } = await embedInputs(models, request, { signal, report });
+      const { embeddings } = await embedInputs(models, request, engineCall);
       return { json: { embedding: Array.from(embeddings[0]?.vector ?? []) } };
     },
   }),

@@ -46,9 +46,9 @@ export const retrieve = defineOperation({
   errorFormat: specifiedErrors,
   errors: specifiedModelErrors,
   handler: async ({ body }, context, { retrieval }: { retrieval: RetrievalService }) => {
-    const { signal, report, authenticated } = context;
+    const { authenticated } = context;
     const request = toRetrievalRequest(body, authenticated);
-    const result = await retrieval.retrieve(request, { signal, report });
+    const result = await retrieval.retrieve(request, context.engineCall);
     const { mode, reranked } = result.method;
     context.headers[methodHeader] = reranked ? `${mode}, reranked` : mode;
     // While passages are still being stored.

@@ -168,9 +168,9 @@ export const vectorStoreOperations = [
       { storeSearch }: { storeSearch: StoreSearchService },
     ) => {
       const { vector_store_id: id } = parameters;
-      const { signal, report, authenticated: caller } = context;
+      const { engineCall, authenticated: caller } = context;
       const question = toStoreQuestion(body);
-      const found = await storeSearch.search(caller, id, question, { signal, report });
+      const found = await storeSearch.search(caller, id, question, engineCall);
       context.loggedAnswer = () => ({ texts: found.map(({ source }) => source) });
       return { json: toSearchResult(question, found) };
     },

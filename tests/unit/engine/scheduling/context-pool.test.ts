@@ -22,7 +22,8 @@ function pool(
     },
   });
   const { signal } = new AbortController();
-  return { taken, run: (...inputs: string[]) => jobs.run(inputs, { signal }) };
+  const runAs = (caller: string, ...inputs: string[]) => jobs.run(inputs, { signal, caller });
+  return { taken, runAs, run: (...inputs: string[]) => jobs.run(inputs, { signal }) };
 }
 
 describe("jobs of several requests", () => {
@@ -36,6 +37,13 @@ describe("jobs of several requests", () => {
     const { taken, run } = pool();
     await Promise.all([run("a1", "a2", "a3", "a4"), run("b1"), run()]);
     expect(taken).toEqual(["a4", "a3", "b1", "a2", "a1"]);
+  });
+
+  test("are taken in turn from callers, however many requests one of them has", async () => {
+    const { taken, runAs } = pool();
+    const many = ["a1", "a2", "a3", "a4"].map((job) => runAs("a", job));
+    await Promise.all([...many, runAs("b", "b1", "b2"), runAs("c", "c1")]);
+    expect(taken).toEqual(["a1", "a2", "b2", "c1", "a3", "b1", "a4"]);
   });
 
   test("may come while others are taken", async () => {
