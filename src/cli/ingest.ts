@@ -24,6 +24,7 @@ import { readableExtensions } from "../ingest/readers/formats.ts";
 import type { ReadLimits } from "../ingest/readers/limits.ts";
 import { ReadingProcess } from "../ingest/reading-process.ts";
 import { openCollectionToFill } from "../node/documents/node-collection.ts";
+import { finishRemovals } from "../node/documents/node-documents.ts";
 import { addConfigOptions, addExamples, nodeOptions, readConfig } from "./command-options.ts";
 import { printableJson, printableName } from "./printing.ts";
 import { createProgress } from "./progress.ts";
@@ -99,6 +100,7 @@ async function ingestOnce(
   for (const { path, reason } of found.unlisted) {
     tell(path || ".", `cannot be looked into (${reason}); what was stored of it stays.`);
   }
+  if (flags.dryRun !== true) await finishRemovals({ config, baseDir: shell.cwd }, repository);
   const summary = await ingest(found.documents, {
     engine: embedding.engine,
     repository,

@@ -3,6 +3,8 @@ import { mkdir, rm, symlink, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { Readiness } from "../../src/server/operations/node/schema.ts";
 import { RetrieveResult } from "../../src/server/operations/retrieve/schema.ts";
+import { DataDirLock } from "../../src/store/data-dir-lock.ts";
+import { sqliteDocuments } from "../../src/store/documents/sqlite-documents.ts";
 import { decode } from "../support/decode.ts";
 import {
   type PaddockOptions,
@@ -105,6 +107,57 @@ describe("paddock ingest", () => {
       "Animals\n\nllamas spit.",
       "a plain note.",
     ]);
+  });
+
+  test.each([
+    ["ingest", ["ingest", "notes"]],
+    ["collections import", ["collections", "import", "all.jsonl"]],
+    ["collections copy", ["collections", "copy", "all", "--as", "default"]],
+  ])(
+    "%s stores what a killed node had yet to delete, and no node deletes it then",
+    async (_, args) => {
+      await using folder = await place({
+        "notes/a.md": "llamas hum.",
+        "notes/b.md": "roses bloom.",
+      });
+      await folder.ingest("notes");
+      const all = await folder.stored();
+      const run = (...command: string[]) => runPaddock(command, { cwd: folder.path });
+      await run("collections", "export", "--output", "all.jsonl");
+      await run("collections", "copy", "default", "--as", "all");
+      const data = join(folder.path, ".paddock");
+      await using registry = sqliteDocuments(join(data, "documents.sqlite"));
+      // As a node leaves them that is killed while another process keeps the collection locked.
+      const pending = ["notes/a.md", "gone.md"].map((document) => ({
+        ...{ collection: "default", document },
+      }));
+      const other = { collection: "other", document: "notes/b.md" };
+      for (const removal of [...pending, other]) await registry.addRemoval(removal);
+      {
+        using node = new DataDirLock(join(data, "documents.lock"), "documents");
+        expect(node.take()).toBe(true);
+        const { code, stderr } = await run(...args);
+        expect([code, stderr]).toEqual([1, expect.stringContaining("has yet to delete 'gone.md'")]);
+        expect(await registry.removals()).toHaveLength(3);
+      }
+      const dry = await folder.ingest("notes", "--dry-run");
+      expect([dry.code, (await registry.removals()).length]).toEqual([0, 3]);
+      const { code, stdout } = await run(...args);
+      expect(code).toBe(0);
+      if (args[0] === "ingest") expect(stdout).toContain("(1 new, 1 unchanged)");
+      expect(await registry.removals()).toEqual([other]);
+      expect(await folder.stored()).toEqual(all);
+    },
+  );
+
+  test("adds nothing to a collection that a node had yet to drop", async () => {
+    await using folder = await place({ "a.md": "llamas hum." });
+    await using registry = sqliteDocuments(join(folder.path, ".paddock", "documents.sqlite"));
+    await registry.addRemoval({ collection: "default", document: undefined });
+    const { code, stderr } = await folder.ingest("a.md");
+    const said = "has yet to delete the collection 'default'";
+    expect([code, stderr]).toEqual([1, expect.stringContaining(said)]);
+    expect(await folder.stored()).toEqual([]);
   });
 
   test("reports what it cannot read, stores the rest, and exits with 1", async () => {

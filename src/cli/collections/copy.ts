@@ -14,6 +14,7 @@ import {
   openEmbeddingModel,
   specFor,
 } from "../../node/documents/node-collection.ts";
+import { finishRemovals } from "../../node/documents/node-documents.ts";
 import type { ModelOptions } from "../../node/node-settings.ts";
 import { addExamples } from "../command-options.ts";
 import { createProgress } from "../progress.ts";
@@ -53,6 +54,7 @@ export function copy(shell: Shell): Command {
       await using target = await openTarget(parts, place, to, spec);
       // An address can be written in several ways.
       if ((await target.describe()).url === url && from === to) throw ontoItself();
+      if (place === config.vectorstore.url) await finishRemovals(parts, target, to);
       const { documentPrefix } = spec.embedding;
       const embedding =
         opened && embedder(shell, opened.embedding.engine, { documentPrefix, keepVectors: false });

@@ -16,6 +16,7 @@ import {
   transfer,
 } from "../../ingest/archive.ts";
 import { collectionStore, openCollectionToFill } from "../../node/documents/node-collection.ts";
+import { finishRemovals } from "../../node/documents/node-documents.ts";
 import type { ModelOptions } from "../../node/node-settings.ts";
 import { addExamples, nodeOptions, readConfig } from "../command-options.ts";
 import { escapedJson } from "../printing.ts";
@@ -96,6 +97,7 @@ export function importFrom(shell: Shell): Command {
     withCollectionStore(shell, command, async ({ config, options }) => {
       await using collection = await openCollectionToFill(options, shell.stopped);
       const { embedding, repository, prefixes } = collection;
+      await finishRemovals(options, repository);
       const lines = linesOf(
         path === "-" ? shell.input.stream() : createReadStream(resolve(shell.cwd, path)),
       );

@@ -1,6 +1,8 @@
 /** Deletes expired files and stores, and the passages of removed ones. Deletions that fail are retried; meanwhile no search finds the passages. */
 import { NodeError, reasonOf } from "../errors.ts";
 import type { Removal } from "../ports/document-registry.ts";
+import type { PassageRepository } from "../ports/passage-repository.ts";
+import { quoted } from "../quoted.ts";
 import type { SharedParts } from "./documents.ts";
 import type { FileService } from "./file-service.ts";
 import type { VectorStoreService } from "./vector-store-service.ts";
@@ -43,11 +45,38 @@ export class PassageRemover {
   async #remove(removal: Removal): Promise<void> {
     const { registry, collections } = this.#parts;
     const { collection, document } = removal;
+    // It may be done since it was listed, and the document stored again.
+    if (!(await registry.isRemoved(removal))) return;
     if (document === undefined) await collections.drop(collection, { forGood: true });
     else {
       using lease = await collections.lease(collection);
       await lease?.repository.delete(document);
     }
+    await registry.removed(removal);
+  }
+}
+
+/** Deletes what a node has yet to delete of a collection, so that it does not delete what is stored from now on. Throws while a node is about to do it, or to drop the whole collection. */
+export async function removePending({
+  registry,
+  ownership,
+  repository,
+  collection,
+}: Pick<SharedParts, "registry" | "ownership"> & {
+  repository: PassageRepository;
+  collection: string;
+}): Promise<void> {
+  for (const document of await registry.hidden(collection)) {
+    // In this order: the last owner may have deleted the document, and another process stored it again.
+    const isOwned = ownership.take();
+    const removal = { collection, document };
+    if (!(await registry.isRemoved(removal))) continue;
+    if (document === "" || !isOwned) {
+      const what = `${document === "" ? "" : `${quoted(document)} of `}the collection '${collection}'`;
+      const why = `A node has yet to delete ${what}, and would delete what is stored now with it. Run the command again when it has.`;
+      throw new NodeError("unavailable", why);
+    }
+    await repository.delete(document);
     await registry.removed(removal);
   }
 }

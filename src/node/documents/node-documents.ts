@@ -2,6 +2,7 @@
 import { join } from "node:path";
 import type { Config } from "../../config/schema.ts";
 import { untilAborted } from "../../core/abort.ts";
+import { removePending } from "../../core/documents/cleanup.ts";
 import type { DocumentQuota } from "../../core/documents/document-caller.ts";
 import { createDocuments, type Documents } from "../../core/documents/documents.ts";
 import type { IngestFile } from "../../core/documents/ingest-queue.ts";
@@ -9,6 +10,7 @@ import { recoverOrphans } from "../../core/documents/orphans.ts";
 import { asNodeError, NodeError } from "../../core/errors.ts";
 import { ModelRegistry } from "../../core/models/model-registry.ts";
 import type { EmbeddingEngine } from "../../core/ports/embedding-engine.ts";
+import type { PassageRepository } from "../../core/ports/passage-repository.ts";
 import { RetrievalService } from "../../core/retrieval/retrieval-service.ts";
 import { TrustedClock } from "../../core/trusted-clock.ts";
 import { handbookLabel } from "../../ingest/handbook.ts";
@@ -118,6 +120,18 @@ export async function recoverDocuments({
   await using registry = sqliteDocuments(join(folder, documentsFile));
   const files = new DiskFiles(join(folder, filesFolder));
   return await recoverOrphans({ registry, files, detectType: mediaTypeOf, endingOf });
+}
+
+/** Deletes what a node has yet to delete of a collection that a command is about to fill; default: the configured one. */
+export async function finishRemovals(
+  { config, baseDir }: Pick<StoreOptions, "config" | "baseDir">,
+  repository: PassageRepository,
+  collection = config.vectorstore.collection_name,
+): Promise<void> {
+  const folder = dataDirOf(config, baseDir);
+  using ownership = new DataDirLock(join(folder, documentsLock), "documents");
+  await using registry = sqliteDocuments(join(folder, documentsFile));
+  await removePending({ registry, ownership, repository, collection });
 }
 
 /** Inspects uploads and their registry without changing anything. */

@@ -39,6 +39,27 @@ test("a file that is removed while it is added again is ingested again, and not 
   expect(await content.json()).toMatchObject({ data: [{ type: "text", text: "llamas hum" }] });
 });
 
+test("a deletion that is done is not done again to what was stored since", async () => {
+  await using running = await runningDocuments();
+  const { client, app } = running;
+  const file = await client.taken("vs_default", "llamas hum");
+  const { registry } = app;
+  const { removals } = registry;
+  const [stored] = await app.repository.documents();
+  let lists = 0;
+  // A list from before another request finished the deletion.
+  registry.removals = async () => {
+    if (lists++ > 0) return await removals();
+    return [{ collection: "default", document: stored?.name }];
+  };
+  await waitFor("the list to be worked off", async () => {
+    await client.taken("vs_default", `roses bloom ${lists}`);
+    return lists > 1;
+  });
+  const names = (await app.repository.documents()).map(({ name }) => name);
+  expect(names.filter((name) => name.startsWith(file.id))).toEqual([stored?.name ?? ""]);
+});
+
 test("bytes of a file whose deletion was cut short are deleted at the next start", async () => {
   await using folder = await tempDir();
   const options = { documents: { folder: folder.path } };
