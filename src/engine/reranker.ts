@@ -1,5 +1,4 @@
 /** A reranking model (cross-encoder) on llama.cpp: scores how well a passage fits a question. */
-
 import type { LlamaModel, Token } from "node-llama-cpp";
 import { given } from "../core/given.ts";
 import type { Ranking, RankOptions, Reranker } from "../core/ports/reranker.ts";

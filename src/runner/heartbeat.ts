@@ -87,7 +87,7 @@ export class Heartbeat implements Disposable {
     const isComputing =
       this.#isLoading || (steps?.usualMs !== undefined && before?.usualMs !== undefined);
     // A process that waits for weights from a slow disk does not hang.
-    const isSame = isAsBefore(steps, before) && pageFaults === faultsBefore;
+    const isSame = steps?.oldest === before?.oldest && pageFaults === faultsBefore;
     this.#last = vitals;
     this.#stuck = isComputing && isSame ? this.#stuck + 1 : 0;
     if (this.#options.stepTimeoutMs === 0 || this.stuckMs < this.mostStuckMs) return;
@@ -125,11 +125,5 @@ export class Heartbeat implements Disposable {
     this.#options.onHung(why);
   }
 }
-
-/** Whether the longest step still is in progress, whatever others have ended; where none is, whether none has ended. */
-const isAsBefore = (steps: Vitals["steps"], before: Vitals["steps"]): boolean =>
-  steps?.oldest === undefined
-    ? steps?.finished === before?.finished
-    : steps.oldest === before?.oldest;
 
 const seconds = (ms: number): string => `${Math.round(ms / 1000)} s`;

@@ -208,10 +208,9 @@ const median = (values: readonly number[]): number =>
   values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? 1;
 
 export interface StepReport {
-  finished: number;
-  /** Which step has been in progress for longest: they are numbered as they begin. Absent: none. */
+  /** Which step has been in progress for longest: they are numbered as they begin. Absent: none is. */
   oldest?: number;
-  /** The usual time of the longest step in progress; absent: none is in progress. */
+  /** The usual time of the longest one in progress. */
   usualMs?: number;
 }
 
@@ -220,7 +219,6 @@ const mostLonger = 10;
 
 /** What a process computes, for its heartbeats. A step is a batch of a chat model, or a text that is embedded or ranked. */
 export class StepWatch {
-  #finished = 0;
   #begun = 0;
   /** Their tokens, by their numbers. */
   readonly #open = new Map<number, number>();
@@ -238,16 +236,14 @@ export class StepWatch {
       return result;
     } finally {
       this.#open.delete(number);
-      this.#finished++;
     }
   }
 
   report(): StepReport {
-    const finished = this.#finished;
     const [oldest] = this.#open.keys();
-    if (oldest === undefined) return { finished };
+    if (oldest === undefined) return {};
     const usual = [...this.#open.values()].map((tokens) => this.#usualMs(tokens));
-    return { finished, oldest, usualMs: Math.max(...usual) };
+    return { oldest, usualMs: Math.max(...usual) };
   }
 
   #took(tokens: number, ms: number): void {
