@@ -6,6 +6,7 @@ import { AnswerSampler, type TokenBias } from "../../src/engine/generation/sampl
 import { startGrammar } from "../../src/engine/grammar/grammars.ts";
 import { StepThreads, StepWatch } from "../../src/engine/machine/steps.ts";
 import { NativeChatContext } from "../../src/engine/native/contexts.ts";
+import { DirectContext } from "../../src/engine/native/direct-context.ts";
 import { chatWrapperFor, PromptTemplate } from "../../src/engine/prompt/prompt-template.ts";
 import { readAnswer } from "../../src/engine/scheduling/answer.ts";
 import { KvCache } from "../../src/engine/scheduling/kv-cache.ts";
@@ -40,7 +41,11 @@ const toolUse = {
 /** An answer whose prompt ends inside a thought, as a reasoning model's may. */
 async function answerFromThought(
   more: Partial<GenerationRequest>,
-  { text, bias }: { text?: AnswerShape["text"]; bias?: TokenBias } = {},
+  {
+    text,
+    bias,
+    close = "</think>",
+  }: { text?: AnswerShape["text"]; bias?: TokenBias; close?: string } = {},
 ): Promise<GenerationEvent[]> {
   await using context = await model.createContext({ contextSize: 2048, batchSize: 64 });
   const template = new PromptTemplate(model, chatWrapperFor("qwen", model));
@@ -53,7 +58,7 @@ async function answerFromThought(
   const generation = new Generation({
     model,
     tokenBytes: new TokenBytes(model),
-    prompt: { ...prompt, startsInThought: "</think>" },
+    prompt: { ...prompt, startsInThought: close },
     request,
     toolUse: more.toolUse,
     shape: { text, calls: await startGrammar(model, { calls }) },
@@ -61,9 +66,11 @@ async function answerFromThought(
   });
   const { signal } = new AbortController();
   const stepThreads = new StepThreads({ size: 0, budget: 1 });
-  const native = new NativeChatContext(context, model, { stepThreads });
+  const { c } = await testBackend();
+  using direct = c && new DirectContext(c, context, model, { mayWait: false });
+  const native = new NativeChatContext(context, model, { stepThreads, direct });
   const cache = new KvCache(native);
-  const wanted = { prompt: prompt.tokens, fresh: true, scope: undefined };
+  const wanted = { prompt: prompt.tokens, fresh: false, scope: undefined };
   using slot = await new Slots(cache, 1).acquire(wanted, { signal });
   const sampling = { request, contextSize: context.contextSize, bias };
   const sampler = new AnswerSampler(native.makeSampler(), sampling);
@@ -100,6 +107,17 @@ test("an answer that is to fit a schema does, even if the model ends within its 
   const answer = events.map((event) => (event.type === "text" ? event.text : "")).join("");
   expect(["Paris", "Rome"]).toContain(JSON.parse(answer));
   expect(events.at(-1)).toMatchObject({ type: "finish", reason: "stop" });
+});
+
+test("an answer that is to fit a schema does from the end of its thought on", async () => {
+  const thought = (await answerFromThought({}))
+    .map((event) => (event.type === "reasoning" ? event.text : ""))
+    .join("");
+  const text = await startGrammar(model, { format: { schema: { enum: ["Paris", "Rome"] } } });
+  // As if what the model writes after a few tokens ended its thought.
+  const events = await answerFromThought({}, { text, close: thought.slice(12, 18) });
+  const answer = events.map((event) => (event.type === "text" ? event.text : "")).join("");
+  expect(["Paris", "Rome"]).toContain(JSON.parse(answer));
 });
 
 function usageOf(events: readonly GenerationEvent[]) {

@@ -177,8 +177,8 @@ export class Generation {
     const { model, tokenBytes } = this.#options;
     const logprobs: TokenLogprobs[] = [];
     while (!this.#full) {
-      sampler.use(writing.grammar(), this.#generated);
-      const sampled = yield writing.feed;
+      const isOther = sampler.use(writing.grammar(), this.#generated);
+      const sampled = yield isOther ? { ...writing.feed, changesSampler: true } : writing.feed;
       const { token } = sampled;
       writing.feed = { tokens: [token] };
       if (model.isEogToken(token)) return undefined;

@@ -34,9 +34,9 @@ export class AnswerSampler {
     this.#seed = seed === undefined ? randomSeed() : ((seed % seeds) + seeds) % seeds;
   }
 
-  /** Sets the grammar for the next token. While it stays the same, llama.cpp itself keeps count of what it sampled. */
-  use(grammar: LlamaGrammarEvaluationState | undefined, generated: readonly Token[]): void {
-    if (this.#begun && grammar === this.#grammar) return;
+  /** Sets the grammar for the next token; returns whether it is another one. While it stays the same, llama.cpp itself keeps count of what it sampled. */
+  use(grammar: LlamaGrammarEvaluationState | undefined, generated: readonly Token[]): boolean {
+    if (this.#begun && grammar === this.#grammar) return false;
     const restarts = !this.#begun;
     this.#begun = true;
     this.#grammar = grammar;
@@ -50,6 +50,7 @@ export class AnswerSampler {
       ...(grammar === undefined ? {} : { grammarEvaluationState: rawGrammarState(grammar) }),
     };
     this.native.configure(config, { restarts });
+    return true;
   }
 }
 

@@ -14,6 +14,8 @@ export interface Feed {
   /** First rewinds the sequence to this many tokens of prompt and answer. */
   rewindTo?: number;
   tokens: readonly Token[];
+  /** Whether what a step has already sampled after them does not count: a grammar begins or ends there. */
+  changesSampler?: boolean;
 }
 
 /** With logits only where the answer wants them. */

@@ -273,8 +273,8 @@ function hold(part: TakenPart): void {
 }
 
 /** Whether an answer goes on with its last token. */
-const continues = ({ rewindTo, tokens }: Feed, last: Token): boolean =>
-  rewindTo === undefined && tokens.length === 1 && tokens[0] === last;
+const continues = ({ rewindTo, tokens, changesSampler = false }: Feed, last: Token): boolean =>
+  rewindTo === undefined && !changesSampler && tokens.length === 1 && tokens[0] === last;
 
 /** Lets readers forward their tokens, and what they deferred in a second turn: during a batch they would slow its threads. */
 async function readersHaveRead(): Promise<void> {
