@@ -99,13 +99,14 @@ export class LlamaChatEngine implements ChatEngine {
     // An invalid logit_bias is refused before a slot is taken.
     const bias = logitBias && toTokenBias(logitBias, this.tokenizer.bytes);
     const scoresPrompt = isRaw && request.echo === true && request.topLogprobs !== undefined;
+    using grammars = new DisposableStack();
     const generation = new Generation({
       model: this.#model,
       tokenBytes: this.tokenizer.bytes,
       prompt,
       request,
       toolUse: isRaw ? undefined : request.toolUse,
-      shape: isRaw ? freeText : await this.#shape(request, prompt.calls, options),
+      shape: isRaw ? freeText : await this.#shape(request, prompt.calls, grammars, options),
       maxTokens: Math.min(maxTokens, this.contextSize - prompt.tokens.length),
       scoresPrompt,
     });
@@ -160,10 +161,12 @@ export class LlamaChatEngine implements ChatEngine {
   async #shape(
     { format = "text", toolUse }: GenerationRequest,
     { syntax, parallel }: CallStyle,
+    grammars: DisposableStack,
     options: CallOptions,
   ): Promise<AnswerShape> {
-    const start = (shape: Shape): ReturnType<typeof startGrammar> =>
-      this.#compileTurns.run(() => startGrammar(this.#model, shape), options);
+    const compile = (shape: Shape) => () => startGrammar(this.#model, shape, this.#direct);
+    const start = async (shape: Shape): ReturnType<typeof startGrammar> =>
+      grammars.use(await this.#compileTurns.run(compile(shape), options));
     if (toolUse === undefined) {
       return {
         ...freeText,

@@ -1,9 +1,17 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { ChatModel, EmbeddingModel, RerankingModel } from "../../src/core/models/model.ts";
-import type { GenerationEvent, GenerationRequest } from "../../src/core/ports/chat-engine.ts";
+import type {
+  GenerationEvent,
+  GenerationRequest,
+  TokenLogprobs,
+} from "../../src/core/ports/chat-engine.ts";
+import { startGrammar } from "../../src/engine/grammar/grammars.ts";
 import { type Backend, openBackend } from "../../src/engine/load-backend.ts";
 import { loadModel } from "../../src/engine/load-model.ts";
+import { StepThreads } from "../../src/engine/machine/steps.ts";
 import type { CInterface } from "../../src/engine/native/c-interface.ts";
+import { NativeChatContext } from "../../src/engine/native/contexts.ts";
+import { DirectContext } from "../../src/engine/native/direct-context.ts";
 import { greedy } from "../support/greedy.ts";
 import { silentLog, silentProgress } from "../support/silence.ts";
 import { neutralSettings, tinySpec } from "../support/tiny-engines.ts";
@@ -98,6 +106,12 @@ const faults: Record<string, (c: CInterface) => void> = {
 const cosine = (a: Float32Array, b: Float32Array): number =>
   a.reduce((sum, value, at) => sum + value * (b[at] ?? 0), 0);
 
+/** Those that fit no grammar come in any order. */
+const tokensOf = ({ token, top }: TokenLogprobs): string[] => [
+  token,
+  ...top.map((each) => (each.logprob > -9999 ? each.token : "")),
+];
+
 describe("steps through llama.cpp's C interface", () => {
   test.skipIf(process.platform !== "linux")("are used where they work, and said where not", () => {
     expect(native.backend.c).toBeDefined();
@@ -119,6 +133,69 @@ describe("steps through llama.cpp's C interface", () => {
     ];
     for (const request of requests) {
       expect(await answer(native, request)).toBe(await answer(addon, request));
+    }
+  });
+
+  test("give the answers under a schema that node-llama-cpp gives", async () => {
+    const items = { enum: ["one", "two", "three"] };
+    const schema = { type: "array", items, minItems: 3, maxItems: 5 };
+    for (const more of [{ temperature: 0 }, { temperature: 1 }, { temperature: 1, topK: 5 }]) {
+      const request = { format: { schema }, sampling: { ...greedy, ...more }, seed: 5 };
+      const found = await answer(native, request);
+      expect(JSON.parse(found).length).toBeGreaterThan(2);
+      expect(found).toBe(await answer(addon, request));
+    }
+  });
+
+  test.skipIf(process.platform !== "linux")("go back in a grammar", async () => {
+    const { llama, c } = native.backend;
+    if (c === undefined) throw new Error("it works here");
+    await using model = await llama.loadModel({ modelPath: (await tinyModels()).chat });
+    await using context = await model.createContext({ contextSize: 64, batchSize: 8 });
+    using direct = new DirectContext(c, context, model, { mayWait: false });
+    const stepThreads = new StepThreads({ size: 0, budget: 1 });
+    const chat = new NativeChatContext(context, model, { stepThreads, direct });
+    const sampler = chat.makeSampler();
+    using grammar = await startGrammar(model, { format: { schema: { const: "up" } } }, direct);
+    const tokens = model.tokenize("a");
+    sampler.configure({ temperature: 0, seed: 0 }, { grammar });
+    const next = async () => {
+      const part = { sequence: 0, position: 0, tokens: tokens.slice(0, 1), output: true, sampler };
+      const { outputs } = await chat.decode([part]);
+      chat.truncate(0, 0);
+      return outputs.flatMap(({ sampled = [] }) => sampled.map(({ token }) => token));
+    };
+    const [quote, first, second] = [await next(), await next(), await next()];
+    grammar.leave(quote);
+    grammar.enter();
+    expect([await next(), await next()]).toEqual([first, second]);
+    sampler.dispose();
+    chat.releaseThreads();
+  });
+
+  test("give the log probabilities that node-llama-cpp gives", async () => {
+    const logprobsOf = async ({ chat }: Way, request: Partial<GenerationRequest>) => {
+      const messages = [{ role: "user", content: "Hello" }] as const;
+      const whole = { messages, sampling: greedy, maxTokens: 12, ...request };
+      const events = await Array.fromAsync(chat.engine.generate(whole, { signal, caller: "a" }));
+      return events.flatMap((event) => (event.type === "text" ? (event.logprobs ?? []) : []));
+    };
+    const schema = { enum: ["one", "two"] };
+    const drawn = { ...greedy, temperature: 0.7, topK: 40, topP: 0.9 };
+    const requests: Partial<GenerationRequest>[] = [
+      { topLogprobs: 0 },
+      { topLogprobs: 5 },
+      { topLogprobs: 20, sampling: drawn, seed: 3 },
+      { topLogprobs: 3, format: { schema } },
+    ];
+    for (const request of requests) {
+      const [found, wanted] = [await logprobsOf(native, request), await logprobsOf(addon, request)];
+      expect(wanted.length).toBeGreaterThan(0);
+      expect(found.map(tokensOf)).toEqual(wanted.map(tokensOf));
+      for (const [at, { logprob, top }] of found.entries()) {
+        expect(logprob).toBeCloseTo(wanted[at]?.logprob ?? 1, 3);
+        expect(top.at(-1)?.logprob ?? 0).toBeCloseTo(wanted[at]?.top.at(-1)?.logprob ?? 0, 3);
+      }
     }
   });
 

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { LlamaModel } from "node-llama-cpp";
 import type { GenerationEvent, GenerationRequest } from "../../src/core/ports/chat-engine.ts";
-import { type AnswerShape, Generation } from "../../src/engine/generation/generation.ts";
+import { Generation } from "../../src/engine/generation/generation.ts";
 import { AnswerSampler, type TokenBias } from "../../src/engine/generation/sampling.ts";
-import { startGrammar } from "../../src/engine/grammar/grammars.ts";
+import { type Shape, startGrammar } from "../../src/engine/grammar/grammars.ts";
 import { StepThreads, StepWatch } from "../../src/engine/machine/steps.ts";
 import { NativeChatContext } from "../../src/engine/native/contexts.ts";
 import { DirectContext } from "../../src/engine/native/direct-context.ts";
@@ -38,14 +38,16 @@ const toolUse = {
   parallel: false,
 } as const;
 
+const format = { schema: { enum: ["Paris", "Rome"] } };
+
 /** An answer whose prompt ends inside a thought, as a reasoning model's may. */
 async function answerFromThought(
   more: Partial<GenerationRequest>,
   {
-    text,
+    format,
     bias,
     close = "</think>",
-  }: { text?: AnswerShape["text"]; bias?: TokenBias; close?: string } = {},
+  }: { format?: Shape["format"]; bias?: TokenBias; close?: string } = {},
 ): Promise<GenerationEvent[]> {
   await using context = await model.createContext({ contextSize: 2048, batchSize: 64 });
   const template = new PromptTemplate(model, chatWrapperFor("qwen", model));
@@ -55,19 +57,21 @@ async function answerFromThought(
   if (prompt === undefined) throw new Error("the prompt is too long");
   const { syntax } = prompt.calls;
   const calls = { ...toolUse, only: undefined, syntax, withPrefix: false };
+  const { c } = await testBackend();
+  using direct = c && new DirectContext(c, context, model, { mayWait: false });
+  using grammars = new DisposableStack();
+  const start = async (shape: Shape) => grammars.use(await startGrammar(model, shape, direct));
   const generation = new Generation({
     model,
     tokenBytes: new TokenBytes(model),
     prompt: { ...prompt, startsInThought: close },
     request,
     toolUse: more.toolUse,
-    shape: { text, calls: await startGrammar(model, { calls }) },
+    shape: { text: format && (await start({ format })), calls: await start({ calls }) },
     maxTokens: 200,
   });
   const { signal } = new AbortController();
   const stepThreads = new StepThreads({ size: 0, budget: 1 });
-  const { c } = await testBackend();
-  using direct = c && new DirectContext(c, context, model, { mayWait: false });
   const native = new NativeChatContext(context, model, { stepThreads, direct });
   const cache = new KvCache(native);
   const wanted = { prompt: prompt.tokens, fresh: false, scope: undefined };
@@ -75,9 +79,12 @@ async function answerFromThought(
   const sampling = { request, contextSize: context.contextSize, bias };
   const sampler = new AnswerSampler(native.makeSampler(), sampling);
   const started = { ...wanted, slot, generation, sampler };
-  return await Array.fromAsync(
-    readAnswer(new Scheduler(native, cache, new StepWatch()), started, signal),
-  );
+  const scheduler = new Scheduler(native, cache, new StepWatch());
+  try {
+    return await Array.fromAsync(readAnswer(scheduler, started, signal));
+  } finally {
+    await scheduler.close(new Error("the test is over"));
+  }
 }
 
 describe("an answer that begins in a thought", () => {
@@ -100,10 +107,9 @@ describe("an answer that begins in a thought", () => {
 });
 
 test("an answer that is to fit a schema does, even if the model ends within its thought", async () => {
-  const text = await startGrammar(model, { format: { schema: { enum: ["Paris", "Rome"] } } });
   const ends = Uint32Array.of(model.tokens.eos ?? 0);
   const bias = { tokenBiasKeys: ends, tokenBiasValues: Float32Array.of(100) };
-  const events = await answerFromThought({}, { text, bias });
+  const events = await answerFromThought({}, { format, bias });
   const answer = events.map((event) => (event.type === "text" ? event.text : "")).join("");
   expect(["Paris", "Rome"]).toContain(JSON.parse(answer));
   expect(events.at(-1)).toMatchObject({ type: "finish", reason: "stop" });
@@ -113,9 +119,8 @@ test("an answer that is to fit a schema does from the end of its thought on", as
   const thought = (await answerFromThought({}))
     .map((event) => (event.type === "reasoning" ? event.text : ""))
     .join("");
-  const text = await startGrammar(model, { format: { schema: { enum: ["Paris", "Rome"] } } });
   // As if what the model writes after a few tokens ended its thought.
-  const events = await answerFromThought({}, { text, close: thought.slice(12, 18) });
+  const events = await answerFromThought({}, { format, close: thought.slice(12, 18) });
   const answer = events.map((event) => (event.type === "text" ? event.text : "")).join("");
   expect(["Paris", "Rome"]).toContain(JSON.parse(answer));
 });

@@ -44,7 +44,7 @@ export class ScriptedContext implements CacheContext, StepContext {
     const outputsWith = (tokens?: Token[]): Decoded["outputs"] =>
       parts.map(({ output, scored, tokens: of }, at) => ({
         output: scored === true ? of.length - 1 : output ? at : undefined,
-        tokens,
+        ...(tokens && { sampled: tokens.map((token) => ({ token })) }),
       }));
     if (sampled === 0) return { outputs: outputsWith(), times: 1 };
     this.#isHalted = false;

@@ -1,5 +1,5 @@
 /** Generates one answer: a coroutine, resumed per token, that emits reasoning, text and tool calls. */
-import type { LlamaGrammarEvaluationState, LlamaModel, Token } from "node-llama-cpp";
+import type { LlamaModel, Token } from "node-llama-cpp";
 import { given } from "../../core/given.ts";
 import type {
   FinishReason,
@@ -8,16 +8,18 @@ import type {
   TokenLogprobs,
   ToolUse,
 } from "../../core/ports/chat-engine.ts";
+import type { Sampled } from "../native/contexts.ts";
+import type { GrammarState } from "../native/sampler.ts";
 import type { Prompt } from "../prompt/prompt-template.ts";
-import type { Feed, PromptScores, Sampled } from "../scheduling/answer.ts";
+import type { Feed, PromptScores } from "../scheduling/answer.ts";
 import type { TokenBytes } from "../tokenizer/vocabulary.ts";
 import { type AnswerSampler, describe, toLogprobs } from "./sampling.ts";
 import { type Piece, type Segment, Segmenter, type TextStream, textStream } from "./segmenter.ts";
 import { ToolCallParser } from "./tool-call-parser.ts";
 
 export interface AnswerShape {
-  text: LlamaGrammarEvaluationState | undefined;
-  calls: LlamaGrammarEvaluationState | undefined;
+  text: GrammarState | undefined;
+  calls: GrammarState | undefined;
 }
 
 interface GenerationOptions {
@@ -33,7 +35,7 @@ interface GenerationOptions {
 
 interface Writing {
   text: TextStream;
-  grammar: () => LlamaGrammarEvaluationState | undefined;
+  grammar: () => GrammarState | undefined;
   feed: Feed;
 }
 

@@ -1,5 +1,5 @@
 /** Samples an answer's tokens: llama.cpp parameters, `logit_bias` and log probabilities. */
-import type { LlamaGrammarEvaluationState, Token } from "node-llama-cpp";
+import type { Token } from "node-llama-cpp";
 import { NodeError } from "../../core/errors.ts";
 import type {
   GenerationSettings,
@@ -8,14 +8,14 @@ import type {
   TokenLogprobs,
 } from "../../core/ports/chat-engine.ts";
 import type { SamplerConfig } from "../native/bindings.ts";
-import { type NativeSampler, rawGrammarState, type SampledLogits } from "../native/sampler.ts";
+import type { GrammarState, NativeSampler, SampledLogits } from "../native/sampler.ts";
 import type { TokenBytes } from "../tokenizer/vocabulary.ts";
 
 /** Number of seeds: one fewer than 32 bits hold, since llama.cpp takes the last for "random". */
 const seeds = 2 ** 32 - 1;
 
 interface AnswerSampling {
-  request: Pick<GenerationSettings, "sampling" | "seed">;
+  request: Pick<GenerationSettings, "sampling" | "seed" | "topLogprobs">;
   contextSize: number;
   bias: TokenBias | undefined;
 }
@@ -24,8 +24,10 @@ export class AnswerSampler {
   readonly native: NativeSampler;
   readonly #options: AnswerSampling;
   readonly #seed: number;
-  #grammar: LlamaGrammarEvaluationState | undefined;
+  #grammar: GrammarState | undefined;
   #begun = false;
+  /** How many tokens the answer had when this grammar began. */
+  #since = 0;
 
   constructor(native: NativeSampler, options: AnswerSampling) {
     this.native = native;
@@ -35,11 +37,14 @@ export class AnswerSampler {
   }
 
   /** Sets the grammar for the next token; returns whether it is another one. While it stays the same, llama.cpp itself keeps count of what it sampled. */
-  use(grammar: LlamaGrammarEvaluationState | undefined, generated: readonly Token[]): boolean {
+  use(grammar: GrammarState | undefined, generated: readonly Token[]): boolean {
     if (this.#begun && grammar === this.#grammar) return false;
     const restarts = !this.#begun;
     this.#begun = true;
+    this.#grammar?.leave(generated.slice(this.#since));
     this.#grammar = grammar;
+    this.#since = generated.length;
+    grammar?.enter();
     const config = {
       ...toFilters(this.#options.request.sampling),
       ...toPenalties(this.#options.request.sampling, generated, this.#options.contextSize),
@@ -47,9 +52,9 @@ export class AnswerSampler {
       ...(grammar === undefined ? toDry(this.#options) : {}),
       seed: this.#seed,
       ...this.#options.bias,
-      ...(grammar === undefined ? {} : { grammarEvaluationState: rawGrammarState(grammar) }),
     };
-    this.native.configure(config, { restarts });
+    const { topLogprobs: topLogits } = this.#options.request;
+    this.native.configure(config, { restarts, grammar, topLogits });
     return true;
   }
 }

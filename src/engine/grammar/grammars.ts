@@ -1,8 +1,10 @@
 /** Compiles the grammars that constrain an answer: its JSON format and its tool calls. */
-import { LlamaGrammarEvaluationState, type LlamaModel } from "node-llama-cpp";
+import type { LlamaModel } from "node-llama-cpp";
 import { NodeError, reasonOf, type Subject } from "../../core/errors.ts";
 import type { AnswerFormat, Tool } from "../../core/ports/chat-engine.ts";
 import type { CallSyntax } from "../generation/tool-call-parser.ts";
+import type { DirectContext } from "../native/direct-context.ts";
+import { GrammarState } from "../native/sampler.ts";
 import { JsonSchemaCompiler, UnsupportedSchema } from "./json-schema.ts";
 import { Budget, mostOpenParses, OverBudget } from "./limits.ts";
 import { checkNativeCost } from "./native-cost.ts";
@@ -27,16 +29,19 @@ interface CallShape {
 export async function startGrammar(
   model: LlamaModel,
   shape: Shape,
-): Promise<LlamaGrammarEvaluationState> {
+  direct?: DirectContext,
+): Promise<GrammarState> {
   const { format } = shape;
   const part = format === undefined || format === "json" ? "tools" : "format";
   const refuse = (why: string, cause: unknown): NodeError =>
     new NodeError("invalid_request", `The schema ${why}`, { subject: { part }, cause });
   const text = grammarText(shape, (over) => refuse(`${over.message}.`, over));
-  const grammar = await model.llama.createGrammar({ grammar: text }).catch((cause: unknown) => {
+  try {
+    const grammar = await model.llama.createGrammar({ grammar: text });
+    return new GrammarState({ model, grammar, direct });
+  } catch (cause) {
     throw refuse(`makes a grammar that llama.cpp cannot use: ${reasonOf(cause)}`, cause);
-  });
-  return new LlamaGrammarEvaluationState({ model, grammar });
+  }
 }
 
 function grammarText({ format, calls }: Shape, refuse: (over: OverBudget) => NodeError): string {

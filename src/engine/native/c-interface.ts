@@ -28,6 +28,7 @@ const symbols = {
   sequence_ids_of: { args: ["ptr"], returns: "ptr" },
   samplers_of: { args: ["ptr"], returns: "ptr" },
   sampled_of: { args: ["ptr"], returns: "ptr" },
+  scores_of: { args: ["ptr"], returns: "ptr" },
   vectors_of: { args: ["ptr"], returns: "ptr" },
   run_here: { args: ["ptr", "ptr", "int", "int", "int", "int"], returns: "int" },
   run_beside: {
@@ -36,9 +37,12 @@ const symbols = {
   },
   times_of: { args: ["ptr"], returns: "int" },
   halt: { args: ["ptr"], returns: "void" },
-  make_sampler: { args: ["ptr", "ptr", "ptr", "ptr"], returns: "ptr" },
+  make_sampler: { args: ["ptr", "ptr", "ptr", "ptr", "ptr"], returns: "ptr" },
   free_sampler: { args: ["ptr"], returns: "void" },
   sample_at: { args: ["ptr", "ptr", "int"], returns: "int" },
+  make_grammar: { args: ["ptr", "ptr"], returns: "ptr" },
+  rewind_grammar: { args: ["ptr", "ptr", "int"], returns: "void" },
+  free_grammar: { args: ["ptr"], returns: "void" },
 } as const;
 
 export type Functions = ReturnType<typeof cc<typeof symbols>>["symbols"];
@@ -76,6 +80,12 @@ export function librariesIn(maps: string): { name: string; folder: string }[] {
   });
 }
 
+export interface ChainConfig extends SamplerConfig {
+  grammar?: NativePointer | undefined;
+  /** Of how many of the likeliest tokens the logits are wanted; default: 0. */
+  top?: number;
+}
+
 export class CInterface {
   readonly #functions: Functions;
 
@@ -103,14 +113,15 @@ export class CInterface {
     return new NativeStep(this.#functions, context, sizes);
   }
 
-  sampler(context: NativePointer, config: SamplerConfig): NativePointer {
+  sampler(context: NativePointer, config: ChainConfig): NativePointer {
     const { repeatPenaltyTokens: repeated = new Uint32Array() } = config;
     // Empty arrays have no address.
     const past = new Int32Array(repeated.length + 1);
     past.set(repeated);
     const biases = biasPairs(config);
     // llama.cpp copies what it is given.
-    const sampler = this.#functions.make_sampler(context, numbersOf(config), past, biases);
+    const { make_sampler } = this.#functions;
+    const sampler = make_sampler(context, config.grammar ?? null, numbersOf(config), past, biases);
     return toPointer(sampler, "llama.cpp made no sampler");
   }
 
@@ -118,13 +129,27 @@ export class CInterface {
     this.#functions.free_sampler(sampler);
   }
 
+  grammar(context: NativePointer, text: string): NativePointer {
+    const made = this.#functions.make_grammar(context, Buffer.from(`${text}\0`));
+    return toPointer(made, "llama.cpp cannot read it");
+  }
+
+  rewindGrammar(grammar: NativePointer, tokens: readonly number[]): void {
+    // Empty arrays have no address.
+    this.#functions.rewind_grammar(grammar, Int32Array.from([...tokens, 0]), int(tokens.length));
+  }
+
+  freeGrammar(grammar: NativePointer): void {
+    this.#functions.free_grammar(grammar);
+  }
+
   sampleAt(sampler: NativePointer, context: NativePointer, output: number): number {
     return this.#functions.sample_at(sampler, context, int(output));
   }
 }
 
-/** In the order of step.c's `sampler_numbers`: 8 floats, then 7 whole numbers. */
-function numbersOf(config: SamplerConfig): Uint8Array {
+/** In the order of step.c's `sampler_numbers`: 8 floats, then 8 whole numbers. */
+function numbersOf(config: ChainConfig): Uint8Array {
   const { dryRepeatPenaltyBase = 0, dryRepeatPenaltyStrength = 0 } = config;
   const floats = [
     ...[config.temperature, config.topP ?? 1, config.minP ?? 0, config.repeatPenalty ?? 1],
@@ -134,7 +159,8 @@ function numbersOf(config: SamplerConfig): Uint8Array {
   const whole = [
     ...[config.topK ?? 0, config.repeatPenaltyMaxTokens ?? 0],
     ...[config.dryRepeatPenaltyAllowedLength ?? 0, config.dryRepeatPenaltyLastTokens ?? 0],
-    ...[config.repeatPenaltyTokens?.length ?? 0, config.tokenBiasKeys?.length ?? 0, config.seed],
+    ...[config.repeatPenaltyTokens?.length ?? 0, config.tokenBiasKeys?.length ?? 0],
+    ...[config.top ?? 0, config.seed],
   ];
   const numbers = new Uint8Array((floats.length + whole.length) * 4);
   new Float32Array(numbers.buffer).set(floats);

@@ -14,7 +14,7 @@ import {
   type ThreadConsumer,
 } from "./bindings.ts";
 import type { DirectContext } from "./direct-context.ts";
-import { NativeSampler } from "./sampler.ts";
+import { NativeSampler, type SampledLogits } from "./sampler.ts";
 
 /** On a CPU, llama.cpp's flash attention computes so many tokens of a sequence at a time; of fewer each one alone, which takes several times as long. */
 export const flashAttentionTile = 64;
@@ -28,13 +28,20 @@ export interface BatchPart {
   /** Whether every one of the tokens has an output; the index is that of the last. */
   scored?: boolean;
   /** Samples the token after the last one within the step, if it can. */
-  sampler?: Partial<Pick<NativeSampler, "chain">>;
+  sampler?: Partial<Pick<NativeSampler, "chain" | "tellsLogits">>;
 }
 
-/** Of a part that has an output: its index, and the tokens that were sampled since they were told the last time: all but the last are evaluated already. */
+/** With logits only where the answer wants them. */
+export type Sampled = SampledLogits | { token: Token };
+
+/** Of a part that has an output. */
 export interface PartOutput {
+  /** Its index. */
   output?: number | undefined;
-  tokens?: readonly Token[] | undefined;
+  /** What was sampled since it was told the last time: all but the last are evaluated already. */
+  sampled?: readonly Sampled[] | undefined;
+  /** Whether no token was left to choose from after these, the last of which is evaluated too. */
+  isStuck?: boolean;
 }
 
 /** A batch that is ready to be computed. */

@@ -1,8 +1,8 @@
 /** A chat context driven through llama.cpp's C interface: batch, decode and samplers in one call a step. */
-import type { LlamaContext, LlamaModel } from "node-llama-cpp";
-import { internal, isObject, isRawContext, type SamplerConfig } from "./bindings.ts";
-import type { CInterface } from "./c-interface.ts";
-import type { BatchPart, DecodeOptions, PartOutput, PreparedStep } from "./contexts.ts";
+import type { LlamaContext, LlamaModel, Token } from "node-llama-cpp";
+import { internal, isObject, isRawContext } from "./bindings.ts";
+import type { ChainConfig, CInterface } from "./c-interface.ts";
+import type { BatchPart, DecodeOptions, PartOutput, PreparedStep, Sampled } from "./contexts.ts";
 import type { NativePointer, NativeStep } from "./native-step.ts";
 import { toToken } from "./sampler.ts";
 
@@ -20,8 +20,8 @@ export class DirectContext implements Disposable {
   #isBusy = false;
   /** Whether that step is to be computed no more often than it must. */
   #isHalted = false;
-  /** To be freed after the step that may use them. */
-  #unused: NativePointer[] = [];
+  /** Frees what the step in progress may use. */
+  #afterStep: (() => void)[] = [];
 
   constructor(c: CInterface, context: LlamaContext, model: LlamaModel, options: DirectOptions) {
     const raw = internal(context, "_ctx", isRawContext);
@@ -50,18 +50,24 @@ export class DirectContext implements Disposable {
       outputs[last] = 1;
       const chain = output ? sampler?.chain : undefined;
       if (chain !== undefined) samplers[last] = BigInt(chain);
-      return { last, isSampled: chain !== undefined };
+      const withLogits = sampler?.tellsLogits === true;
+      return { last, isSampled: chain !== undefined, withLogits };
     });
     const areAnswers = lasts.every(({ isSampled }) => isSampled) && parts.length === total;
     let [read, times] = [0, 0];
     const outputsSince = (): PartOutput[] => {
       const start = read;
       read = times;
-      return lasts.map(({ last, isSampled = false }): PartOutput => {
+      return lasts.map(({ last, isSampled = false, withLogits = false }): PartOutput => {
         if (last === undefined || !isSampled) return { output: last };
-        const at = (_: unknown, of: number) =>
-          toToken(this.#step.sampledAt(last, start + of, total));
-        return { output: last, tokens: Array.from({ length: times - start }, at) };
+        const sampled: Sampled[] = [];
+        for (let time = start; time < times; time++) {
+          const token = this.#step.sampledAt(last, time, total);
+          if (token < 0) return { output: last, sampled, isStuck: true };
+          const logits = withLogits ? this.#logitsAt(last, time, total) : {};
+          sampled.push({ token: toToken(token), ...logits });
+        }
+        return { output: last, sampled };
       });
     };
     const onTimes = (soFar: number): void => {
@@ -91,15 +97,20 @@ export class DirectContext implements Disposable {
     this.#step.halt();
   }
 
+  #logitsAt(index: number, time: number, total: number) {
+    const { logit, top, weight } = this.#step.scoresAt(index, time, total);
+    return { logit, weight, top: top.map(([id, own]) => [toToken(id), own] as const) };
+  }
+
   #endStep(): void {
     this.#isBusy = false;
     this.#isHalted = false;
-    for (const sampler of this.#unused.splice(0)) this.#c.freeSampler(sampler);
+    for (const free of this.#afterStep.splice(0)) free();
   }
 
   /** Samples from an output of the last step, and forgets about it: compares this way with the library's. */
   likeliest(output: number): number {
-    const sampler = this.makeSampler({ temperature: 0, seed: 0 });
+    const sampler = this.makeSampler({ temperature: 0, seed: 0, top: 1 });
     try {
       return this.#c.sampleAt(sampler, this.#context, output);
     } finally {
@@ -107,13 +118,30 @@ export class DirectContext implements Disposable {
     }
   }
 
-  makeSampler(config: SamplerConfig): NativePointer {
+  makeSampler(config: ChainConfig): NativePointer {
     return this.#c.sampler(this.#context, config);
   }
 
   freeSampler(sampler: NativePointer): void {
-    if (this.#isBusy) this.#unused.push(sampler);
-    else this.#c.freeSampler(sampler);
+    this.#whenIdle(() => this.#c.freeSampler(sampler));
+  }
+
+  makeGrammar(text: string): NativePointer {
+    return this.#c.grammar(this.#context, text);
+  }
+
+  /** For one that no step in progress samples with. */
+  rewindGrammar(grammar: NativePointer, tokens: readonly Token[]): void {
+    this.#c.rewindGrammar(grammar, tokens);
+  }
+
+  freeGrammar(grammar: NativePointer): void {
+    this.#whenIdle(() => this.#c.freeGrammar(grammar));
+  }
+
+  #whenIdle(free: () => void): void {
+    if (this.#isBusy) this.#afterStep.push(free);
+    else free();
   }
 
   /** Once nothing computes any more. */

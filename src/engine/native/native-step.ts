@@ -12,6 +12,21 @@ export interface StepSizes {
   dimension?: number;
 }
 
+/** What the log probability of a sampled token follows from. */
+export interface TokenScores {
+  /** Its logit after the sampler's filters. */
+  logit: number;
+  /** The likeliest tokens and their logits, likeliest first. */
+  top: (readonly [token: number, logit: number])[];
+  /** Sum of exp(logit - greatest logit) over all candidates. */
+  weight: number;
+}
+
+/** Most of the likeliest tokens whose logits a step tells. */
+export const mostTop = 20;
+/** In step.c's `scores`: three, then as many tokens, and as many logits. */
+const scoreNumbers = 3 + 2 * mostTop;
+
 export interface StepSize {
   tokens: number;
   vectors?: number;
@@ -39,6 +54,7 @@ export class NativeStep implements Disposable {
   readonly samplers: BigUint64Array;
   readonly #capacity: number;
   readonly #sampled: Int32Array;
+  readonly #scores: ArrayBuffer;
   readonly vectors: Float32Array;
   readonly #functions: Functions;
   /** Threads that sleep between its computations instead of being started for each of them, by their number. No other step may have them: they would be paused when this one runs on others. */
@@ -64,6 +80,7 @@ export class NativeStep implements Disposable {
     this.samplers = new BigUint64Array(bytes(functions.samplers_of(this.#step), tokens * 8));
     this.#capacity = tokens;
     this.#sampled = new Int32Array(bytes(functions.sampled_of(this.#step), tokens * 4));
+    this.#scores = bytes(functions.scores_of(this.#step), tokens * scoreNumbers * 4);
     this.vectors =
       vectors === 0
         ? new Float32Array()
@@ -81,9 +98,20 @@ export class NativeStep implements Disposable {
     return end;
   }
 
-  /** The token that followed the one at an index when the batch was computed for the `time`th time, from 0. */
+  /** The token that followed the one at an index when the batch was computed for the `time`th time, from 0; -1: none was left to choose from. */
   sampledAt(index: number, time: number, tokens: number): number {
     return this.#sampled[time * tokens + index] ?? -1;
+  }
+
+  /** Of the same token, if its sampler was to tell them. */
+  scoresAt(index: number, time: number, tokens: number): TokenScores {
+    const start = (time * tokens + index) * scoreNumbers * 4;
+    const [logit = Number.NaN, weight = Number.NaN] = new Float32Array(this.#scores, start, 2);
+    const [count = 0] = new Int32Array(this.#scores, start + 8, 1);
+    const ids = new Int32Array(this.#scores, start + 12, count);
+    const logits = new Float32Array(this.#scores, start + 12 + mostTop * 4, count);
+    const top = Array.from(ids, (id, at) => [id, logits[at] ?? Number.NaN] as const);
+    return { logit, top, weight };
   }
 
   /** Returns how many times it was computed. `mayWait`: a short step is computed in this thread, which would otherwise wake another and be woken by it. */

@@ -1,5 +1,10 @@
 /** Samples the tokens of one sequence: in a step of one call, or with node-llama-cpp's sampler. */
-import type { LlamaGrammarEvaluationState, Token } from "node-llama-cpp";
+import {
+  type LlamaGrammar,
+  LlamaGrammarEvaluationState,
+  type LlamaModel,
+  type Token,
+} from "node-llama-cpp";
 import { NodeError } from "../../core/errors.ts";
 import {
   internal,
@@ -9,7 +14,7 @@ import {
   type SamplerConfig,
 } from "./bindings.ts";
 import type { DirectContext } from "./direct-context.ts";
-import type { NativePointer } from "./native-step.ts";
+import { mostTop, type NativePointer } from "./native-step.ts";
 
 /** A token with its logit after the sampler's filters, and what turns logits into probabilities. */
 export interface SampledLogits {
@@ -21,6 +26,13 @@ export interface SampledLogits {
   weight: number;
 }
 
+interface AnswerNeeds {
+  /** What the tokens have to fit. */
+  grammar?: GrammarState | undefined;
+  /** How many of the likeliest tokens are wanted beside each; absent: no logits. */
+  topLogits?: number | undefined;
+}
+
 /** Configured again for each answer. It counts what it sampled, and advances its grammar. */
 export class NativeSampler {
   readonly #context: RawContext;
@@ -30,6 +42,7 @@ export class NativeSampler {
   /** What the library's sampler is to be configured with before it is used, in this order. */
   #unapplied: readonly SamplerConfig[] = [];
   #chain: NativePointer | undefined;
+  #more: AnswerNeeds = {};
 
   constructor(context: RawContext, raw: RawSampler, direct: DirectContext | undefined) {
     this.#context = context;
@@ -38,19 +51,34 @@ export class NativeSampler {
   }
 
   /** `restarts`: draws its random numbers from the first one on, even with the same seed. */
-  configure(config: SamplerConfig, { restarts = false } = {}): void {
+  configure(
+    filters: SamplerConfig,
+    { restarts = false, ...more }: AnswerNeeds & { restarts?: boolean } = {},
+  ): void {
     this.#freeChain();
+    this.#more = more;
+    const state = more.grammar?.ofLibrary;
+    const config = state === undefined ? filters : { ...filters, grammarEvaluationState: state };
     this.#config = config;
     // llama.cpp restarts its random numbers only when the seed changes, so another one is set first.
     const other = { temperature: 1, seed: config.seed === 0 ? 1 : 0 };
     this.#unapplied = [...(restarts ? [other] : this.#unapplied), config];
   }
 
-  /** For a step of one call; undefined if only the library's sampler can do what is configured. */
+  /** For a step of one call; undefined if the library samples. */
   get chain(): NativePointer | undefined {
-    if (this.#config.grammarEvaluationState !== undefined) return undefined;
-    this.#chain ??= this.#direct?.makeSampler(this.#config);
+    const { topLogits, grammar } = this.#more;
+    // Probabilities are computed relative to the greatest logit.
+    const top = topLogits === undefined ? 0 : Math.max(1, topLogits);
+    if (grammar?.ofLibrary !== undefined || top > mostTop) return undefined;
+    const config = { ...this.#config, grammar: grammar?.ofStep, top };
+    this.#chain ??= this.#direct?.makeSampler(config);
     return this.#chain;
+  }
+
+  /** Whether steps tell the logits of what they sample. */
+  get tellsLogits(): boolean {
+    return this.#more.topLogits !== undefined;
   }
 
   async sample(output: number): Promise<Token> {
@@ -101,13 +129,53 @@ export class NativeSampler {
   }
 }
 
-export const rawGrammarState = (state: LlamaGrammarEvaluationState): object =>
-  internal(state, "_state", isObject);
+interface GrammarOptions {
+  model: LlamaModel;
+  grammar: LlamaGrammar;
+  direct: DirectContext | undefined;
+}
+
+/** Where one answer is in its grammar. */
+export class GrammarState implements Disposable {
+  /** For steps of one call, or for the library's sampler. */
+  readonly ofStep: NativePointer | undefined;
+  readonly ofLibrary: object | undefined;
+  readonly #direct: DirectContext | undefined;
+  readonly #written: Token[] = [];
+
+  /** Throws if llama.cpp cannot read it. */
+  constructor({ model, grammar, direct }: GrammarOptions) {
+    this.#direct = direct;
+    if (direct !== undefined) this.ofStep = direct.makeGrammar(grammar.grammar);
+    else {
+      const state = new LlamaGrammarEvaluationState({ model, grammar });
+      this.ofLibrary = internal(state, "_state", isObject);
+    }
+  }
+
+  /** Steps that went on may have taken it further than the answer did. */
+  enter(): void {
+    if (this.ofStep === undefined || this.#written.length === 0) return;
+    this.#direct?.rewindGrammar(this.ofStep, this.#written);
+  }
+
+  /** `written`: the answer's tokens since it was entered. */
+  leave(written: readonly Token[]): void {
+    for (const token of written) this.#written.push(token);
+  }
+
+  [Symbol.dispose](): void {
+    if (this.ofStep !== undefined) this.#direct?.freeGrammar(this.ofStep);
+  }
+}
 
 function sampledToken(token: number): Token {
   if (token >= 0) return toToken(token);
-  throw new NodeError("internal", "llama.cpp left no token to choose from.");
+  throw nothingLeft();
 }
+
+export const nothingLeft = (): NodeError =>
+  new NodeError("internal", "llama.cpp left no token to choose from.");
 
 /** The library brands numbers that are tokens. */
 const isToken = (value: number): value is Token => value >= 0;

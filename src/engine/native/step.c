@@ -14,6 +14,7 @@ void *malloc(size_t);
 void *calloc(size_t, size_t);
 void free(void *);
 void *memcpy(void *, const void *, size_t);
+float expf(float);
 
 /* Of Linux's C libraries on 64 bits; all zero is a mutex that is open. */
 typedef struct {
@@ -54,6 +55,16 @@ typedef struct {
   float bias;
 } llama_logit_bias;
 typedef struct {
+  int32_t id;
+  float logit, probability;
+} llama_token_data;
+typedef struct {
+  llama_token_data *data;
+  size_t size;
+  long long selected;
+  _Bool sorted;
+} llama_token_data_array;
+typedef struct {
   _Bool no_perf;
 } llama_sampler_chain_params;
 int32_t llama_decode(llama_context *, llama_batch);
@@ -66,8 +77,11 @@ _Bool llama_vocab_is_eog(const llama_vocab *, int32_t);
 void llama_set_n_threads(llama_context *, int32_t, int32_t);
 void llama_attach_threadpool(llama_context *, void *, void *);
 float *llama_get_embeddings_seq(llama_context *, int32_t);
+float *llama_get_logits_ith(llama_context *, int32_t);
 int32_t llama_sampler_sample(llama_sampler *, llama_context *, int32_t);
+void llama_sampler_apply(llama_sampler *, llama_token_data_array *);
 void llama_sampler_accept(llama_sampler *, int32_t);
+void llama_sampler_reset(llama_sampler *);
 void llama_sampler_free(llama_sampler *);
 llama_sampler *llama_sampler_chain_init(llama_sampler_chain_params);
 void llama_sampler_chain_add(llama_sampler *, llama_sampler *);
@@ -81,6 +95,7 @@ llama_sampler *llama_sampler_init_penalties(int32_t, int32_t, float, float, floa
 llama_sampler *llama_sampler_init_dry(const llama_vocab *, float, float, int32_t, int32_t,
                                       const char **, size_t);
 llama_sampler *llama_sampler_init_logit_bias(int32_t, int32_t, const llama_logit_bias *);
+llama_sampler *llama_sampler_init_grammar(const llama_vocab *, const char *, const char *);
 
 typedef struct {
   _Bool cpumask[512];
@@ -109,6 +124,10 @@ void *find_context(napi_env env, napi_value context, napi_value model) {
     if (words[at] == wrapped_model) return *(void **)((char *)&words[at + 1] + context_params_bytes);
   }
   return NULL;
+}
+
+static const llama_vocab *vocab_of(llama_context *context) {
+  return llama_model_get_vocab(llama_get_model(context));
 }
 
 int sequences_of(llama_context *context) { return (int)llama_n_seq_max(context); }
@@ -140,15 +159,37 @@ void free_threads(void *threads) {
   if (end != NULL) end(threads);
 }
 
+/* What the tokens of a sequence are sampled with. */
+typedef struct {
+  llama_sampler *chain;
+  /* What they have to fit, or NULL; not its own. */
+  llama_sampler *grammar;
+  /* Of how many of the likeliest tokens the logits are wanted; 0: of none, nor of the sampled one. */
+  int32_t top;
+  /* Room for the whole vocabulary, if any of these is used. */
+  llama_token_data *candidates;
+  int32_t candidate_count;
+} sampler;
+
+/* Of a sampled token, in the order of native-step.ts: its logit, the sum of exp(logit - greatest) over all, and the likeliest. */
+enum { most_top = 20 };
+typedef struct {
+  float logit, weight;
+  int32_t count;
+  int32_t ids[most_top];
+  float logits[most_top];
+} scores;
+
 /* What JavaScript writes before a step, and reads after it. All arrays have an entry for each token. */
 typedef struct {
   llama_context *context;
   llama_batch batch;
   int32_t *sequences;
   /* The sampler of the token after this one, or NULL. */
-  llama_sampler **samplers;
-  /* As many for each time that the batch was computed as it has tokens. */
+  sampler **samplers;
+  /* As many for each time that the batch was computed as it has tokens; -1: none was left to choose from. */
   int32_t *sampled;
+  scores *scores;
   int32_t most_times;
   /* Changed while the step is in progress, under the mutex. */
   int32_t times;
@@ -172,6 +213,7 @@ void free_step(step *made) {
   free(made->sequences);
   free(made->samplers);
   free(made->sampled);
+  free(made->scores);
   free(made->vectors);
   free(made);
 }
@@ -188,8 +230,9 @@ step *make_step(llama_context *context, int tokens, int vectors, int dimension) 
   made->context = context;
   made->batch = batch;
   made->sequences = malloc(tokens * sizeof(int32_t));
-  made->samplers = malloc(tokens * sizeof(llama_sampler *));
+  made->samplers = malloc(tokens * sizeof(sampler *));
   made->sampled = malloc(tokens * sizeof(int32_t));
+  made->scores = malloc(tokens * sizeof(scores));
   made->vectors = vectors > 0 ? malloc((size_t)vectors * dimension * sizeof(float)) : NULL;
   made->dimension = dimension;
   for (int at = 0; at < tokens; at++) {
@@ -206,18 +249,85 @@ void *outputs_of(step *made) { return made->batch.logits; }
 void *sequence_ids_of(step *made) { return made->sequences; }
 void *samplers_of(step *made) { return made->samplers; }
 void *sampled_of(step *made) { return made->sampled; }
+void *scores_of(step *made) { return made->scores; }
 void *vectors_of(step *made) { return made->vectors; }
+
+static llama_token_data_array candidates_of(sampler *used, llama_context *context, int output) {
+  float *logits = llama_get_logits_ith(context, output);
+  llama_token_data_array all = {used->candidates, logits == NULL ? 0 : used->candidate_count, -1, 0};
+  for (int id = 0; id < (int)all.size; id++) {
+    all.data[id].id = id;
+    all.data[id].logit = logits[id];
+    all.data[id].probability = 0;
+  }
+  return all;
+}
+
+static _Bool is_chosen(llama_token_data_array *all) {
+  return all->selected >= 0 && all->selected < (long long)all->size;
+}
+
+/* A grammar makes the logit of what does not fit minus infinity. */
+static _Bool is_possible(llama_token_data *candidate) { return candidate->logit > -3.4e38f; }
+
+static _Bool fits(llama_sampler *grammar, int id) {
+  llama_token_data candidate = {id, 1, 0};
+  llama_token_data_array one = {&candidate, 1, -1, 0};
+  llama_sampler_apply(grammar, &one);
+  return is_possible(&candidate);
+}
+
+static void score(scores *told, llama_token_data_array *all, int top) {
+  told->logit = all->data[all->selected].logit;
+  told->count = 0;
+  for (size_t at = 0; at < all->size; at++) {
+    float logit = all->data[at].logit;
+    if (told->count == top && logit <= told->logits[top - 1]) continue;
+    int place = told->count < top ? told->count++ : top - 1;
+    for (; place > 0 && told->logits[place - 1] < logit; place--) {
+      told->logits[place] = told->logits[place - 1];
+      told->ids[place] = told->ids[place - 1];
+    }
+    told->logits[place] = logit;
+    told->ids[place] = all->data[at].id;
+  }
+  told->weight = 0;
+  for (size_t at = 0; at < all->size; at++) told->weight += expf(all->data[at].logit - told->logits[0]);
+}
+
+/* The token after an output; -1: none is left to choose from. */
+static int32_t sample(sampler *used, llama_context *context, const llama_vocab *vocab, int output, scores *told) {
+  if (used->candidates == NULL) return llama_sampler_sample(used->chain, context, output);
+  llama_token_data_array all = candidates_of(used, context, output);
+  /* To ask a grammar about the whole vocabulary takes long, and what was sampled usually fits. */
+  _Bool asks_first = used->grammar != NULL && used->top > 0;
+  if (asks_first) llama_sampler_apply(used->grammar, &all);
+  llama_sampler_apply(used->chain, &all);
+  if (!is_chosen(&all)) return -1;
+  if (used->grammar != NULL && !asks_first && !fits(used->grammar, all.data[all.selected].id)) {
+    all = candidates_of(used, context, output);
+    llama_sampler_apply(used->grammar, &all);
+    llama_sampler_apply(used->chain, &all);
+  }
+  if (!is_chosen(&all) || !is_possible(&all.data[all.selected])) return -1;
+  int32_t id = all.data[all.selected].id;
+  if (used->top > 0) score(told, &all, used->top);
+  llama_sampler_accept(used->chain, id);
+  if (used->grammar != NULL && !llama_vocab_is_eog(vocab, id)) llama_sampler_accept(used->grammar, id);
+  return id;
+}
 
 /* Decodes and samples; returns whether it may be done again. */
 static _Bool run_once(step *made, const llama_vocab *vocab) {
-  int32_t *sampled = made->sampled + made->times * made->batch.n_tokens;
+  int first = made->times * made->batch.n_tokens;
+  int32_t *sampled = made->sampled + first;
   _Bool ended = 0;
   made->result = llama_decode(made->context, made->batch);
   if (made->result != 0) return 0;
   for (int at = 0; at < made->batch.n_tokens; at++) {
     if (made->samplers[at] == NULL) continue;
-    sampled[at] = llama_sampler_sample(made->samplers[at], made->context, at);
-    ended |= llama_vocab_is_eog(vocab, sampled[at]);
+    sampled[at] = sample(made->samplers[at], made->context, vocab, at, made->scores + first + at);
+    ended |= sampled[at] < 0 || llama_vocab_is_eog(vocab, sampled[at]);
   }
   pthread_mutex_lock(&made->mutex);
   made->times++;
@@ -228,7 +338,7 @@ static _Bool run_once(step *made, const llama_vocab *vocab) {
 
 /* Several times only where every token is the last of an answer: each is followed by what was sampled. */
 static void run(step *made) {
-  const llama_vocab *vocab = llama_model_get_vocab(llama_get_model(made->context));
+  const llama_vocab *vocab = vocab_of(made->context);
   while (run_once(made, vocab)) {
     int32_t *sampled = made->sampled + (made->times - 1) * made->batch.n_tokens;
     for (int at = 0; at < made->batch.n_tokens; at++) {
@@ -311,15 +421,15 @@ napi_value run_beside(napi_env env, step *made, void *pool, int tokens, int vect
 /* Numbers of a sampler, in the order of c-interface.ts; a filter that is off has the value that says so. */
 typedef struct {
   float temperature, top_p, min_p, repeat, frequency, presence, dry_strength, dry_base;
-  int32_t top_k, last_tokens, dry_length, dry_last_tokens, past_count, bias_count;
+  int32_t top_k, last_tokens, dry_length, dry_last_tokens, past_count, bias_count, top;
   uint32_t seed;
 } sampler_numbers;
 
 /* `past`: tokens that count as repeated; `biases`: pairs of a token and a float. */
-llama_sampler *make_sampler(llama_context *context, sampler_numbers *n, int32_t *past, llama_logit_bias *biases) {
+static llama_sampler *make_chain(const llama_vocab *vocab, sampler_numbers *n, int32_t *past,
+                                 llama_logit_bias *biases) {
   llama_sampler_chain_params params = {1};
   llama_sampler *chain = llama_sampler_chain_init(params);
-  const llama_vocab *vocab = llama_model_get_vocab(llama_get_model(context));
   int32_t size = llama_vocab_n_tokens(vocab);
   if (n->bias_count > 0) {
     llama_sampler_chain_add(chain, llama_sampler_init_logit_bias(size, n->bias_count, biases));
@@ -346,9 +456,40 @@ llama_sampler *make_sampler(llama_context *context, sampler_numbers *n, int32_t 
   return chain;
 }
 
-void free_sampler(llama_sampler *sampler) { llama_sampler_free(sampler); }
+sampler *make_sampler(llama_context *context, llama_sampler *grammar, sampler_numbers *n, int32_t *past,
+                      llama_logit_bias *biases) {
+  const llama_vocab *vocab = vocab_of(context);
+  sampler *made = malloc(sizeof(sampler));
+  made->chain = make_chain(vocab, n, past, biases);
+  made->grammar = grammar;
+  made->top = n->top < most_top ? n->top : most_top;
+  made->candidate_count = llama_vocab_n_tokens(vocab);
+  made->candidates =
+      grammar != NULL || made->top > 0 ? malloc(made->candidate_count * sizeof(llama_token_data)) : NULL;
+  return made;
+}
+
+void free_sampler(sampler *made) {
+  llama_sampler_free(made->chain);
+  free(made->candidates);
+  free(made);
+}
 
 /* The token that follows an output of the last step. */
-int sample_at(llama_sampler *sampler, llama_context *context, int output) {
-  return llama_sampler_sample(sampler, context, output);
+int sample_at(sampler *used, llama_context *context, int output) {
+  scores told;
+  return sample(used, context, vocab_of(context), output, &told);
 }
+
+/* NULL if llama.cpp cannot read it. */
+llama_sampler *make_grammar(llama_context *context, const char *text) {
+  return llama_sampler_init_grammar(vocab_of(context), text, "root");
+}
+
+/* To its beginning, and on to after these tokens. */
+void rewind_grammar(llama_sampler *grammar, int32_t *tokens, int count) {
+  llama_sampler_reset(grammar);
+  for (int at = 0; at < count; at++) llama_sampler_accept(grammar, tokens[at]);
+}
+
+void free_grammar(llama_sampler *grammar) { llama_sampler_free(grammar); }

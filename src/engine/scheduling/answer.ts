@@ -4,6 +4,7 @@ import { onAbort } from "../../core/abort.ts";
 import type { GenerationEvent } from "../../core/ports/chat-engine.ts";
 import type { Generation } from "../generation/generation.ts";
 import type { AnswerSampler } from "../generation/sampling.ts";
+import type { Sampled } from "../native/contexts.ts";
 import type { NativeSampler, SampledLogits } from "../native/sampler.ts";
 import type { CachedSequence } from "./kv-cache.ts";
 import type { Scheduler } from "./scheduler.ts";
@@ -18,9 +19,6 @@ export interface Feed {
   changesSampler?: boolean;
 }
 
-/** With logits only where the answer wants them. */
-export type Sampled = SampledLogits | { token: Token };
-
 /** Takes the log probabilities of a prompt's own tokens. */
 export interface PromptScores {
   readonly scorer: Pick<NativeSampler, "logitsOf">;
@@ -30,7 +28,7 @@ export interface PromptScores {
   take(logits: SampledLogits): void;
 }
 
-type StepSampler = Partial<Pick<NativeSampler, "chain">>;
+type StepSampler = Partial<Pick<NativeSampler, "chain" | "tellsLogits">>;
 
 /** An answer as the scheduler drives it. Its methods are synchronous: one that waited would hold up the batch. */
 export interface Answer {

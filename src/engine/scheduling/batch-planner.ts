@@ -145,7 +145,7 @@ export const toBatchPart = ({ run, tokens }: PlannedPart): BatchPart => ({
   tokens,
   output: tokens.length === run.pending.length,
   ...(run.isScored ? { scored: true } : {}),
-  ...(run.answer.topLogits === undefined ? { sampler: run.answer.sampler } : {}),
+  sampler: run.answer.sampler,
 });
 
 /** How many times as many tokens as there is time for, if prompts are complete with them. */

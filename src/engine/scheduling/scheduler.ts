@@ -3,6 +3,7 @@ import type { Token } from "node-llama-cpp";
 import { NodeError } from "../../core/errors.ts";
 import type { StepWatch } from "../machine/steps.ts";
 import type { Decoded, NativeChatContext, PartOutput } from "../native/contexts.ts";
+import { nothingLeft } from "../native/sampler.ts";
 import { type Feed, RunningAnswer, type ScheduledPrompt, scorePrompt } from "./answer.ts";
 import { BatchPlanner, type PlannedPart, toBatchPart } from "./batch-planner.ts";
 import type { KvCache } from "./kv-cache.ts";
@@ -170,7 +171,7 @@ export class Scheduler {
     this.#planner.took({ answers, promptTokens: total - answers, ms });
     for (const [at, part] of taken.entries()) {
       // All was taken already.
-      if (outputs[at]?.tokens?.length === 0) continue;
+      if (outputs[at]?.sampled?.length === 0 && outputs[at].isStuck !== true) continue;
       const { run } = part;
       hold(part);
       if (run.inPrefill && run.pending.length === 1) await this.#cache.takeCheckpoint(run.sequence);
@@ -184,21 +185,18 @@ export class Scheduler {
     const isBehind = parts.some(({ run }) => run.answer.paused);
     for (const [at, part] of parts.entries()) {
       hold(part);
-      this.#acceptAll(part, outputs[at]?.tokens ?? []);
+      this.#acceptAll(part, outputs[at] ?? {});
     }
     if (isBehind || parts.some(({ goesOn }) => !goesOn)) this.#native.halt();
   }
 
   async #takeOutput(part: TakenPart, of: PartOutput | undefined): Promise<void> {
     if (of?.output === undefined) return;
-    if (of.tokens !== undefined) {
-      this.#acceptAll(part, of.tokens);
-      return;
-    }
     const { run, tokens } = part;
     try {
       if (run.isScored) await scorePrompt(run, tokens.length, of.output);
-      if (run.pending.length === 0) await this.#sample(run, of.output);
+      if (of.sampled !== undefined) this.#acceptAll(part, of);
+      else if (run.pending.length === 0) await this.#sample(run, of.output);
     } catch (error) {
       this.#fail(run, error);
     }
@@ -218,21 +216,24 @@ export class Scheduler {
   }
 
   /** What the step itself has sampled: all but the last are evaluated, also those that the answer does not want any more. */
-  #acceptAll(part: TakenPart, tokens: readonly Token[]): void {
+  #acceptAll(part: TakenPart, { sampled = [], isStuck = false }: PartOutput): void {
     const { run } = part;
     const { sequence, answer } = run;
     const start = sequence.tokens.length;
-    for (const token of tokens.slice(0, -1)) sequence.tokens.push(token);
-    part.unheld = tokens.slice(-1);
+    const tokens = sampled.map(({ token }) => token);
+    const end = isStuck ? tokens.length : -1;
+    for (const token of tokens.slice(0, end)) sequence.tokens.push(token);
+    part.unheld = isStuck ? [] : tokens.slice(-1);
     run.inPrefill = false;
     try {
-      for (const [at, token] of tokens.entries()) {
+      for (const [at, each] of sampled.entries()) {
         part.goesOn &&= !run.stopped;
         if (!part.goesOn) return;
-        const feed = answer.accept({ token });
-        part.goesOn = feed !== undefined && continues(feed, token);
+        const feed = answer.accept(each);
+        part.goesOn = feed !== undefined && continues(feed, each.token);
         if (!part.goesOn) this.#goOn(run, feed && { rewindTo: start + at, ...feed });
       }
+      if (part.goesOn && isStuck) throw nothingLeft();
       if (part.goesOn) this.#goOn(run, { tokens: part.unheld });
     } catch (error) {
       part.goesOn = false;

@@ -24,6 +24,7 @@ function setUp() {
     contextOf: () => 1,
     step: () => step,
     freeSampler: (sampler: number) => done.push(`free ${sampler}`),
+    freeGrammar: (grammar: number) => done.push(`free grammar ${grammar}`),
   };
   const methods = ["initBatch", "addToBatch", "decodeBatch", "sampleToken", "getEmbedding"];
   const more = ["removeTokenCellsFromSequence", "getSequenceKvCacheMinPosition", "setThreads"];
@@ -59,7 +60,8 @@ describe("a step that may be computed several times", () => {
     const step = prepare();
     direct.halt();
     expect(await step.compute(1)).toBe(1);
-    expect(step.outputs()).toEqual([{ output: 0, tokens: promptOf(1, 7) }]);
+    const sampled = promptOf(1, 7).map((token) => ({ token }));
+    expect(step.outputs()).toEqual([{ output: 0, sampled }]);
     expect(await prepare().compute(1)).toBe(40);
     expect(done).toEqual(["halt", "run 1", "run 40"]);
   });
@@ -74,12 +76,14 @@ describe("a step that may be computed several times", () => {
     expect(done).toEqual(["run 40", "end"]);
   });
 
-  test("keeps its samplers until it has ended, also those that nobody wants any more", async () => {
+  test("keeps its samplers and grammars until it has ended, also those that nobody wants any more", async () => {
     const { done, direct, prepare } = setUp();
     const step = prepare();
     direct.freeSampler(5 as NativePointer);
+    direct.freeGrammar(8 as NativePointer);
     await step.compute(1);
     direct.freeSampler(6 as NativePointer);
-    expect(done).toEqual(["run 40", "free 5", "free 6"]);
+    direct.freeGrammar(9 as NativePointer);
+    expect(done).toEqual(["run 40", "free 5", "free grammar 8", "free 6", "free grammar 9"]);
   });
 });
