@@ -117,7 +117,9 @@ export function toFilter(
 }
 
 function scalar(value: unknown, at: string): string | number | boolean {
-  if (typeof value === "number" || typeof value === "boolean") return value;
+  // JSON has no infinity, but 1e400 becomes one.
+  if (typeof value === "number" && Number.isFinite(value)) return value;
+  if (typeof value === "boolean") return value;
   if (typeof value === "string" && value.length <= most.text) return value;
   throw refuse(at, `must be a text of at most ${most.text} characters, a number, or true or false`);
 }

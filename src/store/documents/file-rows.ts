@@ -3,7 +3,7 @@ import type { FileUsage } from "../../core/documents/quota.ts";
 import type { FileRecord } from "../../core/documents/records.ts";
 import type { FileRegistry, Visibility } from "../../core/ports/document-registry.ts";
 import { change, insert, type OwnFile } from "../database.ts";
-import { type Condition, pageOf } from "./sql-conditions.ts";
+import { type Condition, pageOf } from "./pages.ts";
 import type { Rows } from "./sqlite-documents.ts";
 
 interface Row extends Omit<FileRecord, "owner" | "createdAt" | "expiresAt"> {

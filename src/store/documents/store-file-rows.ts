@@ -8,7 +8,8 @@ import type {
   StoreFilesOf,
 } from "../../core/ports/document-registry.ts";
 import { change, insert, numberOf, type OwnFile, orIgnore, put, rowsOf } from "../database.ts";
-import { type Condition, conditionOf, pageOf } from "./sql-conditions.ts";
+import { matches } from "./attribute-filter.ts";
+import { type Condition, pageOf } from "./pages.ts";
 import type { Rows } from "./sqlite-documents.ts";
 
 const ofBatch = "file in (select file from batch_files where batch = ?)";
@@ -98,19 +99,18 @@ export const storeFileRows = (registry: OwnFile): Rows<StoreFileRegistry> => ({
   selection({ id, collection }, filter) {
     const hidden = this.hidden(collection);
     if (filter === undefined) return { hidden, documents: { except: hidden } };
-    const { where, values } = conditionOf(filter);
-    const documents = (condition: string): string[] =>
-      documentsOf(
-        registry,
-        `select document from store_files
-         where store = ? and status = 'completed' and ${condition}`,
-        ...[id, ...values],
-      );
-    const only = new Set(documents(where).filter((document) => !hidden.has(document)));
-    if (only.size <= (this.counts({ store: id }).completed + hidden.size) / 2) {
-      return { hidden, documents: { only } };
-    }
-    return { hidden, documents: { except: new Set([...hidden, ...documents(`not ${where}`)]) } };
+    const sql =
+      "select document, attributes from store_files where store = ? and status = 'completed'";
+    const only = new Set<string>();
+    const except = new Set(hidden);
+    registry.read((database) => {
+      const rows = database.query<Pick<StoreFileRow, "document" | "attributes">, [string]>(sql);
+      for (const { document, attributes } of rows.iterate(id)) {
+        const isFound = !hidden.has(document) && matches(filter, JSON.parse(attributes));
+        (isFound ? only : except).add(document);
+      }
+    }, undefined);
+    return { hidden, documents: only.size <= except.size ? { only } : { except } };
   },
 
   hidden(collection) {

@@ -4,7 +4,7 @@ import type { StoreRecord } from "../../core/documents/records.ts";
 import { given } from "../../core/given.ts";
 import type { StoreRegistry } from "../../core/ports/document-registry.ts";
 import { change, insert, numberOf, type OwnFile, orIgnore, update } from "../database.ts";
-import { pageOf } from "./sql-conditions.ts";
+import { pageOf } from "./pages.ts";
 import type { Rows } from "./sqlite-documents.ts";
 
 interface Row extends Pick<StoreRecord, "id" | "collection" | "name" | "state"> {
