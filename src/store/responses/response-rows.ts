@@ -1,6 +1,11 @@
 /** Rows of stored responses in a SQLite file; every call is one transaction. */
 import type { Database } from "bun:sqlite";
-import type { TidiedResponses } from "../../core/ports/response-store.ts";
+import { NodeError } from "../../core/errors.ts";
+import {
+  isFinished,
+  type ResponseStatus,
+  type TidiedResponses,
+} from "../../core/ports/response-store.ts";
 import {
   change,
   numberOf,
@@ -16,7 +21,7 @@ export type ResponseRow = {
   id: string;
   owner: string | null;
   created_at: number;
-  status: string;
+  status: ResponseStatus;
   failure: string | null;
   background: number;
   body: string;
@@ -70,7 +75,8 @@ export class ResponseRows implements Disposable {
   save(row: ResponseRow, bounds: RowBounds): void {
     this.#displaced += this.#file.write((database) => {
       put(database, "responses", row, "id");
-      return makeRoom(database, bounds, row.id);
+      if (!isFinished(row.status)) checkUnfinished(database, bounds, row);
+      return makeRoom(database, bounds, row);
     });
   }
 
@@ -79,7 +85,7 @@ export class ResponseRows implements Disposable {
     return this.#file.write((database) => {
       const where = `id = ? and created_at > ? and ${unfinished}`;
       const changes = update(database, "responses", columns, where, id, bounds.before);
-      if (changes > 0) this.#displaced += makeRoom(database, bounds, id);
+      if (changes > 0) this.#displaced += makeRoom(database, bounds, { id });
       return changes > 0;
     });
   }
@@ -141,8 +147,42 @@ const expire = (database: Database, { before }: RowBounds): number =>
     ...[before, step],
   );
 
-/** Deletes the oldest responses of the caller that stores most, up to one step: none loses responses to one that stores more. */
-function makeRoom(database: Database, { maxBytes }: RowBounds, spared = ""): number {
+/** Unfinished responses of one owner fill at most this share: none of them can be deleted for others. */
+const unfinishedShare = 1 / 4;
+
+function checkUnfinished(database: Database, { maxBytes }: RowBounds, { id, owner }: Saved): void {
+  const sum = `select sum(bytes) from responses where owner is ? and ${unfinished}`;
+  if (
+    numberOf(database, sum, owner) > maxBytes * unfinishedShare &&
+    makesOthers(database, { id, owner })
+  ) {
+    throw noRoom();
+  }
+}
+
+type Saved = Pick<ResponseRow, "id" | "owner">;
+
+/** Whether others of the owner are being made. */
+const makesOthers = (database: Database, { id, owner }: Saved): boolean =>
+  rowOf(
+    database,
+    `select 1 from responses where owner is ? and id <> ? and ${unfinished}`,
+    owner,
+    id,
+  ) !== undefined;
+
+const noRoom = (): NodeError =>
+  new NodeError(
+    "overloaded",
+    "There is no room for another response of this caller: those that are being made in the background take it (responses.max_bytes). Retry when some of them are done.",
+  );
+
+/** Deletes the oldest responses of the caller that stores most, up to one step. None loses responses to one that stores more: if all of that one's are unfinished, it stores no others. */
+function makeRoom(
+  database: Database,
+  { maxBytes }: RowBounds,
+  saved: Pick<Saved, "id"> & Partial<Saved> = { id: "" },
+): number {
   const removeOldest = `delete from responses where seq =
     (select seq from responses where owner is nullif(?, '') and id <> ? and not (${unfinished})
      order by created_at, seq limit 1)`;
@@ -150,7 +190,14 @@ function makeRoom(database: Database, { maxBytes }: RowBounds, spared = ""): num
   while (going < step && totalOf(database) > maxBytes) {
     const sql = "select owner from owners order by bytes desc";
     const owners = rowsOf<{ owner: string }>(database, sql);
-    if (!owners.some(({ owner }) => change(database, removeOldest, owner, spared) > 0)) break;
+    const isDeleted = owners.some(({ owner }) => {
+      if (change(database, removeOldest, owner, saved.id) > 0) return true;
+      const { id, owner: saver } = saved;
+      const isSavers = saver !== undefined && owner === (saver ?? "");
+      if (isSavers && makesOthers(database, { id, owner: saver })) throw noRoom();
+      return false;
+    });
+    if (!isDeleted) break;
     going++;
   }
   return going;

@@ -2,7 +2,7 @@ import { Database } from "bun:sqlite";
 import { expect, spyOn, test } from "bun:test";
 import { existsSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { NodeError } from "../../../../src/core/errors.ts";
+import { NodeError, reasonOf } from "../../../../src/core/errors.ts";
 import { oldResponsesFile } from "../../../support/old-responses-file.ts";
 import { rejectionOf } from "../../../support/rejection.ts";
 import { tempDir } from "../../../support/temp-dir.ts";
@@ -314,16 +314,32 @@ test("lets the oldest of who stores most go, and leaves everybody else's alone",
   expect(await left("ada", "resp_5", "resp_6")).toEqual(["resp_5", "resp_6"]);
 });
 
-test("one who stores most loses no answer that is not finished; the next one's oldest goes", async () => {
+test("one who stores most loses no answer that is not finished, and nobody else's goes for it", async () => {
   await using folder = await tempDir();
   await using store = responseStore({ path: fileIn(folder), maxBytes: 10_000 });
   const body = { text: "x".repeat(4000) };
   await store.save(keptResponse("resp_made", { owner: "ada", body, status: "in_progress" }));
   await store.save(keptResponse("resp_bob", { owner: "bob", body: { text: "x".repeat(3000) } }));
-  await store.save(keptResponse("resp_new", { owner: "ada", body }));
+  expect(
+    reasonOf(await rejectionOf(store.save(keptResponse("resp_new", { owner: "ada", body })))),
+  ).toMatch(/no room/);
   expect(await store.find("resp_made", "ada")).toBeDefined();
-  expect(await store.find("resp_new", "ada")).toBeDefined();
-  expect(await store.find("resp_bob", "bob")).toBeUndefined();
+  expect(await store.find("resp_bob", "bob")).toBeDefined();
+});
+
+test("answers of one caller that are not finished take a quarter of the room at most, but for one", async () => {
+  await using folder = await tempDir();
+  await using store = responseStore({ path: fileIn(folder), maxBytes: 40_000 });
+  const made = (id: string, bytes: number, owner = "ada") =>
+    keptResponse(id, { owner, body: { text: "x".repeat(bytes) }, status: "queued" });
+  await store.save(made("resp_1", 4000));
+  await store.save(made("resp_2", 4000));
+  expect(reasonOf(await rejectionOf(store.save(made("resp_3", 4000))))).toMatch(
+    /made in the background/,
+  );
+  await store.save(made("resp_bob", 12_000, "bob"));
+  await store.change("resp_1", { status: "completed" });
+  await store.save(made("resp_4", 4000));
 });
 
 test("gives what an older version stored by a key's place to the key at that place, once", async () => {
