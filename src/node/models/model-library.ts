@@ -20,7 +20,7 @@ import { noProgress, type Progress } from "../../core/progress.ts";
 import { quoted } from "../../core/quoted.ts";
 import { readMachineMemory } from "../../engine/machine/machine.ts";
 import { readPulledFacts } from "../../engine/machine/model-memory.ts";
-import { findFetched, modelsFolder, removeModel } from "../../models/models-folder.ts";
+import { findFetched, modelsFolder, removeModel, withoutKey } from "../../models/models-folder.ts";
 import { hubFrom } from "../../models/sources/hub-reference.ts";
 import { isNear } from "../../models/sources/redirects.ts";
 import { findSource, resolveSource } from "../../models/sources/resolve.ts";
@@ -148,7 +148,8 @@ export class FolderLibrary implements ModelLibrary {
       throw new NodeError("overloaded", why);
     }
     const stop = new AbortController();
-    const state = { source, label: "Looking for it", completed: 0, total: 0 };
+    // An address may contain a key, and everyone with a key sees what is being pulled.
+    const state = { source: withoutKey(source), label: "Looking for it", completed: 0, total: 0 };
     this.#pull = { state, stop };
     onBegin?.(state);
     const { baseDir, hub = hubFrom({}), registryOf, log } = this.#parts.options;
