@@ -170,7 +170,7 @@ describe("a key that is bound to a vector store", () => {
     expect(await admin.search(mine, "llamas")).toEqual([]);
   });
 
-  test("does not delete it, nor let it expire", async () => {
+  test("does not delete it, nor rename it, nor let it expire", async () => {
     const refused = await bound.send("DELETE", `/vector_stores/${mine}`);
     expect(refused.status).toBe(403);
     expect((await decodeError(refused)).message).toContain("Remove its files instead");
@@ -179,9 +179,10 @@ describe("a key that is bound to a vector store", () => {
       await statuses(
         bound.send("POST", `/vector_stores/${mine}`, soon),
         bound.send("POST", `/vector_stores/${mine}`, { expires_after: null }),
+        bound.send("POST", `/vector_stores/${mine}`, { name: "theirs" }),
         bound.send("POST", `/vector_stores/${mine}`, { metadata: { by: "reader" } }),
       ),
-    ).toEqual([403, 403, 200]);
+    ).toEqual([403, 403, 403, 200]);
     expect(await retrieve(bound)).toEqual(["llamas hum"]);
   });
 

@@ -455,6 +455,30 @@ describe("files of a vector store", () => {
     expect((await running.client.send("GET", "/vector_stores/vs_notes")).status).toBe(404);
   });
 
+  test("is not found by the name of another's collection or former id", async () => {
+    await using data = await tempDir();
+    const collections = new SqliteCollectionStore(join(data.path, "collections"), silentLog);
+    const { client } = await start({ folder: data.path });
+    const former = await client.store({ name: "former" });
+    await client.send("DELETE", `/vector_stores/${former.id}`);
+    await client.store({ name: "notes" });
+    await client.store({ name: former.id });
+    {
+      await using notes = await collections.create("notes", specOf(2));
+      await notes.upsert([passage(1, [1, 1], { source: "Llamas hum.", document: "animals.md" })]);
+    }
+    const find = async (collection: string) =>
+      await client.send("POST", "/retrieve", {
+        model: "vectors",
+        messages: [{ role: "user", content: "Do llamas hum?" }],
+        ...{ collection, score_threshold: 0 },
+      });
+    expect(await (await find("notes")).json()).toMatchObject({
+      points: [{ source: "Llamas hum." }],
+    });
+    expect((await find(former.id)).status).toBe(404);
+  });
+
   test("of the command line's documents are among the node's own collection's", async () => {
     const { client, app } = await start();
     await app.repository.upsert([

@@ -14,6 +14,9 @@ type StoreAccessParts = Pick<
 const touchMs = 60_000;
 const dayMs = 86_400_000;
 
+/** As new stores have them. */
+const isId = (reference: string): boolean => /^vs_[0-9a-f]{24}$/.test(reference);
+
 export class StoreAccess {
   readonly #parts: StoreAccessParts;
 
@@ -24,7 +27,9 @@ export class StoreAccess {
   async get(caller: DocumentCaller, id: string, param = "vector_store_id"): Promise<StoreRecord> {
     // A store that the caller may not use is not looked up: the response time would reveal whether it exists.
     const search = async () => (mayUse(caller, id) ? await this.#byId(id) : undefined);
-    return await this.#found(caller, id, param, search);
+    const store = await this.#known(caller, search);
+    if (store === undefined) throw noSuch("vector store", id, param);
+    return store;
   }
 
   async use(caller: DocumentCaller, id: string, param?: string): Promise<StoreRecord> {
@@ -37,10 +42,13 @@ export class StoreAccess {
     return store;
   }
 
-  /** Finds a store by its id, its collection's name, or its own name if that is unique. */
+  /** Finds a store by its id, its collection's name, or its own name if that is unique. Anyone may call a store anything, so a name leads to no other's id or collection. */
   async find(caller: DocumentCaller, reference: string, param: string): Promise<StoreRecord> {
-    const search = () => this.#named(caller, reference, param);
-    return await this.#touched(await this.#found(caller, reference, param, search));
+    const bound = caller.vectorStores && (await this.#boundTo(caller.vectorStores));
+    const exact = await this.#known(caller, () => this.#exact(bound, reference));
+    const store = exact ?? (await this.#named(bound, reference, param));
+    if (store === undefined) throw noSuch("vector store", reference, param);
+    return await this.#touched(store);
   }
 
   async usual(caller: DocumentCaller): Promise<StoreRecord[]> {
@@ -103,18 +111,26 @@ export class StoreAccess {
     return stores.filter((store) => store !== undefined);
   }
 
+  /** `bound`: the stores that the caller is bound to, if it is. */
+  async #exact(
+    bound: readonly StoreRecord[] | undefined,
+    reference: string,
+  ): Promise<StoreRecord | undefined> {
+    if (bound === undefined) {
+      return (await this.#byId(reference)) ?? (await this.#parts.registry.storeOf(reference));
+    }
+    return bound.find(({ id, collection }) => id === reference || collection === reference);
+  }
+
   async #named(
-    { vectorStores }: DocumentCaller,
+    bound: readonly StoreRecord[] | undefined,
     reference: string,
     param: string,
   ): Promise<StoreRecord | undefined> {
-    const { registry } = this.#parts;
-    const bound = vectorStores && (await this.#boundTo(vectorStores));
-    const exact = bound
-      ? bound.find(({ id, collection }) => id === reference || collection === reference)
-      : ((await this.#byId(reference)) ?? (await registry.storeOf(reference)));
-    if (exact !== undefined) return exact;
-    const named = (bound ?? (await registry.allStores())).filter(({ name }) => name === reference);
+    // A deleted store's, for example.
+    if (isId(reference)) return undefined;
+    const stores = bound ?? (await this.#parts.registry.allStores());
+    const named = stores.filter(({ name }) => name === reference);
     if (named.length <= 1) return named[0];
     const ids = named.slice(0, 5).map(({ id }) => id);
     const why = `'${param}' is ${quoted(reference)}, which is the name of ${named.length} vector stores; send the id of one: ${ids.join(", ")}.`;
@@ -122,17 +138,14 @@ export class StoreAccess {
   }
 
   /** Searches again after adopting collections of the command line; a bound key only sees known ones. */
-  async #found(
+  async #known(
     { vectorStores }: DocumentCaller,
-    reference: string,
-    param: string,
     search: () => Promise<StoreRecord | undefined>,
-  ): Promise<StoreRecord> {
+  ): Promise<StoreRecord | undefined> {
     const known = await search();
-    if (known === undefined && vectorStores === undefined) await this.adoptCollections();
-    const store = known ?? (vectorStores === undefined ? await search() : undefined);
-    if (store === undefined) throw noSuch("vector store", reference, param);
-    return store;
+    if (known !== undefined || vectorStores !== undefined) return known;
+    await this.adoptCollections();
+    return await search();
   }
 
   async #addOwn(): Promise<void> {

@@ -14,12 +14,25 @@ export interface NewStore {
   expiresAfterDays?: number;
 }
 
+type StoreChange = Omit<NewStore, "expiresAfterDays"> & { expiresAfterDays?: number | null };
+
 export interface StoreView {
   store: StoreRecord;
   counts: FileCounts;
   usageBytes: number;
   expiresAt?: Date;
   isExpired: boolean;
+}
+
+/** Others find the store by its name, and lose it when it expires. */
+function checkBound({ name, expiresAfterDays }: StoreChange, is: string): void {
+  if (expiresAfterDays !== undefined) {
+    const why = `${is}, and does not say when it expires.`;
+    throw new NodeError("forbidden", why, { param: "expires_after" });
+  }
+  if (name !== undefined) {
+    throw new NodeError("forbidden", `${is}, and does not rename it.`, { param: "name" });
+  }
 }
 
 export class VectorStoreService {
@@ -65,18 +78,12 @@ export class VectorStoreService {
     return await this.view(await this.#parts.access.get(caller, id));
   }
 
-  async update(
-    caller: DocumentCaller,
-    id: string,
-    change: Omit<NewStore, "expiresAfterDays"> & { expiresAfterDays?: number | null },
-  ): Promise<StoreView> {
+  async update(caller: DocumentCaller, id: string, change: StoreChange): Promise<StoreView> {
     const { registry, access, ownership } = this.#parts;
     ownership.check();
     const store = await access.use(caller, id);
-    if (change.expiresAfterDays !== undefined && caller.vectorStores !== undefined) {
-      const why = `${caller.called} is bound to the vector store '${id}', and does not say when it expires.`;
-      throw new NodeError("forbidden", why, { param: "expires_after" });
-    }
+    if (caller.vectorStores !== undefined)
+      checkBound(change, `${caller.called} is bound to the vector store '${id}'`);
     if (typeof change.expiresAfterDays === "number" && !store.isOwn) {
       const why = `'expires_after' is for vector stores that were made over HTTP; '${id}' is a collection of the command line.`;
       throw new NodeError("invalid_request", why, { param: "expires_after" });

@@ -27,7 +27,7 @@ beforeEach(async () => {
   answer = honest(whole);
   const hub = resources.use(await modelServer((asked) => answer(asked)));
   const options = bareNodeOptions({
-    toml: `[models_folder]\nserve = "all"\n[[models]]\nname = "own"\ntype = "chat"\nsource = "hf:owner/own/own.gguf"`,
+    toml: `[models_folder]\nserve = "all"\npull_from = ["hf:", "https://"]\n[[models]]\nname = "own"\ntype = "chat"\nsource = "hf:owner/own/own.gguf"`,
     env: { PADDOCK_DATA_DIR: dataDir, PADDOCK_ISOLATION: "process" },
   });
   const node = resources.use(
@@ -72,6 +72,12 @@ describe("a pull over HTTP", () => {
     // What is there already is not fetched again, and has the same name.
     const again = await readFrames(await pull("hf:owner/repo/tiny.gguf"));
     expect(again.at(-2)).toBe('{"status":"success","model":"tiny"}');
+  });
+
+  test("tells nobody a key that is in its address", async () => {
+    const frames = await readFrames(await pull("https://models.invalid/a.gguf?signature=secret"));
+    expect(frames[0]).toContain('"source":"https://models.invalid/a.gguf"');
+    expect(frames.join()).not.toContain("secret");
   });
 
   test("is the only one until it ends, and goes on from where its client left", async () => {

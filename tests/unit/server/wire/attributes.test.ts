@@ -29,6 +29,7 @@ describe("a filter from the wire", () => {
     ["no key", { type: "eq", value: 1 }, "filters.key"],
     ["an empty key", { type: "eq", key: "", value: 1 }, "filters.key"],
     ["no value", { type: "eq", key: "a" }, "filters.value"],
+    ["a number beyond all", { type: "lt", key: "a", value: Infinity }, "filters.value"],
     ["a list for one value", { type: "eq", key: "a", value: [1] }, "filters.value"],
     ["a value for a list", { type: "in", key: "a", value: 1 }, "filters.value"],
     ["an empty list", { type: "in", key: "a", value: [] }, "filters.value"],
