@@ -27,7 +27,7 @@ beforeEach(async () => {
   answer = honest(whole);
   const hub = resources.use(await modelServer((asked) => answer(asked)));
   const options = bareNodeOptions({
-    toml: `[models_folder]\nserve = "all"\npull_from = ["hf:", "https://"]\n[[models]]\nname = "own"\ntype = "chat"\nsource = "hf:owner/own/own.gguf"`,
+    toml: `[models_folder]\nserve = "all"\npull_from = ["hf:", "npm:", "https://models.invalid/"]\n[[models]]\nname = "own"\ntype = "chat"\nsource = "hf:owner/own/own.gguf"`,
     env: { PADDOCK_DATA_DIR: dataDir, PADDOCK_ISOLATION: "process" },
   });
   const node = resources.use(
