@@ -11,7 +11,12 @@ import { readerCommand } from "./ingest/reading-process.ts";
 import { executable } from "./packaging/executable-contents.ts";
 import { cacheFolder, setProgramFolders } from "./packaging/native-libraries.ts";
 import { runnerCommand } from "./runner/runner-process.ts";
-import { endWithParentProcess, engineEnvironment, processStart } from "./subprocess/program.ts";
+import {
+  endWithParentProcess,
+  engineEnvironment,
+  processStart,
+  wakeAtOnce,
+} from "./subprocess/program.ts";
 
 /** Exit codes; those of commands are in cli/program.ts. */
 const interrupted = 130;
@@ -37,6 +42,7 @@ async function beRunner(): Promise<void> {
     pageFaults: process.resourceUsage().majorPageFault,
   }));
   process.on("message", answer);
+  wakeAtOnce();
   send({ type: "listening" });
 }
 
@@ -68,6 +74,7 @@ async function beReader(): Promise<void> {
 async function beProgram(): Promise<number> {
   // Who reads the output may have enough of it, as `head` does. A node serves on: it has other callers.
   const isNode = process.argv[2] === "serve";
+  if (isNode) wakeAtOnce();
   process.stdout.on("error", () => (isNode ? undefined : process.exit(unread)));
   if (isNode) process.stderr.on("error", () => {});
   const stop = new AbortController();

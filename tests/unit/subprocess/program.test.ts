@@ -1,5 +1,13 @@
 import { describe, expect, test } from "bun:test";
-import { engineEnvironment, exitOf, lastLine, tailOf } from "../../../src/subprocess/program.ts";
+import { readFileSync } from "node:fs";
+import { getPriority, platform } from "node:os";
+import {
+  engineEnvironment,
+  exitOf,
+  lastLine,
+  tailOf,
+  wakeAtOnce,
+} from "../../../src/subprocess/program.ts";
 
 describe("the environment of native code", () => {
   test("has what the system, the GPU and the engine read", () => {
@@ -79,4 +87,13 @@ describe("the exit of a process", () => {
     await Promise.all([killed.exited, failed.exited]);
     expect([exitOf(killed), exitOf(failed)]).toEqual(["SIGKILL", "exit code 3"]);
   });
+});
+
+test.if(platform() === "linux")("a thread that wakes at once keeps its priority", () => {
+  const before = getPriority();
+  wakeAtOnce();
+  expect(getPriority()).toBe(before);
+  // As the kernel tells it since it knows slices; one that does not has no such line.
+  const [, slice] = /^se\.slice +: +(\d+)$/m.exec(readFileSync("/proc/self/sched", "utf8")) ?? [];
+  if (slice !== undefined) expect(Number(slice)).toBe(100_000);
 });
