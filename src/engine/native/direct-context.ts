@@ -6,6 +6,9 @@ import type { BatchPart, DecodeOptions, PartOutput, PreparedStep, Sampled } from
 import type { NativePointer, NativeStep } from "./native-step.ts";
 import { toToken } from "./sampler.ts";
 
+/** A step that takes no longer is worth no other thread. */
+const longestWaitMs = 8;
+
 interface DirectOptions {
   /** Whether this thread may wait for a short step: it serves nothing but the model. */
   mayWait: boolean;
@@ -78,10 +81,10 @@ export class DirectContext implements Disposable {
       compute: async (threads) => {
         try {
           // While a prompt is computed, others that have come are prepared.
-          const mayWait = this.#mayWait && parts.length === total;
+          const waitMs = this.#mayWait && parts.length === total ? longestWaitMs : 0;
           const most = areAnswers && !this.#isHalted ? mostTimes : 1;
           const size = { tokens: total, threads, mostTimes: most, onTimes };
-          times = await this.#step.run(size, mayWait);
+          times = await this.#step.run(size, waitMs);
         } finally {
           this.#endStep();
         }

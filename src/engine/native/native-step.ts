@@ -37,12 +37,10 @@ export interface StepSize {
   onTimes?: (times: number) => void;
 }
 
-/** A step that takes no longer is worth no other thread. */
-const longestHereMs = 8;
-/** So often `onTimes` is told of a step that is computed several times. To read tokens takes a core from its threads, which wait for each other: read after each of them, steps of 20 ms took 25 where every core computes. */
-const toldMs = 32;
-/** So much later it is computed once more at the most: its threads are chosen again. */
-const longestMs = 250;
+/** `onTimes` is told of a step that is computed several times after about four of them, within these bounds. To read tokens takes a core from its threads, which wait for each other: read after each of them, steps of 20 ms took 25 where every core computes. */
+const [toldSteps, leastToldMs, mostToldMs] = [4, 32, 64];
+/** So much later it is computed once more at the most, as where it takes this many times as long as usual: its threads are chosen again. */
+const [longestMs, mostLonger] = [1000, 2];
 
 /** A batch in llama.cpp's memory; each array has an entry for every token. */
 export class NativeStep implements Disposable {
@@ -114,10 +112,10 @@ export class NativeStep implements Disposable {
     return { logit, top, weight };
   }
 
-  /** Returns how many times it was computed. `mayWait`: a short step is computed in this thread, which would otherwise wake another and be woken by it. */
+  /** Returns how many times it was computed. One that took at most `waitMs` the last time is computed in this thread, which would otherwise wake another and be woken by it. */
   async run(
     { tokens, vectors = 0, threads, mostTimes = 1, onTimes }: StepSize,
-    mayWait: boolean,
+    waitMs: number,
   ): Promise<number> {
     const { run_here, run_beside, times_of } = this.#functions;
     const kind = Math.ceil(Math.log2(tokens));
@@ -127,11 +125,11 @@ export class NativeStep implements Disposable {
     // Without the pool: an address is a double, and a list with one holds nothing but doubles.
     const size = [int(tokens), int(vectors), int(threads), times] as const;
     const startedAt = performance.now();
-    const here = mayWait && times === 1 && lastMs <= longestHereMs;
+    const here = times === 1 && lastMs <= waitMs;
     const running: unknown = here
       ? run_here(this.#step, pool, ...size)
       : run_beside(undefined, this.#step, pool, ...size);
-    using _ = times === 1 ? undefined : this.#watch(startedAt, onTimes);
+    using _ = times === 1 ? undefined : this.#watch({ startedAt, lastMs }, onTimes);
     const result = await running;
     if (result !== 0) throw new Error(`llama.cpp cannot compute a batch (${result})`);
     const done = times_of(this.#step);
@@ -144,11 +142,16 @@ export class NativeStep implements Disposable {
     this.#functions.halt(this.#step);
   }
 
-  #watch(startedAt: number, onTimes: StepSize["onTimes"]): Disposable {
+  #watch(
+    { startedAt, lastMs }: { startedAt: number; lastMs: number },
+    onTimes: StepSize["onTimes"],
+  ): Disposable {
+    const toldMs = Math.min(Math.max(toldSteps * lastMs, leastToldMs), mostToldMs);
     let told = 0;
     const timer = setInterval(() => {
-      if (performance.now() - startedAt > longestMs) this.halt();
+      const ms = performance.now() - startedAt;
       const times = this.#functions.times_of(this.#step);
+      if (ms > longestMs || ms > mostLonger * lastMs * (times + 1)) this.halt();
       if (times > told) onTimes?.(times);
       told = times;
     }, toldMs);

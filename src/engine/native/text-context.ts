@@ -15,7 +15,7 @@ import { onThreads, threadsOf } from "./contexts.ts";
 export interface TextContext {
   /** Its jobs are texts, its sizes tokens. */
   readonly packing: Packing;
-  /** On at most `most` threads. `mayWait`: this thread may wait for it, if it is short. */
+  /** On at most `most` threads. `mayWait`: this thread may wait for it, if it does not take long. */
   compute(
     texts: readonly (readonly Token[])[],
     most: number,

@@ -1,5 +1,6 @@
 /** Contexts over one set of weights, which compute the jobs of several requests in turn. */
 import { NodeError } from "../../core/errors.ts";
+import { nextTurn } from "../../core/turns.ts";
 import type { StepWatch } from "../machine/steps.ts";
 
 interface RunOptions {
@@ -104,7 +105,11 @@ export class ContextPool<Context, Input, Result> {
   }
 
   async #work(context: Context): Promise<void> {
-    for (let jobs = this.#next(); jobs.length > 0; jobs = this.#next()) {
+    for (;;) {
+      // What has come meanwhile is read: it may fit, and a job that is not alone gets other threads.
+      await nextTurn();
+      const jobs = this.#next();
+      if (jobs.length === 0) break;
       try {
         for (const job of jobs) job.start();
         const results = await this.#compute(context, jobs);

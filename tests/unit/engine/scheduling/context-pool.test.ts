@@ -36,14 +36,14 @@ describe("jobs of several requests", () => {
   test("are taken in turn, so that a small request does not wait for a large one", async () => {
     const { taken, run } = pool();
     await Promise.all([run("a1", "a2", "a3", "a4"), run("b1"), run()]);
-    expect(taken).toEqual(["a4", "a3", "b1", "a2", "a1"]);
+    expect(taken).toEqual(["a4", "b1", "a3", "a2", "a1"]);
   });
 
   test("are taken in turn from callers, however many requests one of them has", async () => {
     const { taken, runAs } = pool();
     const many = ["a1", "a2", "a3", "a4"].map((job) => runAs("a", job));
     await Promise.all([...many, runAs("b", "b1", "b2"), runAs("c", "c1")]);
-    expect(taken).toEqual(["a1", "a2", "b2", "c1", "a3", "b1", "a4"]);
+    expect(taken).toEqual(["a1", "b2", "c1", "a2", "b1", "a3", "a4"]);
   });
 
   test("may come while others are taken", async () => {
@@ -60,13 +60,13 @@ describe("jobs of several requests", () => {
     const { taken, run } = pool(() => {}, { mostJobs: 3, mostSize: 6 });
     const found = await Promise.all([run("a1", "a2", "a3", "a4"), run("b1"), run("c123456")]);
     expect(found).toEqual([["A1", "A2", "A3", "A4"], ["B1"], ["C123456"]]);
-    expect(taken).toEqual(["a4 a3 a2", "a1 b1", "c123456"]);
+    expect(taken).toEqual(["a4 b1", "c123456", "a3 a2 a1"]);
   });
 
   test("are computed one by one while there are too few for it", async () => {
     const { taken, run } = pool(() => {}, { mostJobs: 3, mostSize: 6, leastSize: 5 });
-    await Promise.all([run("a1"), run("a2"), run("a3"), run("a4"), run("a5"), run("a6")]);
-    expect(taken).toEqual(["a1", "a2 a3 a4", "a5", "a6"]);
+    await Promise.all([run("a1"), run("a2"), run("a3"), run("a4"), run("a5")]);
+    expect(taken).toEqual(["a1 a2 a3", "a4", "a5"]);
   });
 
   test("are shared out among the contexts, unless each takes what it can", async () => {
