@@ -19,6 +19,8 @@ export interface IngestOptions extends PlanOptions {
   onProblem?: (document: string, reason: string) => void;
   /** Called with the number of passages before any is embedded; may throw to refuse the document. */
   onPlanned?: (passages: number) => Promise<void>;
+  /** Called when passages are stored that were not before. */
+  onEmbedded?: () => void;
   /** Reports what would be done, and changes nothing. */
   dryRun?: boolean;
   /** Ingests documents also if the collection has them unchanged, without a look at the list of all. */
@@ -131,6 +133,7 @@ async function storeAll(
         for (const { document, ids } of batch.done) await repository.delete(document.name, ids);
         course.onStored(passages);
         finish(batch, course);
+        if (batch.passages.some(({ vector }) => vector === undefined)) options.onEmbedded?.();
       })();
       // A failure is reported where the next batch would begin, or at the end.
       storing.catch(() => {});

@@ -14,7 +14,8 @@ const parsed = ({ url }: Request): URL | undefined => {
 export const pathOf = (request: Request): string => parsed(request)?.pathname ?? request.url;
 
 export function checkAddress(request: Request): void {
-  if (parsed(request) !== undefined) return;
+  // Clients keep a fragment to themselves, and it belongs to no path.
+  if (parsed(request) !== undefined && !request.url.includes("#")) return;
   throw new NodeError(
     "invalid_request",
     "The address of the request cannot be parsed. Check its 'Host' header and its path.",

@@ -177,10 +177,8 @@ describe("a response in a conversation", () => {
       app.chat.script(...answer("They hum."));
       const id = await made(app);
       const { store } = app.responses;
-      const save = store.save.bind(store);
-      store.save = async (saved) => {
-        if (saved.id === id) throw new NodeError("unavailable", "The disk is full.");
-        await save(saved);
+      store.replace = async () => {
+        throw new NodeError("unavailable", "The disk is full.");
       };
       return { app, id };
     }

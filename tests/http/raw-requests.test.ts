@@ -48,6 +48,7 @@ describe("an address that cannot be parsed", () => {
     ["a host that cannot be decoded", "GET /v1/models HTTP/1.1\r\nHost: a%zz\r\n\r\n"],
     ["a user", "POST /v1/files HTTP/1.1\r\nHost: me@localhost\r\nContent-Length: 0\r\n\r\n"],
     ["a path as the host", "GET /nowhere?a=b HTTP/1.0\r\nHost: a/b?c\r\n\r\n"],
+    ["a fragment", "GET /health#a HTTP/1.1\r\nHost: localhost\r\n\r\n"],
     ["no address at all", "CONNECT a:80 HTTP/1.1\r\nHost: a:80\r\n\r\n"],
   ])("is refused with 400, and has its line in the access log: %s", async (_, request) => {
     const before = app.log.length;

@@ -1,5 +1,5 @@
 /** A clock that a test turns. */
-import type { Clock } from "../../src/gateway/replicas/replica.ts";
+import type { Clock } from "../../src/core/clock.ts";
 
 export interface FakeClock extends Clock {
   /** Lets so much time pass, and runs what is due, in order; then lets promises settle. */

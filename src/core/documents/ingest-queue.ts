@@ -1,4 +1,4 @@
-/** The node's ingest queue: a caller's files one after the other, those of several callers at once, so that a large one holds up no others. */
+/** The node's ingest queue: a caller's files one after the other, those of several callers at once and in turns, so that a large one holds up no others. */
 import { type ErrorKind, NodeError, reasonOf } from "../errors.ts";
 import type { Log } from "../log.ts";
 import type { DocumentRegistry } from "../ports/document-registry.ts";
@@ -10,8 +10,8 @@ import type { Chunking, Failure, FailureCode, FileRecord, StoreFile } from "./re
 
 export interface QueueParts {
   registry: DocumentRegistry;
-  /** Ingests a file and records it as completed. */
-  ingest: (file: StoreFile, signal: AbortSignal) => Promise<void>;
+  /** Ingests a file and records it as completed; calls `onEmbedded` whenever more of it is stored. */
+  ingest: (file: StoreFile, signal: AbortSignal, onEmbedded: () => void) => Promise<void>;
   /** Deletes the passages of a file that was only partly stored. */
   discard: (file: StoreFile) => Promise<void>;
   /** Deletes removed and expired documents; called before each file, and while idle. */
@@ -22,12 +22,19 @@ export interface QueueParts {
 
 interface Job {
   file: StoreFile;
+  begunAt: number;
+  /** When it first stored more of its file than was stored before. */
+  embeddedAt: number | undefined;
   controller: AbortController;
   done: Promise<void>;
 }
 
 /** Callers whose files are ingested at the same time: each file's text is held in memory. */
 const mostAtOnce = 4;
+/** A file's turn while another caller waits: so long, and as long as it took until more of it was stored. An interrupted file is read again, so at most half of the time is lost. */
+const turnMs = 30_000;
+/** How often to look for the end of a turn. */
+const turnPollMs = 1000;
 /** Pause of a store after a temporary failure; it doubles up to the longest. */
 const restMs = { first: 1000, longest: 30_000 };
 const idleMs = 30_000;
@@ -45,7 +52,8 @@ export class IngestQueue {
   readonly #tries = new Map<string, number>();
   /** Why files are waiting. Not in the registry, because its disk may be the one that is full. */
   readonly #waits = new Map<string, Failure>();
-  readonly #served = new Map<string | undefined, number>();
+  /** The order of the callers: each is last when it comes, and when a file of it has had its turn. */
+  readonly #order = new Map<string | undefined, number>();
   #count = 0;
   #wake = (): void => {};
   #isAwake = false;
@@ -110,27 +118,39 @@ export class IngestQueue {
     if (signal.aborted) return 0;
     // One time for both: a rest that ends in between would be over for one of them only.
     const now = performance.now();
-    const file = this.#jobs.size < mostAtOnce ? await this.#next(now) : undefined;
+    const file = await this.#next(now);
     if (file === undefined) return this.#untilRested(now);
+    if (this.#jobs.size >= mostAtOnce) {
+      this.#endTurn(now);
+      return turnPollMs;
+    }
     void this.#ingest(file, signal);
     return 0;
   }
 
+  /** Interrupts the file that has had its turn for longest; it continues when its caller is the next. */
+  #endTurn(now: number): void {
+    const jobs = [...this.#jobs];
+    if (jobs.some(({ controller }) => controller.signal.aborted)) return;
+    const [longest] = jobs
+      .map((job) => ({ job, overMs: overtimeOf(job, now) }))
+      .toSorted((a, b) => b.overMs - a.overMs);
+    if (longest === undefined || longest.overMs < 0) return;
+    longest.job.controller.abort(new Error("It is another caller's turn."));
+  }
+
   async #next(now: number): Promise<StoreFile | undefined> {
     const { registry } = this.#parts;
-    const turn = (owner: string | undefined): number => this.#served.get(owner) ?? 0;
     const owners = await registry.waitingOwners();
     const resting = [...this.#resting].filter(([, { until }]) => until > now);
     const passedBy = new Set([...resting.map(([store]) => store), ...this.#held.keys()]);
-    for (const owner of this.#served.keys())
-      if (!owners.includes(owner)) this.#served.delete(owner);
+    for (const owner of this.#order.keys()) if (!owners.includes(owner)) this.#order.delete(owner);
+    for (const owner of owners) if (!this.#order.has(owner)) this.#order.set(owner, ++this.#count);
     const busy = new Set([...this.#jobs].map(({ file }) => file.owner));
-    const free = owners.filter((owner) => !busy.has(owner)).toSorted((a, b) => turn(a) - turn(b));
-    for (const owner of free) {
+    const inOrder = [...this.#order].toSorted(([, a], [, b]) => a - b);
+    for (const [owner] of inOrder.filter(([owner]) => !busy.has(owner))) {
       const file = await registry.nextOf(owner, passedBy);
-      if (file === undefined || this.#isHeld(file)) continue;
-      this.#served.set(owner, ++this.#count);
-      return file;
+      if (file !== undefined && !this.#isHeld(file)) return file;
     }
     return undefined;
   }
@@ -141,18 +161,21 @@ export class IngestQueue {
     const { registry } = this.#parts;
     const controller = new AbortController();
     const { promise: done, resolve } = Promise.withResolvers<void>();
-    const job = { file, controller, done };
+    const begunAt = performance.now();
+    const job: Job = { file, begunAt, embeddedAt: undefined, controller, done };
     this.#jobs.add(job);
     try {
       if (!(await registry.begin(file.store, file.file))) return;
       const signal = AbortSignal.any([stopping, controller.signal]);
       signal.throwIfAborted();
-      await this.#parts.ingest(file, signal);
+      await this.#parts.ingest(file, signal, () => {
+        job.embeddedAt ??= performance.now();
+      });
       this.#resting.delete(file.store);
       this.#tries.delete(keyOf(file));
       this.#waits.delete(keyOf(file));
     } catch (error) {
-      // If it was held, the holder deletes its passages; if the node stops, it is ingested at the next start.
+      // If it was held, the holder deletes its passages; if its turn is over or the node stops, it continues later.
       if (!stopping.aborted && !controller.signal.aborted) {
         // If the registry cannot be written either, the file is retried.
         await this.#fail(file, error).catch((worse: unknown) => {
@@ -162,6 +185,7 @@ export class IngestQueue {
       }
     } finally {
       this.#jobs.delete(job);
+      this.#order.set(file.owner, ++this.#count);
       resolve();
       this.wake();
     }
@@ -224,6 +248,12 @@ export class IngestQueue {
   }
 }
 
+/** How long ago its turn was over; negative if it is not. */
+const overtimeOf = ({ begunAt, embeddedAt }: Job, now: number): number =>
+  embeddedAt === undefined
+    ? Number.NEGATIVE_INFINITY
+    : now - embeddedAt - Math.max(turnMs, embeddedAt - begunAt);
+
 const keyOf = ({ store, file }: Pick<StoreFile, "store" | "file">): string => `${store}/${file}`;
 
 interface IngestedFile {
@@ -242,6 +272,8 @@ export type IngestFile = (job: {
   signal: AbortSignal;
   /** Called with the number of passages before any is embedded; may throw to refuse the file. */
   onPlanned: (passages: number) => Promise<void>;
+  /** Called when passages are stored that were not before. */
+  onEmbedded: () => void;
 }) => Promise<IngestedFile>;
 
 type IngestFileParts = Omit<DocumentParts, "quota"> &
@@ -250,7 +282,7 @@ type IngestFileParts = Omit<DocumentParts, "quota"> &
 export function ingestFile(parts: IngestFileParts): QueueParts["ingest"] {
   const { registry, files, collections, remover, quota, ingest } = parts;
   let hasHandbook = true;
-  return async (storeFile, signal) => {
+  return async (storeFile, signal, onEmbedded) => {
     const { store, file: id, document, chunking, owner } = storeFile;
     const [file] = await registry.findFiles([id]);
     const content = file && (await files.open(id));
@@ -265,7 +297,7 @@ export function ingestFile(parts: IngestFileParts): QueueParts["ingest"] {
     using lease = await collections.leaseOrCreate(collection);
     const { repository, prefixes } = lease;
     const { passages, bytes } = await ingest({
-      ...{ file, content, document, repository, signal },
+      ...{ file, content, document, repository, signal, onEmbedded },
       documentPrefix: prefixes.documentPrefix,
       chunking,
       onPlanned: (planned) => place.plan(planned),

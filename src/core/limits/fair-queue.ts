@@ -37,8 +37,10 @@ export class FairQueue<Waiter> {
     if (waiters.size === 0) this.#callers.delete(caller);
   }
 
-  next(): Waiter | undefined {
+  /** `passedOver`: a caller that has no turn now. */
+  next(passedOver?: string): Waiter | undefined {
     for (const [caller, waiters] of this.#callers) {
+      if (caller === passedOver) continue;
       for (const waiter of waiters) {
         this.leave(caller, waiter);
         // Round robin: the caller goes to the end with its other waiters.

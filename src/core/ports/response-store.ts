@@ -54,6 +54,8 @@ export interface TidiedResponses {
 export interface ResponseStore {
   /** Stores or replaces a response; if the store is full, the oldest of the caller that stores most are deleted. */
   save(response: SavedResponse): Promise<void>;
+  /** Replaces the one that was created at `before`; false if there is none, or another by now. */
+  replace(response: SavedResponse, before: number): Promise<boolean>;
   /** Changes an unfinished response; false if it is finished, deleted or expired. */
   change(id: string, change: ResponseChange): Promise<boolean>;
   /** Undefined if it has expired, or is another caller's. Body, input and conversation are parsed on each access. */

@@ -2,7 +2,7 @@
 import type { DocumentCaller } from "../documents/document-caller.ts";
 import { NodeError, reasonOf } from "../errors.ts";
 import type { Log } from "../log.ts";
-import type { ResponseStore } from "../ports/response-store.ts";
+import type { ResponseStore, SavedResponse } from "../ports/response-store.ts";
 import { quoted } from "../quoted.ts";
 import { Turns } from "../turns.ts";
 
@@ -21,7 +21,7 @@ export interface Conversation {
 
 export interface ConversationOptions {
   /** Conversations are stored as responses, with the same owners, expiry and limits. */
-  store: Pick<ResponseStore, "save" | "find" | "delete">;
+  store: Pick<ResponseStore, "save" | "replace" | "find" | "delete">;
   isKeeping: boolean;
   log: Log;
 }
@@ -31,11 +31,14 @@ type Change = (conversation: Conversation) => Partial<Pick<Conversation, "metada
 
 const prefix = "conv_";
 
+/** Each failed try means that another process changed the conversation. */
+const mostTries = 50;
+
 export const isConversationId = (id: string): boolean => id.startsWith(prefix);
 
 export class ConversationService {
   readonly #options: ConversationOptions;
-  /** Changes in progress, by conversation: each reads what the previous one wrote. */
+  /** Changes in progress in this process, by conversation: many at once would only fail each other's tries. */
   readonly #turns = new Map<string, Promise<unknown>>();
   /** What is found is parsed now, and it may have megabytes. */
   readonly #reading = new Turns();
@@ -55,32 +58,25 @@ export class ConversationService {
     }
     const id = `${prefix}${crypto.randomUUID().replaceAll("-", "")}`;
     const conversation = { id, createdAt: Date.now(), ...begun };
-    await this.#save(conversation, owner);
+    await this.#options.store.save(toSaved(conversation, owner, Date.now()));
     return conversation;
   }
 
   async get(id: string, owner: Owner, param = "conversation_id"): Promise<Conversation> {
-    const found =
-      isConversationId(id) && this.#options.isKeeping
-        ? await this.#options.store.find(id, owner.id)
-        : undefined;
-    if (found === undefined) throw noSuchConversation(id, param);
-    await this.#reading.next(owner.id);
-    const { createdAt, metadata }: Partial<Conversation> = found.body;
-    return {
-      id,
-      createdAt: createdAt ?? found.createdAt,
-      metadata: metadata ?? {},
-      items: found.input,
-    };
+    return (await this.#find(id, owner, param)).conversation;
   }
 
   async change(id: string, owner: Owner, change: Change): Promise<Conversation> {
     return await this.#inTurn(id, async () => {
-      const before = await this.get(id, owner);
-      const changed = { ...before, ...change(before) };
-      await this.#save(changed, owner);
-      return changed;
+      for (let tries = 0; tries < mostTries; tries++) {
+        const { conversation, changedAt } = await this.#find(id, owner, "conversation_id");
+        const changed = { ...conversation, ...change(conversation) };
+        // Later than the last one in any case: the time tells a changed conversation from the one that was read.
+        const saved = toSaved(changed, owner, Math.max(Date.now(), changedAt + 1));
+        if (await this.#options.store.replace(saved, changedAt)) return changed;
+      }
+      const why = "Others change this conversation all the time. Try again in a moment.";
+      throw new NodeError("unavailable", why);
     });
   }
 
@@ -96,23 +92,25 @@ export class ConversationService {
     }
   }
 
-  /** In turn: a change in progress would store it again. */
   async delete(id: string, owner: Owner): Promise<void> {
-    const remove = (): Promise<boolean> => this.#options.store.delete(id, owner.id);
-    const isThere = isConversationId(id) && (await this.#inTurn(id, remove));
+    const isThere = isConversationId(id) && (await this.#options.store.delete(id, owner.id));
     if (!isThere) throw noSuchConversation(id, "conversation_id");
   }
 
-  /** Expiry counts from the last change. */
-  async #save(
-    { id, createdAt, metadata, items }: Conversation,
-    { id: owner }: Owner,
-  ): Promise<void> {
-    await this.#options.store.save({
-      ...{ id, owner, createdAt: Date.now() },
-      ...{ status: "completed", isBackground: false },
-      ...{ body: { createdAt, metadata }, input: items, conversation: [] },
-    });
+  async #find(
+    id: string,
+    owner: Owner,
+    param: string,
+  ): Promise<{ conversation: Conversation; changedAt: number }> {
+    const found =
+      isConversationId(id) && this.#options.isKeeping
+        ? await this.#options.store.find(id, owner.id)
+        : undefined;
+    if (found === undefined) throw noSuchConversation(id, param);
+    await this.#reading.next(owner.id);
+    const { createdAt: changedAt, input: items } = found;
+    const { createdAt = changedAt, metadata = {} }: Partial<Conversation> = found.body;
+    return { conversation: { id, createdAt, metadata, items }, changedAt };
   }
 
   async #inTurn<Result>(id: string, work: () => Promise<Result>): Promise<Result> {
@@ -127,6 +125,16 @@ export class ConversationService {
     }
   }
 }
+
+/** Expiry counts from the last change. */
+const toSaved = (
+  { id, createdAt, metadata, items }: Conversation,
+  { id: owner }: Owner,
+  changedAt: number,
+): SavedResponse => ({
+  ...{ id, owner, createdAt: changedAt, status: "completed", isBackground: false },
+  ...{ body: { createdAt, metadata }, input: items, conversation: [] },
+});
 
 const noSuchConversation = (id: string, param: string): NodeError =>
   new NodeError(

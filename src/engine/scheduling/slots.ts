@@ -1,6 +1,7 @@
 /** Slots: each request gets a sequence of the KV cache, or waits for one in a fair queue. */
 import type { Token } from "node-llama-cpp";
 import { onAbort } from "../../core/abort.ts";
+import { type Clock, systemClock } from "../../core/clock.ts";
 import { NodeError } from "../../core/errors.ts";
 import { FairQueue } from "../../core/limits/fair-queue.ts";
 import type { CallOptions } from "../../core/ports/chat-engine.ts";
@@ -26,11 +27,20 @@ export interface SlotRequest {
 }
 
 interface Lease extends SlotRequest {
+  caller: string;
   sequence: CachedSequence;
   inPrefill: boolean;
 }
 
-type Waiter = PromiseWithResolvers<Slot> & { request: SlotRequest };
+type Waiter = PromiseWithResolvers<Slot> & { caller: string; request: SlotRequest };
+
+interface Seen {
+  caller: string;
+  at: number;
+}
+
+/** For so long after a caller had a request, no other one gets all slots. */
+const reservedMs = 60_000;
 
 /** A prompt that keeps at least this part of a sequence's tokens continues its conversation. */
 const continuedAtLeast = 0.9;
@@ -41,31 +51,57 @@ export class Slots {
   readonly #leases = new Set<Lease>();
   readonly #uses = new Map<CachedSequence, number>();
   readonly #queue: FairQueue<Waiter>;
+  readonly #clock: Clock;
+  /** The caller that was seen last, and before it the last other one. */
+  #seen: [last: Seen, other: Seen] = [nobody, nobody];
+  #reservation: Disposable | undefined;
 
-  constructor(cache: KvCache, maxQueue: number) {
+  constructor(cache: KvCache, maxQueue: number, clock = systemClock) {
     this.#cache = cache;
+    this.#clock = clock;
     this.#queue = new FairQueue(maxQueue);
     this.#free = [...cache.sequences];
   }
 
   /** Throws if the queue has no place for the caller, before anything is computed for it. */
   checkQueue(caller = ""): void {
-    if (this.#free.length === 0 && !this.#queue.admits(caller)) throw this.#busy();
+    if (!this.#hasSlotFor(caller) && !this.#queue.admits(caller)) throw this.#busy();
   }
 
   /** Waits for a free slot; an aborted signal leaves the queue, a full queue refuses at once. */
   async acquire(request: SlotRequest, { signal, caller = "" }: CallOptions): Promise<Slot> {
     signal.throwIfAborted();
-    const best = this.#best(request);
-    if (best !== undefined) return this.#lease(best, request);
+    this.#see(caller);
+    const best = this.#hasSlotFor(caller) ? this.#best(request) : undefined;
+    if (best !== undefined) return this.#lease(best, request, caller);
     this.checkQueue(caller);
-    const waiter: Waiter = { request, ...Promise.withResolvers<Slot>() };
+    const waiter: Waiter = { caller, request, ...Promise.withResolvers<Slot>() };
     using _ = onAbort(signal, () => {
       this.#queue.leave(caller, waiter);
       waiter.reject(signal.reason);
     });
     this.#queue.join(caller, waiter)?.reject(this.#busy());
+    this.#serve();
     return await waiter.promise;
+  }
+
+  #see(caller: string): void {
+    const [last, other] = this.#seen;
+    this.#seen = [{ caller, at: this.#clock.now() }, last.caller === caller ? other : last];
+  }
+
+  #hasSlotFor(caller: string): boolean {
+    return this.#free.length > 0 && this.#reserved()?.from !== caller;
+  }
+
+  /** The caller that holds all slots but one, if others are to find that one free, and for how long. */
+  #reserved(): { from: string; ms: number } | undefined {
+    const [holder, ...others] = new Set([...this.#leases].map(({ caller }) => caller));
+    if (this.#free.length !== 1 || holder === undefined || others.length > 0) return undefined;
+    const [last, other] = this.#seen;
+    const { at } = last.caller === holder ? other : last;
+    const ms = at + reservedMs - this.#clock.now();
+    return ms > 0 ? { from: holder, ms } : undefined;
   }
 
   #busy(): NodeError {
@@ -96,10 +132,10 @@ export class Slots {
     return beside.find(isEmpty) ?? (this.#cache.canCopy ? beside[0] : undefined);
   }
 
-  #lease(sequence: CachedSequence, request: SlotRequest): Slot {
+  #lease(sequence: CachedSequence, request: SlotRequest, caller: string): Slot {
     const age = this.#free.indexOf(sequence);
     this.#free.splice(age, 1);
-    const lease: Lease = { ...request, sequence, inPrefill: true };
+    const lease: Lease = { ...request, caller, sequence, inPrefill: true };
     const source = request.fresh
       ? this.#samePrompt(request)
       : this.#prefixSource(sequence, request);
@@ -120,7 +156,9 @@ export class Slots {
       [Symbol.dispose]: () => {
         prefillDone();
         this.#leases.delete(lease);
-        this.#release(sequence);
+        this.#free.push(sequence);
+        this.#see(caller);
+        this.#serve();
       },
     };
   }
@@ -182,13 +220,24 @@ export class Slots {
     return best;
   }
 
-  #release(sequence: CachedSequence): void {
-    this.#free.push(sequence);
-    const next = this.#queue.next();
-    if (next === undefined) return;
-    next.resolve(this.#lease(this.#best(next.request) ?? sequence, next.request));
+  /** Gives free slots to those that wait, callers in turn. */
+  #serve(): void {
+    this.#reservation?.[Symbol.dispose]();
+    for (let [free] = this.#free; free !== undefined; [free] = this.#free) {
+      const reserved = this.#reserved();
+      const next = this.#queue.next(reserved?.from);
+      if (next === undefined) {
+        if (reserved !== undefined && this.#queue.size > 0)
+          this.#reservation = this.#clock.after(reserved.ms, () => this.#serve());
+        return;
+      }
+      const { caller, request } = next;
+      next.resolve(this.#lease(this.#best(request) ?? free, request, caller));
+    }
   }
 }
+
+const nobody: Seen = { caller: "", at: Number.NEGATIVE_INFINITY };
 
 const isContinued = ({ tokens }: CachedSequence, shared: number): boolean =>
   shared >= tokens.length * continuedAtLeast;

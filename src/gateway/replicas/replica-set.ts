@@ -1,16 +1,10 @@
 /** The replicas of a model: chooses one per request, retries, probes failed ones, and updates. */
+import { type Clock, systemClock } from "../../core/clock.ts";
 import { NodeError, reasonOf } from "../../core/errors.ts";
 import type { Log } from "../../core/log.ts";
 import type { ReplicaEvent, ReplicaStatus } from "../../core/ports/telemetry.ts";
 import { chooseMember, Placements } from "./choose-replica.ts";
-import {
-  type Clock,
-  NotBegun,
-  type ReplicaChoice,
-  type ReplicaLease,
-  type Replicas,
-  systemClock,
-} from "./replica.ts";
+import { NotBegun, type ReplicaChoice, type ReplicaLease, type Replicas } from "./replica.ts";
 import { type Backoff, defaultBackoff, Member } from "./replica-circuit.ts";
 
 export interface ReplicaSetOptions {

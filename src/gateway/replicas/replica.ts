@@ -49,20 +49,3 @@ export class NotBegun extends Error {
     super(reason.message, { cause: reason });
   }
 }
-
-/** The clock of the replicas, replaceable in tests. */
-export interface Clock {
-  /** Monotonic, in milliseconds. */
-  now(): number;
-  /** Runs it later, unless the returned disposable is disposed first. */
-  after(ms: number, run: () => void): Disposable;
-}
-
-export const systemClock: Clock = {
-  now: () => performance.now(),
-  after(ms, run) {
-    // Probing a replica does not hold the process alive.
-    const timer = setTimeout(run, ms).unref();
-    return { [Symbol.dispose]: () => clearTimeout(timer) };
-  },
-};

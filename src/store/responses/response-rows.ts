@@ -80,6 +80,15 @@ export class ResponseRows implements Disposable {
     });
   }
 
+  replace(row: ResponseRow, before: number, bounds: RowBounds): boolean {
+    return this.#file.write((database) => {
+      const where = "id = ? and owner is ? and created_at = ?";
+      const changes = update(database, "responses", row, where, row.id, row.owner, before);
+      if (changes > 0) this.#displaced += makeRoom(database, bounds, row);
+      return changes > 0;
+    });
+  }
+
   change(id: string, columns: RowChange, bounds: RowBounds): boolean {
     if (this.countUnfinished() === 0) return false;
     return this.#file.write((database) => {

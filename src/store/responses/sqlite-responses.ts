@@ -47,16 +47,17 @@ export class SqliteResponses implements ResponseStore, AsyncDisposable {
       target: "responses",
       args: [path, formerOwners],
       called: "Stored responses",
-      file: { path, writing: new Set(["save"]) },
+      file: { path, writing: new Set(["save", "replace"]) },
       ...given({ log }),
     });
   }
 
   async save(response: SavedResponse): Promise<void> {
-    this.#checkParts(response);
-    const row = toRow(response);
-    this.#checkSize(row);
-    await this.#rows.save(row, this.#bounds());
+    await this.#rows.save(this.#rowOf(response), this.#bounds());
+  }
+
+  async replace(response: SavedResponse, before: number): Promise<boolean> {
+    return await this.#rows.replace(this.#rowOf(response), before, this.#bounds());
   }
 
   async change(id: string, change: ResponseChange): Promise<boolean> {
@@ -89,6 +90,13 @@ export class SqliteResponses implements ResponseStore, AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#rows[Symbol.asyncDispose]();
+  }
+
+  #rowOf(response: SavedResponse): ResponseRow {
+    this.#checkParts(response);
+    const row = toRow(response);
+    this.#checkSize(row);
+    return row;
   }
 
   #bounds(): RowBounds {

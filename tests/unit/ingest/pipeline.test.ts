@@ -232,13 +232,18 @@ describe("ingesting", () => {
     const kept = await repository.count();
     expect(kept).toBeGreaterThan(0);
     expect(kept).toBeLessThan(200);
-    const summary = await store(repository, documents);
+    const keptThen: number[] = [];
+    const onEmbedded = async () => void keptThen.push(await repository.count());
+    const summary = await store(repository, documents, { onEmbedded });
     expect(summary).toEqual({
       ...nothing,
       changed: ["a.md"],
       embedded: 200 - kept,
       reused: kept,
     });
+    expect(keptThen).not.toBeEmpty();
+    // Not before more is stored than was before.
+    expect(Math.min(...keptThen)).toBeGreaterThan(kept);
     expect(await repository.count()).toBe(200);
     expect(await store(repository, documents)).toEqual({ ...nothing, unchanged: ["a.md"] });
   });

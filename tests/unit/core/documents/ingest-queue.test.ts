@@ -1,8 +1,9 @@
-import { expect, spyOn, test } from "bun:test";
+import { describe, expect, spyOn, test } from "bun:test";
 import { IngestQueue } from "../../../../src/core/documents/ingest-queue.ts";
 import type { StoreFile } from "../../../../src/core/documents/records.ts";
 import { NodeError } from "../../../../src/core/errors.ts";
 import { sqliteDocuments } from "../../../../src/store/documents/sqlite-documents.ts";
+import { onAbort } from "../../../support/aborted.ts";
 import { recordingLog } from "../../../support/recording-log.ts";
 import { tempDir } from "../../../support/temp-dir.ts";
 import { waitFor } from "../../../support/wait-for.ts";
@@ -81,4 +82,139 @@ test("a file whose rest ends while the next one is looked for is not left for lo
   });
   await queue.run(stop.signal);
   expect(Math.max(...slept)).toBe(1000);
+});
+
+describe("files of more callers than have a place", () => {
+  const minute = 60_000;
+  const owners = ["ada", "bob", "eve", "joe", "kim"];
+
+  /** Files by their caller's name, in steps: how many passages each has, and how many are stored. */
+  async function setUp(path: string, passages: Record<string, number>) {
+    const stack = new AsyncDisposableStack();
+    const registry = stack.use(sqliteDocuments(path));
+    let now = 0;
+    stack.use(spyOn(performance, "now").mockImplementation(() => now));
+    const state = { stored: new Map<string, number>(), running: new Map<string, () => void>() };
+    const began: string[] = [];
+    let [most, looks] = [0, 0];
+    const add = async (...names: string[]): Promise<void> => {
+      await registry.putStoreFiles(names.map((owner) => ({ ...file(owner), owner })));
+      queue.wake();
+    };
+    const queue = new IngestQueue({
+      ...{ registry, log: recordingLog().log },
+      ingest: async (storeFile, signal, onEmbedded) => {
+        const { owner = "" } = storeFile;
+        began.push(owner);
+        while ((state.stored.get(owner) ?? 0) < (passages[owner] ?? 0)) {
+          const { promise, resolve, reject } = Promise.withResolvers<void>();
+          state.running.set(owner, resolve);
+          most = Math.max(most, state.running.size);
+          onAbort(signal, () => {
+            state.running.delete(owner);
+            reject(signal.reason);
+          });
+          await promise;
+          state.running.delete(owner);
+          state.stored.set(owner, (state.stored.get(owner) ?? 0) + 1);
+          onEmbedded();
+        }
+        await registry.settle({ ...storeFile, status: "completed" });
+      },
+      discard: async () => {},
+      cleanUp: async () => void looks++,
+      isOwned: () => true,
+    });
+    const stop = new AbortController();
+    const running = queue.run(stop.signal);
+    stack.defer(async () => {
+      stop.abort();
+      await running;
+    });
+    const until = (what: string, isSo: () => boolean): Promise<void> =>
+      waitFor(what, () => {
+        queue.wake();
+        return isSo();
+      });
+    /** All that are running store a passage. */
+    const step = async (): Promise<void> => {
+      const before = [...state.running].map(([owner]) => [owner, state.stored.get(owner)] as const);
+      for (const goOn of [...state.running.values()]) goOn();
+      await until("a step", () => before.every(([of, count]) => state.stored.get(of) !== count));
+    };
+    return {
+      ...{ ...state, began, add, until, step, registry },
+      pass: (ms: number) => {
+        now += ms;
+      },
+      most: () => most,
+      looks: () => looks,
+      [Symbol.asyncDispose]: () => stack.disposeAsync(),
+    };
+  }
+
+  const large = { ada: 9, bob: 9, eve: 9, joe: 9 };
+
+  test("begin when one of the large files has had its turn", async () => {
+    await using folder = await tempDir();
+    await using queue = await setUp(`${folder.path}/documents.sqlite`, { ...large, kim: 0 });
+    const { running, began, add, until, step, pass } = queue;
+    await add("ada", "bob", "eve", "joe");
+    await until("all places to be taken", () => running.size === 4);
+    await step();
+    pass(minute);
+    await add("kim");
+    await until("the fifth to begin", () => began.includes("kim"));
+    await until("the interrupted one to continue", () => began.length === 6 && running.size === 4);
+  });
+
+  test("all come to their end, with no more texts in memory than there are places", async () => {
+    await using folder = await tempDir();
+    await using queue = await setUp(`${folder.path}/documents.sqlite`, { ...large, kim: 9 });
+    const { stored, running, began, add, registry, until, step, pass, most } = queue;
+    const unfinished = (): number => owners.filter((owner) => stored.get(owner) !== 9).length;
+    await add(...owners);
+    while (unfinished() > 0) {
+      await until("the places to be taken", () => running.size === Math.min(4, unfinished()));
+      const begun = began.length;
+      await step();
+      pass(minute);
+      await until("the next to begin", () => unfinished() < 5 || began.length > begun);
+    }
+    await waitFor("all to be recorded", async () => (await registry.queued()) === 0);
+    expect(most()).toBe(4);
+  });
+
+  test("interrupt none that has stored no more of its file yet", async () => {
+    await using folder = await tempDir();
+    await using queue = await setUp(`${folder.path}/documents.sqlite`, { ...large, kim: 0 });
+    const { running, began, add, until, step, pass, looks } = queue;
+    await add("ada", "bob", "eve", "joe", "kim");
+    await until("all places to be taken", () => running.size === 4);
+    pass(10 * minute);
+    const looked = looks();
+    await until("some looks", () => looks() > looked + 3);
+    expect(began).toHaveLength(4);
+    await step();
+    // It took ten minutes until more was stored: so long is the turn.
+    pass(10 * minute - 1);
+    const lookedAgain = looks();
+    await until("some looks", () => looks() > lookedAgain + 3);
+    expect(began).toHaveLength(4);
+    pass(1);
+    await until("the fifth to begin", () => began.length === 5);
+  });
+
+  test("interrupt none where nobody waits", async () => {
+    await using folder = await tempDir();
+    await using queue = await setUp(`${folder.path}/documents.sqlite`, large);
+    const { running, began, add, until, step, pass } = queue;
+    await add("ada", "bob", "eve", "joe");
+    await until("all places to be taken", () => running.size === 4);
+    for (let count = 0; count < 9; count++) {
+      await step();
+      pass(minute);
+    }
+    expect(began).toHaveLength(4);
+  });
 });

@@ -284,6 +284,7 @@ test("what is made while the store is away is saved once it is back", async () =
   const runs = new BackgroundResponses({
     store: {
       save: (response) => store.save(response),
+      replace: (response, before) => store.replace(response, before),
       find: (id, owner) => store.find(id, owner),
       delete: (id, owner) => store.delete(id, owner),
       hasUnfinished: () => store.hasUnfinished(),

@@ -1,7 +1,9 @@
 import { describe, expect, test } from "bun:test";
 import type { Token } from "node-llama-cpp";
+import { nextTurn } from "../../../../src/core/turns.ts";
 import { type CachedSequence, KvCache } from "../../../../src/engine/scheduling/kv-cache.ts";
 import { type Slot, Slots } from "../../../../src/engine/scheduling/slots.ts";
+import { fakeClock } from "../../../support/fake-clock.ts";
 import { promptOf, ScriptedContext } from "../../../support/scripted-context.ts";
 
 const { signal } = new AbortController();
@@ -9,7 +11,8 @@ const { signal } = new AbortController();
 function setUp(sequences = 8, batchSize = 64) {
   const context = new ScriptedContext({ sequences, batchSize });
   const cache = new KvCache(context);
-  const slots = new Slots(cache, 16);
+  const clock = fakeClock();
+  const slots = new Slots(cache, 16, clock);
   const take = (prompt: Token[], { fresh = false, scope = "" } = {}): Promise<Slot> =>
     slots.acquire({ prompt, fresh, scope }, { signal });
   /** As the scheduler does when a prompt is evaluated. */
@@ -17,7 +20,7 @@ function setUp(sequences = 8, batchSize = 64) {
     sequence.tokens.splice(0, sequence.tokens.length, ...prompt);
     sequence.scope = scope;
   };
-  return { context, cache, slots, take, hold };
+  return { context, cache, clock, slots, take, hold };
 }
 
 /** Prompts begin alike, as a chat template makes them. */
@@ -112,5 +115,114 @@ describe("slots", () => {
       const later = await take([...alike, ...promptOf(40, 3000)]);
       expect(later.source?.sequence).toBe(first.sequence);
     }
+  });
+});
+
+describe("of several callers", () => {
+  /** Who has slots, by the order in which they got them. */
+  function callersOf(sequences: number) {
+    const { slots, clock } = setUp(sequences);
+    const got: string[] = [];
+    const request = { prompt: promptOf(10), fresh: false, scope: undefined };
+    const ask = async (caller: string, leaving = signal): Promise<Slot> => {
+      const slot = await slots.acquire(request, { signal: leaving, caller });
+      got.push(caller);
+      return slot;
+    };
+    const visit = async (caller: string): Promise<void> => {
+      (await ask(caller))[Symbol.dispose]();
+      got.pop();
+    };
+    return { slots, got, ask, visit, pass: (ms: number) => clock.pass(ms) };
+  }
+
+  const minute = 60_000;
+
+  test("one that is alone gets all slots", async () => {
+    const { got, ask } = callersOf(3);
+    for (const caller of ["ada", "ada", "ada"]) await ask(caller);
+    expect(got).toEqual(["ada", "ada", "ada"]);
+  });
+
+  test("the only slot is anybody's", async () => {
+    const { got, ask, visit } = callersOf(1);
+    await visit("bob");
+    await ask("ada");
+    expect(got).toEqual(["ada"]);
+  });
+
+  test("none gets the last free slot beside all its others, for a minute after another had one", async () => {
+    const { got, ask, visit, pass } = callersOf(3);
+    await visit("bob");
+    for (let count = 0; count < 3; count++) void ask("ada");
+    await nextTurn();
+    expect(got).toEqual(["ada", "ada"]);
+    await visit("bob");
+    await pass(minute - 1);
+    expect(got).toEqual(["ada", "ada"]);
+    await pass(1);
+    expect(got).toEqual(["ada", "ada", "ada"]);
+  });
+
+  test("another's long answer counts until its end", async () => {
+    const { got, ask, pass } = callersOf(2);
+    const long = await ask("bob");
+    for (let count = 0; count < 2; count++) void ask("ada");
+    await pass(10 * minute);
+    long[Symbol.dispose]();
+    await nextTurn();
+    expect(got).toEqual(["bob", "ada"]);
+    await pass(minute);
+    expect(got).toEqual(["bob", "ada", "ada"]);
+  });
+
+  test("requests that wait for that hold up nobody behind them", async () => {
+    const { got, ask, visit } = callersOf(3);
+    await visit("bob");
+    const first = await ask("ada");
+    for (let count = 0; count < 3; count++) void ask("ada");
+    const bob = await ask("bob");
+    void ask("eve");
+    expect(got).toEqual(["ada", "ada", "bob"]);
+    first[Symbol.dispose]();
+    await nextTurn();
+    bob[Symbol.dispose]();
+    await nextTurn();
+    expect(got).toEqual(["ada", "ada", "bob", "ada", "eve"]);
+  });
+
+  test("one that waits for that gets its own slot as soon as that is free", async () => {
+    const { got, ask, visit } = callersOf(2);
+    await visit("bob");
+    const first = await ask("ada");
+    void ask("ada");
+    await nextTurn();
+    expect(got).toEqual(["ada"]);
+    first[Symbol.dispose]();
+    await nextTurn();
+    expect(got).toEqual(["ada", "ada"]);
+  });
+
+  test("one that leaves while it waits for that gets no slot", async () => {
+    const { got, ask, visit, pass } = callersOf(2);
+    await visit("bob");
+    await ask("ada");
+    const leaving = new AbortController();
+    const left = ask("ada", leaving.signal).catch((error: unknown) => error);
+    leaving.abort(new Error("gone"));
+    expect(await left).toMatchObject({ message: "gone" });
+    await pass(minute);
+    expect(got).toEqual(["ada"]);
+    await ask("ada");
+    expect(got).toEqual(["ada", "ada"]);
+  });
+
+  test("those that wait for that take places of the queue", async () => {
+    const { slots, ask, visit } = callersOf(2);
+    await visit("bob");
+    await ask("ada");
+    for (let count = 0; count < 16; count++) void ask("ada");
+    expect(() => slots.checkQueue("ada")).toThrow("The node is busy");
+    expect(() => slots.checkQueue("bob")).not.toThrow();
   });
 });
