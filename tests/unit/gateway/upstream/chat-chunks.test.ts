@@ -10,7 +10,8 @@ const parse = (stream: readonly string[]): unknown[] =>
     .map((data) => JSON.parse(data));
 
 function read(chunks: readonly unknown[], answer = 4096): GenerationEvent[] {
-  const reader = new ChatChunks({ prompt: 4096, answer }, true);
+  const tokens = { prompt: 4096, answer };
+  const reader = new ChatChunks({ tokens, characters: 1_000_000 }, true);
   return [...chunks.flatMap((chunk) => reader.take(chunk)), reader.finish(99)];
 }
 
