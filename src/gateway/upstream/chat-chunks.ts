@@ -18,6 +18,7 @@ import type {
   TokenLogprobs,
   TokenUsage,
 } from "../../core/ports/chat-engine.ts";
+import { pieceLength, piecesOf } from "../../core/text-pieces.ts";
 import { BadAnswer, tooMuch } from "./ask.ts";
 
 /** Upper bounds for the server's token counts, since callers are charged for them. */
@@ -98,7 +99,7 @@ export class ChatChunks {
     const events = choices.flatMap((choice) => this.#takeChoice(choice));
     for (const event of events) this.#count(event);
     this.#events += events.length;
-    return events;
+    return events.flatMap(inPieces);
   }
 
   /** The last event. `promptTokens`: an estimate, used if the server did not count. */
@@ -206,6 +207,13 @@ export class ChatChunks {
       ),
     };
   }
+}
+
+/** A long text as several events, so that a reader that is behind holds up the server. Log probabilities are in the order of their text, which stays whole. */
+function inPieces(event: GenerationEvent): readonly GenerationEvent[] {
+  if (!("text" in event) || event.text.length <= pieceLength) return [event];
+  if (event.type === "text" && event.logprobs !== undefined) return [event];
+  return Array.from(piecesOf(event.text), (text) => ({ ...event, text }));
 }
 
 function contentOf(delta: unknown): string | undefined {

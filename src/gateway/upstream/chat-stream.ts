@@ -129,11 +129,14 @@ const mostInTurn = 64;
 
 const endedEarly = "the answer ended before it was finished";
 
-/** Longest event: a whole answer with its log probabilities. */
-const mostBytes = 8 * 1024 * 1024;
+/** Longest event: a whole answer; it is held until all of it is passed on. */
+const mostEventBytes = 1024 * 1024;
+/** The same with its log probabilities. */
+const mostScoredBytes = 8 * 1024 * 1024;
 
 interface AnswerBounds {
   events: number;
+  eventBytes: number;
   bytes: number;
   /** Of texts, thoughts and tool calls. */
   characters: number;
@@ -153,6 +156,7 @@ const otherCharacters = 64 * 1024;
 /** For an answer of `tokens`. Without `topLogprobs`: without log probabilities. */
 export const answerBounds = (tokens: number, topLogprobs?: number): AnswerBounds => ({
   events: otherEvents + tokens * eventsPerToken,
+  eventBytes: topLogprobs === undefined ? mostEventBytes : mostScoredBytes,
   bytes: Math.min(
     mostAnswerBytes,
     otherBytes +
@@ -175,7 +179,8 @@ export async function* boundedEventData(
       allBytes += piece.length;
       if (allBytes > bounds.bytes) throw new BadAnswer(tooMuch);
       yield piece;
-      if (pending > mostBytes) throw new BadAnswer("an event that is longer than any answer");
+      if (pending > bounds.eventBytes)
+        throw new BadAnswer("an event that is longer than any answer");
     }
   }
   for await (const events of eventData(counted())) {

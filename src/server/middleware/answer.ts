@@ -2,6 +2,7 @@
 
 import { NodeError } from "../../core/errors.ts";
 import type { Log } from "../../core/log.ts";
+import { pieceLength, piecesOf } from "../../core/text-pieces.ts";
 import { nextTurn } from "../../core/turns.ts";
 import type { Answer, Download } from "../operation.ts";
 import { clientGone, clientStalled, type RequestContext } from "../request-context.ts";
@@ -61,22 +62,16 @@ export async function streamResponse(
 }
 
 /** Characters of an answer that keeps its caller's place until it is read: unread ones take memory. */
-export const largeText = 65_536;
+export const largeText = pieceLength;
 
 /** A whole text as a stream, so that it counts as in progress until it is read. */
 export const inPieces = (text: string, contentType: string): EventAnswer => ({
-  events: piecesOf(text),
+  events: inOrder(piecesOf(text)),
   format: { contentType, waiting: "", write: (piece) => piece, end: "", writeError: () => "" },
 });
 
-async function* piecesOf(text: string): AsyncGenerator<string> {
-  for (let start = 0; start < text.length; ) {
-    // No piece ends within a character.
-    const end = start + largeText;
-    const isWithin = /[\uD800-\uDBFF]/.test(text.charAt(end - 1));
-    yield text.slice(start, isWithin ? end - 1 : end);
-    start = isWithin ? end - 1 : end;
-  }
+async function* inOrder(pieces: Iterable<string>): AsyncGenerator<string> {
+  yield* pieces;
 }
 
 /**
