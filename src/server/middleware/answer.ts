@@ -11,6 +11,7 @@ import { named } from "../wire/field-names.ts";
 import { errorResponse, toNodeError } from "./errors.ts";
 
 type EventAnswer = Extract<Answer, { events: unknown }>;
+type Text = Extract<Answer, { text: unknown }>["text"];
 
 interface StreamSettings {
   stallTimeoutMs: number;
@@ -65,13 +66,20 @@ export async function streamResponse(
 export const largeText = pieceLength;
 
 /** A whole text as a stream, so that it counts as in progress until it is read. */
-export const inPieces = (text: string, contentType: string): EventAnswer => ({
-  events: inOrder(piecesOf(text)),
+export const inPieces = (text: Text, contentType: string): EventAnswer => ({
+  events: typeof text === "string" ? inTurns(piecesOf(text)) : text,
   format: { contentType, waiting: "", write: (piece) => piece, end: "", writeError: () => "" },
 });
 
-async function* inOrder(pieces: Iterable<string>): AsyncGenerator<string> {
-  yield* pieces;
+async function* inTurns(pieces: Iterable<string>): AsyncGenerator<string> {
+  let length = 0;
+  for (const piece of pieces) {
+    yield piece;
+    length += piece.length;
+    if (length < sliceLength) continue;
+    length = 0;
+    await nextTurn();
+  }
 }
 
 /**
@@ -127,21 +135,28 @@ export function startTimeout(
 /** Characters serialized before other requests get a turn: a few milliseconds. */
 const sliceLength = 400_000;
 
-/** An object with a list as JSON, in steps: megabytes at once would block every other request. */
-export async function jsonWithList(
-  rest: object,
-  name: string,
-  items: Iterable<object>,
-): Promise<string> {
-  const written: string[] = [];
-  let length = 0;
+/** An object with a list as JSON. A large one is written as it is read: whole, it would take many times the memory of its items, and block every other request. */
+export function jsonWithList(rest: object, name: string, items: Iterable<object>): Text {
+  const pieces = listPieces(`${JSON.stringify(rest).slice(0, -1)},"${name}":[`, items);
+  const first = pieces.next().value ?? "";
+  const second = pieces.next().value;
+  return second === undefined ? first : inTurns(withFirst([first, second], pieces));
+}
+
+function* listPieces(start: string, items: Iterable<object>): Generator<string, undefined> {
+  let piece = start;
+  let separator = "";
   for (const item of items) {
-    const json = JSON.stringify(item);
-    written.push(json);
-    length += json.length;
-    if (length < sliceLength) continue;
-    length = 0;
-    await nextTurn();
+    piece += separator + JSON.stringify(item);
+    separator = ",";
+    if (piece.length < largeText) continue;
+    yield piece;
+    piece = "";
   }
-  return `${JSON.stringify(rest).slice(0, -1)},"${name}":[${written.join(",")}]}`;
+  yield `${piece}]}`;
+}
+
+function* withFirst(first: readonly string[], rest: Iterable<string>): Generator<string> {
+  yield* first;
+  yield* rest;
 }

@@ -328,6 +328,19 @@ describe("an answer that has no end", () => {
   });
 });
 
+test("vectors that are longer than any model's are refused, also where they are written short", async () => {
+  const embedding = Buffer.from(new Float32Array(100_000).fill(1).buffer).toString("base64");
+  await using server = recordedVllm({
+    instead: ({ path }) =>
+      path === "/v1/embeddings" ? Response.json({ data: [{ embedding }] }) : undefined,
+  });
+  const { target } = targetAt(`${server.url}/v1`, { upstreamModel: vllmModel });
+  expect(await rejectionOf(openFarEmbedding(target))).toMatchObject({
+    kind: "upstream_failed",
+    message: "The server of the model 'far' answered with vectors of 100000 numbers.",
+  });
+});
+
 describe("replicas of a model", () => {
   /** Two servers, of which the first answers chats as it is told; and the set that asks them. */
   async function two(first: () => Response | Promise<Response>, silenceMs = 60_000) {
