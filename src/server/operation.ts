@@ -58,8 +58,8 @@ export type Answer = {
       /** Work that continues after the answer; the request ends when it does. */
       background?: Promise<void>;
     }
-  /** Text; default: JSON that is already serialized. */
-  | { text: string; contentType?: string }
+  /** Text, a large one perhaps in pieces; default: JSON that is already serialized. */
+  | { text: string | AsyncIterable<string>; contentType?: string }
   /** Events in order; default format: `dataEvents`. */
   | { events: AsyncIterable<string>; format?: EventFormat }
   | { download: Download }

@@ -161,7 +161,7 @@ export class Pipeline {
     if ("download" in answer) return downloadResponse(answer.download);
     const { text, contentType = "application/json" } =
       "json" in answer ? { text: JSON.stringify(answer.json) } : answer;
-    if (text.length < largeText)
+    if (typeof text === "string" && text.length < largeText)
       return new Response(text, { headers: { "content-type": contentType } });
     const settings = { stallTimeoutMs, buffers: this.#buffers, log };
     return await streamResponse(

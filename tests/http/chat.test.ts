@@ -46,6 +46,35 @@ describe("a plain chat completion", () => {
     expect(Math.abs(answer.created - Date.now() / 1000)).toBeLessThan(60);
   });
 
+  test("has no more text in all its answers than a node can hold, unless it is streamed", async () => {
+    const app = testApp();
+    const long = text("x".repeat(3 * 1024 * 1024));
+    const script = () => Array.from({ length: 8 }, () => app.chat.script(long, finish));
+    script();
+    const error = await decodeError(await app.post(path, { ...body, n: 8 }));
+    expect(error).toMatchObject({
+      code: "upstream_failed",
+      message: expect.stringMatching(/fewer/),
+    });
+    script();
+    const streamed = await app.post(path, { ...body, n: 8, stream: true });
+    expect((await readFrames(streamed)).at(-1)).toBe("[DONE]");
+    app.chat.script(long, finish);
+    expect((await decode(ChatCompletion, await app.post(path, body))).choices).toHaveLength(1);
+  });
+
+  test("has no more log probabilities in all its answers than a node can hold", async () => {
+    const app = testApp();
+    const one = { token: "a", logprob: -1, bytes: [97] };
+    const logprobs = Array.from({ length: 14_000 }, () => ({
+      ...one,
+      top: new Array(9).fill(one),
+    }));
+    for (let answer = 0; answer < 8; answer++) app.chat.script({ ...text("a"), logprobs }, finish);
+    const response = await app.post(path, { ...body, n: 8, logprobs: true, top_logprobs: 9 });
+    expect(await decodeError(response)).toMatchObject({ code: "upstream_failed" });
+  });
+
   test("has an id of its own each time", async () => {
     const app = testApp();
     app.chat.script(finish).script(finish);

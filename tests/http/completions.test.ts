@@ -109,6 +109,22 @@ describe("a completion", () => {
     expect(usage).toMatchObject({ prompt_tokens: 6, completion_tokens: 8 });
   });
 
+  test("of several prompts has no more text in all answers than a node can hold", async () => {
+    const app = testApp();
+    const long = text("x".repeat(3 * 1024 * 1024));
+    for (let answer = 0; answer < 6; answer++) app.chat.script(long, finish);
+    const response = await app.post(path, { ...body, prompt: ["a", "b", "c"], n: 2 });
+    expect(await decodeError(response)).toMatchObject({ code: "upstream_failed" });
+  });
+
+  test("that would repeat a long prompt in very many answers is rejected, unless it is streamed", async () => {
+    const app = testApp();
+    const sent = { ...body, prompt: "x".repeat(1_000_000), n: 20, echo: true };
+    const response = await app.post(path, sent);
+    expect([response.status, await decodeError(response)]).toMatchObject([400, { param: "echo" }]);
+    expect(app.chat.completions).toBeEmpty();
+  });
+
   test("is the best of several, and all of them are counted", async () => {
     const app = testApp();
     app.chat.script(text("bad", -3), finish).script(text("best", -1), finish);

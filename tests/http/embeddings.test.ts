@@ -3,10 +3,13 @@ import { Value } from "@sinclair/typebox/value";
 import { EmbeddingList } from "../../src/server/operations/embeddings.ts";
 import { untilAborted } from "../support/aborted.ts";
 import { decodeError } from "../support/decode.ts";
-import { testApp } from "../support/test-app.ts";
+import { type TestApp, testApp } from "../support/test-app.ts";
+import { waitFor } from "../support/wait-for.ts";
 
 const path = "/v1/embeddings";
 const body = { model: "vectors", input: ["three", "a b"] };
+/** As on a node without a limit of its own. */
+const maxBodyBytes = 16 * 1024 * 1024;
 
 const embed = async (sent: unknown): Promise<EmbeddingList> => {
   const response = await testApp().post(path, sent);
@@ -52,6 +55,54 @@ describe("embeddings", () => {
 
   test("are numbers where the format is null", async () => {
     expect(await embed({ ...body, encoding_format: null })).toEqual(await embed(body));
+  });
+
+  test("are rejected before anything is computed where all vectors would be too large", async () => {
+    const app = testApp({ maxBodyBytes });
+    app.embedding.dimension = 4_194_304;
+    const input = ["a", "b", "c", "d", "e"];
+    const response = await app.post(path, { ...body, input });
+    expect([response.status, await decodeError(response)]).toMatchObject([
+      400,
+      { param: "input", message: expect.stringContaining("Send at most 4 texts.") },
+    ]);
+    expect((await app.post("/api/embed", { model: "vectors", input })).status).toBe(400);
+    expect(app.embedding.requests).toBeEmpty();
+    expect((await app.post(path, { ...body, input: input.slice(1) })).status).toBe(200);
+  });
+
+  test("may be 2,048 of 4,096 numbers, unless a node takes only small bodies", async () => {
+    const sent = { ...body, input: Array.from({ length: 2048 }, () => "a") };
+    const ask = async (app: TestApp) => {
+      app.embedding.dimension = 4096;
+      return await app.post(path, sent);
+    };
+    expect((await ask(testApp({ maxBodyBytes }))).status).toBe(200);
+    const refused = await ask(testApp({ maxBodyBytes: 100_000 }));
+    expect([refused.status, await refused.text()]).toEqual([
+      413,
+      expect.stringContaining("limits.max_body_bytes"),
+    ]);
+  });
+
+  test("take memory until they are answered, and one caller not all of it", async () => {
+    const app = testApp({ keys: ["first", "second"], maxBodyBytes: 1_000_000 });
+    // A tenth of what the bodies of all requests may take.
+    app.embedding.dimension = 400_000;
+    const line = Promise.withResolvers<void>();
+    app.embedding.line = () => line.promise;
+    const sent = { ...body, input: ["a", "b"] };
+    const send = (key: string) => app.post(path, sent, { authorization: `Bearer ${key}` });
+    const answers: Response[] = [];
+    const asked = Array.from({ length: 6 }, async () => answers.push(await send("first")));
+    await waitFor("one to be refused", () => answers.length > 0);
+    expect(answers.map(({ status }) => status)).toEqual([503]);
+    const other = send("second");
+    line.resolve();
+    await Promise.all(asked);
+    expect((await other).status).toBe(200);
+    expect(answers.filter(({ status }) => status === 200)).toHaveLength(5);
+    expect((await send("first")).status).toBe(200);
   });
 
   test("are made of the tokens of one text, or of several", async () => {

@@ -102,9 +102,9 @@ function wordsOf(messages: readonly ChatMessage[]): number {
   return words.filter((word) => word !== "").length;
 }
 
-/** Two dimensions: how many letters a text has, and one; a token a word. */
+/** Vectors of two numbers, how many letters a text has, and one; a token a word. */
 export class ScriptedEmbeddingEngine implements EmbeddingEngine {
-  readonly dimension = 2;
+  dimension = 2;
   maxTokens = 8;
   readonly vocabularySize = 100;
   readonly requests: EmbeddingInput[] = [];

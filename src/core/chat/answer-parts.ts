@@ -92,8 +92,40 @@ export async function readWhole({
   events,
 }: Pick<ChatAnswer, "choices" | "events">): Promise<WholeAnswer[]> {
   const answers = Array.from({ length: choices }, () => new AnswerParts({ isInOrder: false }));
-  for await (const { index, value } of events) answers[index]?.add(value);
+  const room = new AnswerRoom();
+  for await (const { index, value } of events) {
+    room.take(value);
+    answers[index]?.add(value);
+  }
   return answers.map((answer) => answer.whole());
+}
+
+/** Characters of an answer, or of all answers to a request that are held until the last has ended. */
+export const mostCharacters = 16 * 1024 * 1024;
+/** What a log probability counts as: it takes an object, and as much again as JSON. */
+const charactersPerLogprob = 16;
+
+/** What is left for the answers to one request, which are held until all have ended. */
+export class AnswerRoom {
+  #left = mostCharacters;
+
+  /** Throws if there is no room for the event. A prompt that is repeated is the caller's own. */
+  take(event: GenerationEvent): void {
+    if (event.type === "text" && event.echoed === true) return;
+    this.#left -= charactersOf(event);
+    if (event.type === "text") {
+      for (const { top } of event.logprobs ?? [])
+        this.#left -= (1 + top.length) * charactersPerLogprob;
+    }
+    if (this.#left >= 0) return;
+    const why = `The server that runs the model sent more than ${mostCharacters} characters for this request, log probabilities included. Ask for fewer answers, or for a stream.`;
+    throw new NodeError("upstream_failed", why);
+  }
+}
+
+export function charactersOf(event: GenerationEvent): number {
+  if ("text" in event) return event.text.length;
+  return event.type === "tool-call" ? event.id.length + event.name.length : 0;
 }
 
 export const unfinished = (): NodeError =>

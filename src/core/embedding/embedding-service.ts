@@ -15,11 +15,16 @@ export interface EmbeddingRequest {
   dimensions?: number;
   /** The request's field of an input, for errors; default: `input[0]`, … */
   fieldOf?: (index: number) => string;
+  /** Called with the bytes that the vectors will take; throws if there is no room for them. */
+  hold?: (bytes: number) => void;
 }
+
+/** Numbers of all vectors of a request: 2,048 of 8,192. */
+const mostNumbers = 16 * 1024 * 1024;
 
 export async function embedInputs(
   models: ModelRegistry,
-  { model, inputs, dimensions, fieldOf = (index) => `input[${index}]` }: EmbeddingRequest,
+  { model, inputs, dimensions, fieldOf = (index) => `input[${index}]`, hold }: EmbeddingRequest,
   options: EmbedOptions,
 ): Promise<{ model: string; embeddings: Embedding[] }> {
   const { card, engine } = models.embedding(model);
@@ -27,7 +32,13 @@ export async function embedInputs(
     const why = `'dimensions' is ${dimensions}; the vectors of '${card.name}' have ${engine.dimension}.`;
     throw new NodeError("invalid_request", why, { param: "dimensions" });
   }
+  const numbers = inputs.length * engine.dimension;
+  if (numbers > mostNumbers) {
+    const why = `'input' has ${inputs.length} texts, and each vector of '${card.name}' ${engine.dimension} numbers; the vectors of a request have at most ${mostNumbers} together. Send at most ${Math.floor(mostNumbers / engine.dimension)} texts.`;
+    throw new NodeError("invalid_request", why, { param: "input" });
+  }
   checkContents(engine, inputs, fieldOf);
+  hold?.(numbers * Float32Array.BYTES_PER_ELEMENT);
   const embeddings = await engine.embed(inputs, options).catch(async (error: unknown) => {
     // The engine counts before it computes; which input it means is found out only then, by another call.
     if (error instanceof NodeError && error.kind === "invalid_request") {

@@ -8,6 +8,7 @@ import {
   objectAt,
   textAt,
 } from "../../client/json-fields.ts";
+import { charactersOf } from "../../core/chat/answer-parts.ts";
 import { given } from "../../core/given.ts";
 import type {
   Finish,
@@ -17,12 +18,19 @@ import type {
   TokenLogprobs,
   TokenUsage,
 } from "../../core/ports/chat-engine.ts";
+import { pieceLength, piecesOf } from "../../core/text-pieces.ts";
 import { BadAnswer, tooMuch } from "./ask.ts";
 
 /** Upper bounds for the server's token counts, since callers are charged for them. */
 export interface MostTokens {
   prompt: number;
   answer: number;
+}
+
+interface ChunkBounds {
+  tokens: MostTokens;
+  /** Of texts, thoughts and tool calls. */
+  characters: number;
 }
 
 const finishReasons: ReadonlyMap<string, FinishReason> = new Map([
@@ -41,14 +49,13 @@ const mostOfText = 65_536;
 
 /** Thoughts, texts and tool calls of an answer. */
 const mostParts = 1024;
-/** Characters of the arguments of all calls: they are parsed at once. */
-const mostArguments = 16 * 1024 * 1024;
 
 /** Entries of one answer in a chunk: servers send one. */
 const mostChoices = 16;
 
 export class ChatChunks {
   readonly #most: MostTokens;
+  readonly #mostCharacters: number;
   readonly #wantsLogprobs: boolean;
   /** Our index of each tool call, by the server's. */
   readonly #calls = new Map<number, number>();
@@ -64,14 +71,15 @@ export class ChatChunks {
   #parts = 0;
   /** The type of the last part. */
   #part: GenerationEvent["type"] | undefined;
-  #arguments = 0;
+  #characters = 0;
   #usage: TokenUsage | undefined;
   #events = 0;
   #reasoningEvents = 0;
 
   /** `wantsLogprobs`: whether any were asked for; others are left out. */
-  constructor(most: MostTokens, wantsLogprobs: boolean) {
-    this.#most = most;
+  constructor({ tokens, characters }: ChunkBounds, wantsLogprobs: boolean) {
+    this.#most = tokens;
+    this.#mostCharacters = characters;
     this.#wantsLogprobs = wantsLogprobs;
   }
 
@@ -91,7 +99,7 @@ export class ChatChunks {
     const events = choices.flatMap((choice) => this.#takeChoice(choice));
     for (const event of events) this.#count(event);
     this.#events += events.length;
-    return events;
+    return events.flatMap(inPieces);
   }
 
   /** The last event. `promptTokens`: an estimate, used if the server did not count. */
@@ -110,12 +118,14 @@ export class ChatChunks {
   }
 
   #count(event: GenerationEvent): void {
-    if (event.type === "tool-arguments") this.#arguments += event.text.length;
-    else if (event.type === "tool-call" || event.type !== this.#part) {
+    this.#characters += charactersOf(event);
+    const isMore = event.type === "tool-arguments" || event.type === this.#part;
+    if (event.type === "tool-call" || !isMore) {
       this.#part = event.type;
       this.#parts++;
     }
-    if (this.#parts > mostParts || this.#arguments > mostArguments) throw new BadAnswer(tooMuch);
+    if (this.#parts > mostParts || this.#characters > this.#mostCharacters)
+      throw new BadAnswer(tooMuch);
   }
 
   #takeChoice(choice: unknown): GenerationEvent[] {
@@ -197,6 +207,13 @@ export class ChatChunks {
       ),
     };
   }
+}
+
+/** A long text as several events, so that a reader that is behind holds up the server. Log probabilities are in the order of their text, which stays whole. */
+function inPieces(event: GenerationEvent): readonly GenerationEvent[] {
+  if (!("text" in event) || event.text.length <= pieceLength) return [event];
+  if (event.type === "text" && event.logprobs !== undefined) return [event];
+  return Array.from(piecesOf(event.text), (text) => ({ ...event, text }));
 }
 
 function contentOf(delta: unknown): string | undefined {

@@ -2,6 +2,7 @@
 import { sentError } from "../../client/api-error.ts";
 import { endOfStream, eventData } from "../../client/event-stream.ts";
 import { isObject } from "../../client/json-fields.ts";
+import { mostCharacters } from "../../core/chat/answer-parts.ts";
 import { NodeError } from "../../core/errors.ts";
 import type { GenerationEvent } from "../../core/ports/chat-engine.ts";
 import { nextTurn } from "../../core/turns.ts";
@@ -10,6 +11,7 @@ import { BadAnswer, parseAnswer, toNodeError, tooMuch, type Upstream } from "./a
 import { ChatChunks, type MostTokens } from "./chat-chunks.ts";
 import { ConnectionFailure, type UpstreamResponse } from "./http-exchange.ts";
 import { type Refused, statusOf, toRefusal } from "./refusal.ts";
+import { mostBytesPerToken } from "./tokenizer.ts";
 
 export interface AskedAnswer {
   /** The field that holds the texts, for errors about their length. */
@@ -41,8 +43,10 @@ export async function beginAnswer(
   if (response.header("content-type")?.includes("text/event-stream") !== true) {
     throw new BadAnswer("with no stream where one was asked for");
   }
-  const data = boundedEventData(response.bytes(), answerBounds(tokens, topLogprobs));
-  const chunks = new ChatChunks(most, topLogprobs !== undefined);
+  const bounds = answerBounds(tokens, topLogprobs);
+  const data = boundedEventData(response.bytes(), bounds);
+  const { characters } = bounds;
+  const chunks = new ChatChunks({ tokens: most, characters }, topLogprobs !== undefined);
   const ready: GenerationEvent[] = [];
   let isOver = false;
   /** An error of the stream, thrown after the events that are ready. */
@@ -125,12 +129,17 @@ const mostInTurn = 64;
 
 const endedEarly = "the answer ended before it was finished";
 
-/** Longest event: a whole answer with its log probabilities. */
-const mostBytes = 8 * 1024 * 1024;
+/** Longest event: a whole answer; it is held until all of it is passed on. */
+const mostEventBytes = 1024 * 1024;
+/** The same with its log probabilities. */
+const mostScoredBytes = 8 * 1024 * 1024;
 
 interface AnswerBounds {
   events: number;
+  eventBytes: number;
   bytes: number;
+  /** Of texts, thoughts and tool calls. */
+  characters: number;
 }
 
 /** Servers send an event per token, and some others. */
@@ -141,15 +150,19 @@ const bytesPerToken = 1024;
 const otherBytes = 256 * 1024;
 /** Of any answer: the context that its tokens fit in is the server's own claim. */
 const mostAnswerBytes = 128 * 1024 * 1024;
+/** A short answer may have more: some servers do not count thoughts. */
+const otherCharacters = 64 * 1024;
 
 /** For an answer of `tokens`. Without `topLogprobs`: without log probabilities. */
 export const answerBounds = (tokens: number, topLogprobs?: number): AnswerBounds => ({
   events: otherEvents + tokens * eventsPerToken,
+  eventBytes: topLogprobs === undefined ? mostEventBytes : mostScoredBytes,
   bytes: Math.min(
     mostAnswerBytes,
     otherBytes +
       tokens * bytesPerToken * (topLogprobs === undefined ? 1 : 2 + Math.max(topLogprobs, 1)),
   ),
+  characters: Math.min(mostCharacters, otherCharacters + tokens * mostBytesPerToken),
 });
 
 /** The data of server-sent events; throws beyond the bounds. */
@@ -166,7 +179,8 @@ export async function* boundedEventData(
       allBytes += piece.length;
       if (allBytes > bounds.bytes) throw new BadAnswer(tooMuch);
       yield piece;
-      if (pending > mostBytes) throw new BadAnswer("an event that is longer than any answer");
+      if (pending > bounds.eventBytes)
+        throw new BadAnswer("an event that is longer than any answer");
     }
   }
   for await (const events of eventData(counted())) {

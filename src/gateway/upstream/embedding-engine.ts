@@ -85,12 +85,12 @@ export async function embedBatch(
   const answer = await askJson(upstream, question, signal);
   const vectors = readVectors(answer, inputs.length);
   if (vectors === undefined) throw garbage(upstream, "with vectors that are none");
-  if (dimension !== undefined && vectors[0]?.length !== dimension) {
-    throw garbage(
-      upstream,
-      `with vectors of ${vectors[0]?.length} numbers, and of ${dimension} before`,
-    );
+  const { length = 0 } = vectors[0] ?? [];
+  if (dimension !== undefined && length !== dimension) {
+    throw garbage(upstream, `with vectors of ${length} numbers, and of ${dimension} before`);
   }
+  // In base64 more of them fit into as many bytes.
+  if (length > mostDimension) throw garbage(upstream, `with vectors of ${length} numbers`);
   // Callers are charged for them, also where the server counts none.
   const counted = countAt(objectAt(answer, "usage"), "prompt_tokens") ?? estimated(inputs);
   const tokens = shares(inputs, Math.min(counted, TokenEstimate.mostOf(inputs)));

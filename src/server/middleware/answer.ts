@@ -2,6 +2,7 @@
 
 import { NodeError } from "../../core/errors.ts";
 import type { Log } from "../../core/log.ts";
+import { pieceLength, piecesOf } from "../../core/text-pieces.ts";
 import { nextTurn } from "../../core/turns.ts";
 import type { Answer, Download } from "../operation.ts";
 import { clientGone, clientStalled, type RequestContext } from "../request-context.ts";
@@ -10,6 +11,7 @@ import { named } from "../wire/field-names.ts";
 import { errorResponse, toNodeError } from "./errors.ts";
 
 type EventAnswer = Extract<Answer, { events: unknown }>;
+type Text = Extract<Answer, { text: unknown }>["text"];
 
 interface StreamSettings {
   stallTimeoutMs: number;
@@ -61,21 +63,22 @@ export async function streamResponse(
 }
 
 /** Characters of an answer that keeps its caller's place until it is read: unread ones take memory. */
-export const largeText = 65_536;
+export const largeText = pieceLength;
 
 /** A whole text as a stream, so that it counts as in progress until it is read. */
-export const inPieces = (text: string, contentType: string): EventAnswer => ({
-  events: piecesOf(text),
+export const inPieces = (text: Text, contentType: string): EventAnswer => ({
+  events: typeof text === "string" ? inTurns(piecesOf(text)) : text,
   format: { contentType, waiting: "", write: (piece) => piece, end: "", writeError: () => "" },
 });
 
-async function* piecesOf(text: string): AsyncGenerator<string> {
-  for (let start = 0; start < text.length; ) {
-    // No piece ends within a character.
-    const end = start + largeText;
-    const isWithin = /[\uD800-\uDBFF]/.test(text.charAt(end - 1));
-    yield text.slice(start, isWithin ? end - 1 : end);
-    start = isWithin ? end - 1 : end;
+async function* inTurns(pieces: Iterable<string>): AsyncGenerator<string> {
+  let length = 0;
+  for (const piece of pieces) {
+    yield piece;
+    length += piece.length;
+    if (length < sliceLength) continue;
+    length = 0;
+    await nextTurn();
   }
 }
 
@@ -132,21 +135,28 @@ export function startTimeout(
 /** Characters serialized before other requests get a turn: a few milliseconds. */
 const sliceLength = 400_000;
 
-/** An object with a list as JSON, in steps: megabytes at once would block every other request. */
-export async function jsonWithList(
-  rest: object,
-  name: string,
-  items: Iterable<object>,
-): Promise<string> {
-  const written: string[] = [];
-  let length = 0;
+/** An object with a list as JSON. A large one is written as it is read: whole, it would take many times the memory of its items, and block every other request. */
+export function jsonWithList(rest: object, name: string, items: Iterable<object>): Text {
+  const pieces = listPieces(`${JSON.stringify(rest).slice(0, -1)},"${name}":[`, items);
+  const first = pieces.next().value ?? "";
+  const second = pieces.next().value;
+  return second === undefined ? first : inTurns(withFirst([first, second], pieces));
+}
+
+function* listPieces(start: string, items: Iterable<object>): Generator<string, undefined> {
+  let piece = start;
+  let separator = "";
   for (const item of items) {
-    const json = JSON.stringify(item);
-    written.push(json);
-    length += json.length;
-    if (length < sliceLength) continue;
-    length = 0;
-    await nextTurn();
+    piece += separator + JSON.stringify(item);
+    separator = ",";
+    if (piece.length < largeText) continue;
+    yield piece;
+    piece = "";
   }
-  return `${JSON.stringify(rest).slice(0, -1)},"${name}":[${written.join(",")}]}`;
+  yield `${piece}]}`;
+}
+
+function* withFirst(first: readonly string[], rest: Iterable<string>): Generator<string> {
+  yield* first;
+  yield* rest;
 }

@@ -39,11 +39,16 @@ export class RequestMemory {
         all += bytes;
         const more = Math.max(0, all - freeBytes) - counted;
         if (more <= 0) return;
+        if (2 * (counted + more) > this.#most()) {
+          const why =
+            "The answer to this request takes more memory than a caller may have on this node (limits.max_body_bytes). Send less at once.";
+          throw new NodeError("payload_too_large", why);
+        }
         // A caller never holds more than it leaves to others.
         const own = (this.#ofCallers.get(caller) ?? 0) + more;
         if (own > this.#most() - this.#held - more) {
           const why =
-            "Other requests in progress take all the memory for large bodies and images. Try again later.";
+            "Other requests in progress take all the memory for large bodies, images and vectors. Try again later.";
           throw new NodeError("overloaded", why);
         }
         counted += more;

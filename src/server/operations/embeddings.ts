@@ -84,14 +84,15 @@ export const embeddings = defineOperation({
   errorFormat: specifiedErrors,
   errors: specifiedModelErrors,
   handler: async ({ body }, context, { models }: { models: ModelRegistry }) => {
-    const request = toEmbeddingRequest(body);
+    const hold = (bytes: number): void => context.held.add(bytes);
+    const request = { ...toEmbeddingRequest(body), hold };
     const { model, embeddings } = await embedInputs(models, request, context.engineCall);
     context.loggedAnswer = () => ({
       vectors: embeddings.length,
       dimensions: embeddings[0]?.vector.length,
       tokens: totalTokens(embeddings),
     });
-    return { text: await toEmbeddingListJson(body, { model, embeddings }) };
+    return { text: toEmbeddingListJson(body, { model, embeddings }) };
   },
 });
 
@@ -102,10 +103,10 @@ const toEmbeddingRequest = ({ model, input, dimensions }: EmbeddingRequest): Dom
   ...(typeof dimensions === "number" ? { dimensions } : {}),
 });
 
-export async function toEmbeddingListJson(
+export function toEmbeddingListJson(
   { encoding_format: format }: EmbeddingRequest,
   { model, embeddings }: { model: string; embeddings: readonly Embedding[] },
-): Promise<string> {
+): ReturnType<typeof jsonWithList> {
   const data = embeddings.values().map(({ vector }, index) => {
     const embedding = format === "base64" ? toBase64(vector) : Array.from(vector);
     return { index, object: "embedding", embedding } satisfies EmbeddingList["data"][number];
@@ -116,7 +117,7 @@ export async function toEmbeddingListJson(
     model,
     usage: { prompt_tokens: tokens, completion_tokens: 0, total_tokens: tokens },
   };
-  return await jsonWithList(rest, "data", data);
+  return jsonWithList(rest, "data", data);
 }
 
 const totalTokens = (embeddings: readonly Embedding[]): number =>

@@ -141,7 +141,7 @@ const rerankDocuments =
       usage: { prompt_tokens: tokens, total_tokens: tokens },
       meta: { tokens: { input_tokens: tokens } },
     };
-    return { text: await jsonWithList(rest, "results", results) };
+    return { text: jsonWithList(rest, "results", results) };
   };
 
 /** Errors for Cohere's clients: a top-level `message`, next to the usual `error`. */

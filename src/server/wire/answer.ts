@@ -1,4 +1,5 @@
 /** Begins an answer, for every API: caller options, ignored fields, prompt log. */
+import { AnswerRoom } from "../../core/chat/answer-parts.ts";
 import {
   type ChatAnswer,
   type ChatRequest,
@@ -122,9 +123,11 @@ async function* recordedEvents(
   events: ChatAnswer["events"],
   texts: string[],
 ): ChatAnswer["events"] {
+  const room = new AnswerRoom();
   for await (const event of events) {
     const { index, value } = event;
     const more = "text" in value ? value.text : value.type === "tool-call" ? value.name : "";
+    room.take({ type: "text", text: more });
     texts[index] = (texts[index] ?? "") + more;
     yield event;
   }

@@ -1,6 +1,6 @@
 /** Converts answers to a text completion of the OpenAI API, complete or in chunks. */
 
-import { unfinished } from "../../../core/chat/answer-parts.ts";
+import { AnswerRoom, unfinished } from "../../../core/chat/answer-parts.ts";
 import type { ChatAnswer } from "../../../core/chat/chat-service.ts";
 import type {
   FinishReason,
@@ -65,9 +65,11 @@ async function readDrafts(
     finish: undefined,
     places: new ChoiceLogprobs(),
   }));
+  const room = new AnswerRoom();
   for await (const { index, value: event } of events) {
     const draft = drafts[index];
     if (draft === undefined) continue;
+    room.take(event);
     if (event.type === "finish") draft.finish = event;
     if (event.type !== "text") continue;
     draft.text += event.text;

@@ -1,4 +1,5 @@
 /** POST /v1/completions, and its request as the domain's. */
+import { mostCharacters } from "../../../core/chat/answer-parts.ts";
 import {
   type CompletionsRequest,
   completionsAtOnce,
@@ -105,9 +106,11 @@ export function toCompletionsRequest(
   if (body.echo && body.suffix && typeof body.logprobs === "number") {
     throw refuse("echo", "cannot be combined with both 'suffix' and 'logprobs'; leave one out");
   }
+  const prompts = toPrompts(body.prompt);
+  checkEcho(body, prompts, generated);
   return {
     model: body.model,
-    prompts: toPrompts(body.prompt),
+    prompts,
     sampling: toSampling(body),
     ...toGenerationSettings(body),
     choices: generated,
@@ -118,6 +121,21 @@ export function toCompletionsRequest(
       suffix: body.suffix === "" ? undefined : body.suffix,
     }),
   };
+}
+
+/** Without a stream the prompts are held as often as they are repeated. */
+function checkEcho(
+  { echo, stream }: CompletionRequest,
+  prompts: readonly RawPrompt[],
+  each: number,
+): void {
+  if (echo !== true || stream === true) return;
+  const characters = each * prompts.reduce((sum, prompt) => sum + prompt.length, 0);
+  if (characters <= mostCharacters) return;
+  throw refuse(
+    "echo",
+    `repeats prompts of ${characters} characters in all answers; without 'stream' they may have ${mostCharacters}`,
+  );
 }
 
 /** How many places of the caller's `concurrency` it takes: one for each simultaneous answer. */

@@ -91,7 +91,7 @@ export const ollamaEmbedOperations = [
     errorFormat: ollamaErrors,
     errors: ollamaModelErrors,
     handler: async ({ body }, context, needs: ModelNeeds) => {
-      const { engineCall, headers } = context;
+      const { engineCall, headers, held } = context;
       const { models } = needs;
       const model = await modelNamed(needs, body.model, "embedding");
       const { engine } = models.embedding(model);
@@ -104,7 +104,7 @@ export const ollamaEmbedOperations = [
         headers[noticeHeader] = `${cut} of ${texts.length} texts cut to the model's context`;
       }
       const request = {
-        ...{ model, inputs },
+        ...{ model, inputs, hold: (bytes: number) => held.add(bytes) },
         ...(typeof body.input === "string" ? { fieldOf: () => "input" } : {}),
         ...f.withoutNulls({ dimensions: body.dimensions }),
       };
@@ -119,7 +119,7 @@ export const ollamaEmbedOperations = [
         prompt_eval_count: embeddings.reduce((sum, { tokens }) => sum + tokens, 0),
       };
       const vectors = embeddings.values().map(({ vector }) => Array.from(vector));
-      return { text: await jsonWithList(rest, "embeddings", vectors) };
+      return { text: jsonWithList(rest, "embeddings", vectors) };
     },
   }),
   defineOperation({

@@ -275,16 +275,33 @@ describe("an answer that has no end", () => {
     expect((await run(far))[0]).toEqual({ type: "text", text: "Hi" });
   });
 
+  test.each(["content", "reasoning"])(
+    "is cut where its %s is longer than so many tokens are, however few events it comes in",
+    async (field) => {
+      const choice = { delta: { [field]: "x".repeat(60_000) } };
+      const piece = `data: ${JSON.stringify({ choices: [choice] })}\n\n`;
+      const pieces = (count: number) => Array.from({ length: count }, () => piece);
+      let sent = pieces(3);
+      await using far = await scripted(() => streamOf([...sent, frame("", "stop")]));
+      expect(await run(far, { maxTokens: 1000 })).not.toBeEmpty();
+      sent = pieces(4);
+      expect(await rejectionOf(run(far, { maxTokens: 1000 }))).toMatchObject({
+        kind: "upstream_failed",
+        message: "The server of the model 'far' answered more than was asked for.",
+      });
+    },
+  );
+
   const look = { function: { name: "look", arguments: "{}" } };
   const thoughtAndText = { delta: { reasoning: "r", content: "c" } };
-  const longCall = { index: 0, function: { name: "look", arguments: "a".repeat(4_000_000) } };
+  const longCall = { index: 0, function: { name: "look", arguments: "a".repeat(900_000) } };
   test.each([
     [
       "calls",
       [{ delta: { tool_calls: Array.from({ length: 5000 }, (_, index) => ({ ...look, index })) } }],
     ],
     ["thoughts between texts", Array.from({ length: 2000 }, () => thoughtAndText)],
-    ["arguments", Array.from({ length: 5 }, () => ({ delta: { tool_calls: [longCall] } }))],
+    ["arguments", Array.from({ length: 10 }, () => ({ delta: { tool_calls: [longCall] } }))],
   ])("of %s is cut where no answer has so many", async (_, choices) => {
     const chunks = choices.map((choice) => `data: ${JSON.stringify({ choices: [choice] })}\n\n`);
     await using far = await scripted(() => streamOf([...chunks, frame("", "stop")]));
@@ -308,6 +325,19 @@ describe("an answer that has no end", () => {
       message: "The server of the model 'far' answered more than was asked for.",
     });
     await answer.left;
+  });
+});
+
+test("vectors that are longer than any model's are refused, also where they are written short", async () => {
+  const embedding = Buffer.from(new Float32Array(100_000).fill(1).buffer).toString("base64");
+  await using server = recordedVllm({
+    instead: ({ path }) =>
+      path === "/v1/embeddings" ? Response.json({ data: [{ embedding }] }) : undefined,
+  });
+  const { target } = targetAt(`${server.url}/v1`, { upstreamModel: vllmModel });
+  expect(await rejectionOf(openFarEmbedding(target))).toMatchObject({
+    kind: "upstream_failed",
+    message: "The server of the model 'far' answered with vectors of 100000 numbers.",
   });
 });
 

@@ -3,12 +3,15 @@ import { freePort } from "../../../support/free-port.ts";
 import { front, frontKey as key, frontModel as model } from "../../../support/front-of-servers.ts";
 import {
   endlessStream,
+  frame,
   modelList,
   openAiServer,
   streamOf,
 } from "../../../support/openai-server.ts";
 import { recordedVllm, vllmModel } from "../../../support/recorded-vllm.ts";
 import { rejectionOf } from "../../../support/rejection.ts";
+import { readEvents } from "../../../support/response-events.ts";
+import { readFrames } from "../../../support/sse.ts";
 import { waitFor } from "../../../support/wait-for.ts";
 
 const chat = { model: "far-chat", messages: [{ role: "user", content: "The capital?" }] };
@@ -143,6 +146,34 @@ describe("a node in front of a server", () => {
     ]);
     expect(server.asked.at(-1)?.body).not.toHaveProperty("top_k");
     expect(server.asked.at(-1)?.body).toMatchObject({ temperature: 0.5 });
+  });
+
+  test("passes a long event on in short ones, so that a caller that is behind holds them up", async () => {
+    const long = "é".repeat(200_000);
+    await using server = recordedVllm({
+      key,
+      instead: ({ path, body }) =>
+        path === "/v1/chat/completions" && Object(body).messages.length > 0
+          ? streamOf([frame(long), frame("", "stop")])
+          : undefined,
+    });
+    await using node = await front(model("chat", server.url));
+    await node.prepare();
+    const chunks = await readFrames(
+      await node.ask("/v1/chat/completions", { ...chat, stream: true }),
+    );
+    const contents = chunks.map((data) =>
+      data === "[DONE]" ? "" : (Object(JSON.parse(data)).choices[0].delta.content ?? ""),
+    );
+    const asked = { model: "far-chat", input: "The capital?", stream: true };
+    const events = await readEvents(await node.ask("/v1/responses", asked));
+    const deltas = events.map((event) =>
+      event.type === "response.output_text.delta" ? event.delta : "",
+    );
+    for (const texts of [contents, deltas]) {
+      expect(texts.join("")).toBe(long);
+      expect(Math.max(...texts.map(({ length }) => length))).toBe(65_536);
+    }
   });
 
   test("ends the server's work with a caller that leaves", async () => {

@@ -10,7 +10,8 @@ const parse = (stream: readonly string[]): unknown[] =>
     .map((data) => JSON.parse(data));
 
 function read(chunks: readonly unknown[], answer = 4096): GenerationEvent[] {
-  const reader = new ChatChunks({ prompt: 4096, answer }, true);
+  const tokens = { prompt: 4096, answer };
+  const reader = new ChatChunks({ tokens, characters: 1_000_000 }, true);
   return [...chunks.flatMap((chunk) => reader.take(chunk)), reader.finish(99)];
 }
 
@@ -147,6 +148,35 @@ describe("the chunks of a streamed completion", () => {
       { type: "text", text: "a" },
       { type: "text", text: "😀b" },
     ]);
+  });
+
+  test.each(["content", "reasoning"])(
+    "are passed on in short events where their %s is long, and count as one token",
+    (field) => {
+      const long = `a${"😀".repeat(150_000)}`;
+      const found = read([delta({ [field]: long }, "stop")]);
+      const texts = found.slice(0, -1).map((event) => ("text" in event ? event.text : ""));
+      expect(texts.length).toBeGreaterThan(4);
+      for (const text of texts)
+        expect([text.length > 65_536, text.isWellFormed()]).toEqual([false, true]);
+      expect(texts.join("")).toBe(long);
+      expect(found.at(-1)).toMatchObject({ usage: { completionTokens: 1 } });
+    },
+  );
+
+  test("are passed on in short events where a call's arguments are long", () => {
+    const call = { index: 0, function: { name: "look", arguments: "a".repeat(200_000) } };
+    const found = read([delta({ tool_calls: [call] }, "tool_calls")]);
+    const pieces = found.filter(({ type }) => type === "tool-arguments");
+    expect(pieces.map((piece) => ("text" in piece ? piece.text.length : 0))).toEqual([
+      65_536, 65_536, 65_536, 3392,
+    ]);
+  });
+
+  test("keep a long text together with its log probabilities", () => {
+    const logprobs = { content: [{ token: "a", logprob: -1 }] };
+    const chunk = { choices: [{ text: "a".repeat(200_000), logprobs, finish_reason: "stop" }] };
+    expect(read([chunk])).toHaveLength(2);
   });
 
   test("are counted here where the server does not count", () => {

@@ -25,13 +25,21 @@ test("events are the same wherever their bytes are cut", async () => {
   );
 });
 
-test("an event that never ends is given up", async () => {
+test.each([
+  ["a text", undefined, 2],
+  ["a text with its log probabilities", 0, 9],
+])("an event that never ends is given up where it is longer than %s", async (_, top, mebibytes) => {
+  let sent = 0;
   async function* endless(): AsyncGenerator<Uint8Array> {
     const piece = new TextEncoder().encode("x".repeat(1 << 20));
     yield new TextEncoder().encode("data: ");
-    for (;;) yield piece;
+    for (; ; sent++) yield piece;
   }
-  expect(read(endless())).rejects.toThrow("an event that is longer than any answer");
+  const reading = Array.fromAsync(boundedEventData(endless(), answerBounds(1_000_000, top)));
+  expect(await rejectionOf(reading)).toMatchObject({
+    message: "an event that is longer than any answer",
+  });
+  expect(sent).toBeLessThan(mebibytes);
 });
 
 test("many events together may be as long as they like", async () => {
