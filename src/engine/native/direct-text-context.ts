@@ -10,6 +10,9 @@ import { flashAttentionTile, onThreads, threadsOf } from "./contexts.ts";
 import type { NativeStep } from "./native-step.ts";
 import { type ComputedTexts, type TextContext, tokensOf } from "./text-context.ts";
 
+/** A lone text that takes no longer is computed while nothing else in the process goes on. */
+const longestWaitMs = 100;
+
 /** Computes texts with one context of llama.cpp. */
 class TextStep implements Disposable {
   readonly #model: LlamaModel;
@@ -43,7 +46,8 @@ class TextStep implements Disposable {
     outputs.fill(1, 0, total);
     using consumer = threadsOf(this.#model.llama, most);
     const run = async (threads: number): Promise<void> => {
-      await this.#step.run({ tokens: total, vectors: texts.length, threads }, mayWait);
+      const waitMs = mayWait ? longestWaitMs : 0;
+      await this.#step.run({ tokens: total, vectors: texts.length, threads }, waitMs);
     };
     const { threads, ms } = await onThreads(consumer, run, this.#model.llama.gpu);
     const size = this.#dimension;
