@@ -158,6 +158,13 @@ export function wakeAtOnce(): boolean {
   attributes.setInt32(16, nice, true);
   attributes.setBigUint64(24, shortSlice, true);
   const { i32, i64, u32, ptr } = FFIType;
-  const syscall = { args: [i64, i32, ptr, u32], returns: i64 } as const;
-  return inLibrary({ syscall }, (library) => library.syscall(number, 0, bytes, 0) === 0n);
+  const functions = {
+    sched_getscheduler: { args: [i32], returns: i32 },
+    syscall: { args: [i64, i32, ptr, u32], returns: i64 },
+  } as const;
+  return inLibrary(
+    functions,
+    // Another policy than the usual one was chosen for the process, and stays.
+    (library) => library.sched_getscheduler(0) === 0 && library.syscall(number, 0, bytes, 0) === 0n,
+  );
 }

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { readFileSync } from "node:fs";
-import { getPriority, platform } from "node:os";
+import { existsSync, readFileSync } from "node:fs";
+import { getPriority, release } from "node:os";
 import {
   engineEnvironment,
   exitOf,
@@ -8,6 +8,8 @@ import {
   tailOf,
   wakeAtOnce,
 } from "../../../src/subprocess/program.ts";
+
+const source = Bun.resolveSync("../../../src/subprocess/program.ts", import.meta.dir);
 
 describe("the environment of native code", () => {
   test("has what the system, the GPU and the engine read", () => {
@@ -89,11 +91,20 @@ describe("the exit of a process", () => {
   });
 });
 
-test.if(platform() === "linux")("a thread that wakes at once keeps its priority", () => {
+const scheduling = "/proc/self/sched";
+/** Kernels that give a thread a slice of its own, and tell it. */
+const tellsSlices = existsSync(scheduling) && !/^([0-5]\.|6\.(\d|1[01])(\D|$))/.test(release());
+
+test("a thread that wakes at once keeps its priority", () => {
   const before = getPriority();
-  wakeAtOnce();
+  const isWilling = wakeAtOnce();
   expect(getPriority()).toBe(before);
-  // As the kernel tells it since it knows slices; one that does not has no such line.
-  const [, slice] = /^se\.slice +: +(\d+)$/m.exec(readFileSync("/proc/self/sched", "utf8")) ?? [];
-  if (slice !== undefined) expect(Number(slice)).toBe(100_000);
+  if (!isWilling || !tellsSlices) return;
+  expect(readFileSync(scheduling, "utf8")).toMatch(/^se\.slice +: +100000$/m);
+});
+
+test.skipIf(Bun.which("chrt") === null)("a thread keeps a policy that was chosen for it", () => {
+  const call = `import { wakeAtOnce } from ${JSON.stringify(source)}; console.log(wakeAtOnce());`;
+  const { stdout } = Bun.spawnSync(["chrt", "-b", "0", process.execPath, "-e", call]);
+  expect(stdout.toString()).toBe("false\n");
 });
