@@ -23,7 +23,7 @@ const pageParts = [
 const layers: Record<string, Layer> = {
   core: {},
   validation: { packages: [typebox] },
-  subprocess: { packages: ["bun:ffi", "node:fs"] },
+  subprocess: { packages: ["bun:ffi", "node:fs", "node:os"] },
   packaging: { imports: ["core", "../package.json"], packages: ["node:*"] },
   config: {
     imports: ["core", "validation"],
