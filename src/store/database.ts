@@ -12,6 +12,7 @@ import {
 import { basename, dirname } from "node:path";
 import { pathToFileURL } from "node:url";
 import { NodeError, reasonOf } from "../core/errors.ts";
+import { setForeignLogAside } from "./foreign-log.ts";
 
 export const ownerOnly = 0o600;
 export const folderOfOwner = 0o700;
@@ -38,8 +39,8 @@ export interface OwnFileOptions {
 /** A file with versioned tables: opened when first needed, created at the first write. */
 export class OwnFile implements Disposable {
   readonly #options: OwnFileOptions;
-  /** `identity`: device and inode of the opened file. */
-  #opened: { database: Database; identity: string | undefined } | undefined;
+  #opened: { database: Database; isReadOnly: boolean; stamp: FileStamp } | undefined;
+  #idle: Timer | undefined;
 
   constructor(options: OwnFileOptions) {
     this.#options = options;
@@ -48,7 +49,6 @@ export class OwnFile implements Disposable {
   /** Runs a query; returns `nothing` if there is no file yet. */
   read<Result>(query: (database: Database) => Result, nothing: Result): Result {
     return this.#explaining("used", () => {
-      this.#checkIdentity();
       if (this.#opened === undefined && !isThere(this.#options.path)) return nothing;
       return query(this.#open());
     });
@@ -56,9 +56,13 @@ export class OwnFile implements Disposable {
 
   write<Result>(change: (database: Database) => Result): Result {
     return this.#explaining("written", () => {
-      this.#checkIdentity();
       const database = this.#open();
-      return database.transaction(() => change(database)).immediate();
+      clearTimeout(this.#idle);
+      this.#idle = setTimeout(() => this.#emptyLog(), idleMs).unref();
+      const result = inTransaction(database, () => change(database));
+      // It may have emptied the log.
+      if (this.#opened !== undefined) this.#opened.stamp = stampOf(this.#options.path);
+      return result;
     });
   }
 
@@ -81,35 +85,61 @@ export class OwnFile implements Disposable {
   }
 
   [Symbol.dispose](): void {
+    clearTimeout(this.#idle);
+    try {
+      this.#checkFile();
+    } catch {
+      // The file is gone from the disk, and is closed all the same.
+    }
+    this.#close();
+  }
+
+  #open(): Database {
+    this.#checkFile();
+    if (this.#opened !== undefined) return this.#opened.database;
+    const { path, tables, pragmas, onOpen } = this.#options;
+    const opened = openOwn(path, (database) => prepareTables(database, tables), { pragmas });
+    onOpen?.(opened.database);
+    this.#opened = { ...opened, stamp: stampOf(path) };
+    return opened.database;
+  }
+
+  #close(): void {
     const opened = this.#opened;
     this.#opened = undefined;
     opened?.database.close();
   }
 
-  #open(): Database {
-    if (this.#opened !== undefined) return this.#opened.database;
-    const { path, tables, pragmas, onOpen } = this.#options;
-    const { database } = openOwn(path, (opened) => prepareTables(opened, tables), { pragmas });
-    onOpen?.(database);
-    this.#opened = { database, identity: stampOf(path)?.identity };
-    return database;
-  }
-
-  /** Reopens a file that was replaced on the disk: what is written into the former one is lost with it. */
-  #checkIdentity(): void {
+  /** Closes a file that was replaced on the disk: what is written into the former one is lost with it. */
+  #checkFile(): void {
     const { path, called, mayBeRemoved = false } = this.#options;
     const opened = this.#opened;
-    const identity = stampOf(path)?.identity;
-    if (opened === undefined || identity === opened.identity) return;
-    if (identity === undefined && !mayBeRemoved) {
-      const why = `${called} cannot be used: the file is gone from the disk since it was opened. Put it back, or start the node again. It was ${path}.`;
-      throw new NodeError("unavailable", why);
+    if (opened === undefined) return;
+    const now = stampOf(path);
+    if (now?.identity !== opened.stamp?.identity) {
+      if (now === undefined && !mayBeRemoved) {
+        const why = `${called} cannot be used: the file is gone from the disk since it was opened. Put it back, or start the node again. It was ${path}.`;
+        throw new NodeError("unavailable", why);
+      }
+      // What is in the log belongs to the former file, and would be taken for changes of the new one.
+      emptyLog(opened.database);
+      // The last connection deletes the log by name, but the log may belong to another database by now.
+      opened.database.fileControl(constants.SQLITE_FCNTL_PERSIST_WAL, 1);
+      this.#close();
+    } else if (now?.state !== opened.stamp?.state) {
+      // Another process emptied the log, or a backup was copied over the file, which must not get the former one's log.
+      checkLog(path);
+      this.#close();
+    } else if (opened.isReadOnly && isWritable(dirname(path))) this.#close();
+  }
+
+  /** So that a copy of the file alone is complete, and a backup in its place meets no former log. */
+  #emptyLog(): void {
+    try {
+      this.read(emptyLogIfFree, undefined);
+    } catch {
+      // The disk is full or away; the next change tries again.
     }
-    // What is in the log belongs to the former file, and would be taken for changes of the new one.
-    opened.database.run("pragma wal_checkpoint(truncate)");
-    // The last connection deletes the log by name, but the log may belong to another database by now.
-    opened.database.fileControl(constants.SQLITE_FCNTL_PERSIST_WAL, 1);
-    this[Symbol.dispose]();
   }
 
   #explaining<Result>(verb: "used" | "written", work: () => Result): Result {
@@ -124,6 +154,40 @@ export class OwnFile implements Disposable {
     }
   }
 }
+
+/** How long after the last change the log is emptied. */
+export const idleMs = 1000;
+
+/** Also overwrites what was deleted, and is still in the log until then. */
+export const emptyLog = (database: Database): void => {
+  database.run("pragma wal_checkpoint(truncate)");
+};
+
+/** Numbers a new file's changes from anywhere on, so that no other has the same. */
+export const numberChanges = (database: Database): void =>
+  void database.run(`pragma application_id = ${(Math.random() * 2 ** 31) | 0}`);
+
+/** The same where nobody reads the log right now, without waiting. */
+export function emptyLogIfFree(database: Database): void {
+  database.run("pragma busy_timeout = 0");
+  try {
+    emptyLog(database);
+  } finally {
+    database.run(`pragma busy_timeout = ${usualWaitMs}`);
+  }
+}
+
+/** The number of the last change. */
+export const changeOf = (database: Database): number => numberOf(database, "pragma application_id");
+
+/** Numbers the change, so that its log can be told from another's. */
+export const inTransaction = <Result>(database: Database, change: () => Result): Result =>
+  database
+    .transaction(() => {
+      database.run(`pragma application_id = ${(changeOf(database) + 1) | 0}`);
+      return change();
+    })
+    .immediate();
 
 export const rowsOf = <Row>(
   database: Database,
@@ -177,6 +241,8 @@ export const isThere = (path: string): boolean =>
   // Another process may delete it in between, as SQLite does with a log.
   existsSync(path) && (statSync(path, { throwIfNoEntry: false })?.size ?? 0) > 0;
 
+const usualWaitMs = 10_000;
+
 export interface OpenOptions {
   /** Set before the journal mode. */
   pragmas?: readonly string[] | undefined;
@@ -190,7 +256,7 @@ export interface OpenOptions {
 export function openOwn(
   path: string,
   prepare: (database: Database) => void,
-  { pragmas = [], readsWhenFull = false, waitMs = 10_000 }: OpenOptions = {},
+  { pragmas = [], readsWhenFull = false, waitMs = usualWaitMs }: OpenOptions = {},
 ): { database: Database; isReadOnly: boolean } {
   checkLog(path);
   mkdirSync(dirname(path), { recursive: true, mode: folderOfOwner });
@@ -214,11 +280,15 @@ export function openOwn(
   }
 }
 
-/** SQLite would delete the log that a killed process left if the file itself was moved away. */
-function checkLog(path: string): void {
+/** SQLite would delete the log that a killed process left if the file itself was moved away, and write it into another file. */
+export function checkLog(path: string): void {
   const log = `${path}-wal`;
   // In this order: a process that makes both makes the log last.
-  if (!isThere(log) || isThere(path)) return;
+  if (!isThere(log)) return;
+  if (isThere(path)) {
+    setForeignLogAside(path);
+    return;
+  }
   const why = `${basename(path)} is missing, and ${basename(log)} still has changes that belong to it. Move it back beside them, or move ${basename(log)} away too.`;
   throw new NodeError("unavailable", why);
 }
@@ -253,6 +323,7 @@ function prepareTables(database: Database, { version, sql, upgrade }: TablesOfVe
       }
       if (found > 0 && upgrade !== undefined) upgrade(database, found);
       else database.run(sql);
+      if (found === 0) numberChanges(database);
       database.run(`pragma user_version = ${version}`);
     })
     .immediate();
@@ -279,7 +350,7 @@ export const isFull = (cause: unknown): boolean =>
 
 const codeOf = (error: unknown): string => (error instanceof SQLiteError ? (error.code ?? "") : "");
 
-function isWritable(folder: string): boolean {
+export function isWritable(folder: string): boolean {
   try {
     accessSync(folder, access.W_OK);
     return true;
