@@ -11,13 +11,13 @@ import {
   emptyLog,
   inTransaction,
   numberOf,
-  OwnFile,
   put,
   rowOf,
   rowsOf,
   type TablesOfVersion,
   update,
 } from "../database.ts";
+import { OwnFile } from "../own-file.ts";
 
 export type ResponseRow = {
   id: string;

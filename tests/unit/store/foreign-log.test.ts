@@ -2,8 +2,8 @@ import { Database } from "bun:sqlite";
 import { expect, test } from "bun:test";
 import { copyFileSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { OwnFile } from "../../../src/store/database.ts";
 import { setForeignLogAside } from "../../../src/store/foreign-log.ts";
+import { OwnFile } from "../../../src/store/own-file.ts";
 import { tempDir } from "../../support/temp-dir.ts";
 
 const notesIn = (path: string): OwnFile =>
