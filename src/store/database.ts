@@ -11,7 +11,7 @@ import {
 } from "node:fs";
 import { basename, dirname } from "node:path";
 import { pathToFileURL } from "node:url";
-import { NodeError } from "../core/errors.ts";
+import { NodeError, reasonOf } from "../core/errors.ts";
 import { setForeignLogAside } from "./foreign-log.ts";
 
 export const ownerOnly = 0o600;
@@ -240,6 +240,19 @@ export function openReadOnly(path: string): Database {
   } else url.searchParams.set("immutable", "1");
   const { SQLITE_OPEN_READONLY, SQLITE_OPEN_URI } = constants;
   return new Database(url.href, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI);
+}
+
+/** Number of rows of a table, or why its file cannot be read; undefined if there is none. Changes nothing. */
+export function inspectTable(path: string, table: string): number | Error | undefined {
+  if (!isThere(path)) return undefined;
+  try {
+    using database = openReadOnly(path);
+    const fault = rowOf<{ quick_check: string }>(database, "pragma quick_check(1)")?.quick_check;
+    if (fault !== "ok") return new Error(`it is damaged (${fault})`);
+    return numberOf(database, `select count(*) from ${table}`);
+  } catch (error) {
+    return error instanceof Error ? error : new Error(reasonOf(error));
+  }
 }
 
 /** Explanations and remedies, by the prefix of SQLite's error code. */
