@@ -114,11 +114,11 @@ export class OwnFile implements Disposable {
     const opened = this.#opened;
     if (opened === undefined) return;
     const now = stampOf(path);
+    if (now?.state !== opened.stamp?.state && !mayBeRemoved && !isThere(path)) {
+      const why = `${called} cannot be used: the file is gone from the disk, or empty, since it was opened. Put it back, or start the node again. It was ${path}.`;
+      throw new NodeError("unavailable", why);
+    }
     if (now?.identity !== opened.stamp?.identity) {
-      if (now === undefined && !mayBeRemoved) {
-        const why = `${called} cannot be used: the file is gone from the disk since it was opened. Put it back, or start the node again. It was ${path}.`;
-        throw new NodeError("unavailable", why);
-      }
       // What is in the log belongs to the former file, and would be taken for changes of the new one.
       emptyLog(opened.database);
       // The last connection deletes the log by name, but the log may belong to another database by now.
