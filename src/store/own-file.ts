@@ -1,5 +1,6 @@
 /** A SQLite file of the node with versioned tables, which notices when it is replaced on the disk. */
 import { constants, type Database, type SQLQueryBindings } from "bun:sqlite";
+import { existsSync } from "node:fs";
 import { dirname } from "node:path";
 import { NodeError, reasonOf } from "../core/errors.ts";
 import {
@@ -114,7 +115,9 @@ export class OwnFile implements Disposable {
     const opened = this.#opened;
     if (opened === undefined) return;
     const now = stampOf(path);
-    if (now?.state !== opened.stamp?.state && !mayBeRemoved && !isThere(path)) {
+    // A data dir that was moved away is not made again: it could not be moved back.
+    const isMissed = !mayBeRemoved || !existsSync(dirname(path));
+    if (now?.state !== opened.stamp?.state && isMissed && !isThere(path)) {
       const why = `${called} cannot be used: the file is gone from the disk, or empty, since it was opened. Put it back, or start the node again. It was ${path}.`;
       throw new NodeError("unavailable", why);
     }
