@@ -49,7 +49,9 @@ export class OwnFile implements Disposable {
   read<Result>(query: (database: Database) => Result, nothing: Result): Result {
     return this.#explaining("used", () => {
       if (this.#opened === undefined && !isThere(this.#options.path)) return nothing;
-      return query(this.#open());
+      const result = query(this.#open());
+      this.#look();
+      return result;
     });
   }
 
@@ -59,8 +61,7 @@ export class OwnFile implements Disposable {
       clearTimeout(this.#idle);
       this.#idle = setTimeout(() => this.#emptyLog(), idleMs).unref();
       const result = inTransaction(database, () => change(database));
-      // It may have emptied the log.
-      if (this.#opened !== undefined) this.#opened.stamp = stampOf(this.#options.path);
+      this.#look();
       return result;
     });
   }
@@ -132,6 +133,14 @@ export class OwnFile implements Disposable {
       checkLog(path);
       this.#close();
     } else if (opened.isReadOnly && isWritable(dirname(path))) this.#close();
+  }
+
+  /** What was asked may have emptied the log, and so changed the file: on a full disk it could not be opened again. */
+  #look(): void {
+    const opened = this.#opened;
+    const now = stampOf(this.#options.path);
+    const isSame = now !== undefined && now.identity === opened?.stamp?.identity && now.size > 0;
+    if (opened !== undefined && isSame) opened.stamp = now;
   }
 
   /** So that a copy of the file alone is complete, and a backup in its place meets no former log. */
