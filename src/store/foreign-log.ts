@@ -5,9 +5,11 @@ import {
   copyFileSync,
   openSync,
   readSync,
+  rmSync,
   statSync,
   truncateSync,
 } from "node:fs";
+import { hasCode } from "../core/errors.ts";
 
 let say = (_: string): void => {};
 
@@ -26,7 +28,13 @@ export function setForeignLogAside(path: string): void {
   const log = `${path}-wal`;
   if (!isForeign(path, log)) return;
   const aside = `${log}.${new Date().toISOString().replaceAll(/\D/g, "").slice(0, 14)}.foreign`;
-  copyFileSync(log, aside, constants.COPYFILE_EXCL);
+  try {
+    copyFileSync(log, aside, constants.COPYFILE_EXCL);
+  } catch (error) {
+    // The disk is full; each try would leave a part.
+    if (!hasCode(error, "EEXIST")) rmSync(aside, { force: true });
+    throw error;
+  }
   truncateSync(log);
   say(
     `The log beside ${path} had changes of another file, as where a backup was put in the place of what a killed node left. They are not applied, and stored in ${aside}.`,

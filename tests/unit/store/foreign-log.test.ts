@@ -113,3 +113,22 @@ test("a copy of a file alone is complete soon after the last change", async () =
   using copy = notesIn(join(folder.path, "copy.sqlite"));
   expect(countIn(copy)).toBe(5);
 });
+
+test("a backup by 'vacuum into', whose pages are elsewhere, gets no log of the file that it was made of", async () => {
+  await using folder = await tempDir();
+  const [path, left] = ["notes", "left"].map((name) => join(folder.path, `${name}.sqlite`));
+  if (!path || !left) throw new Error("there are two");
+  using file = notesIn(path);
+  add(file, 100, "one");
+  file.run("delete from notes where seq % 2 = 0");
+  {
+    using database = new Database(path);
+    database.run("vacuum into ?", [left]);
+  }
+  add(file, 20, "two");
+  copyFileSync(`${path}-wal`, `${left}-wal`);
+  using restored = notesIn(left);
+  expect(countIn(restored)).toBe(50);
+  restored[Symbol.dispose]();
+  expect(isWhole(left)).toBe(true);
+});
