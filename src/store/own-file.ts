@@ -48,6 +48,7 @@ export class OwnFile implements Disposable {
   /** Runs a query; returns `nothing` if there is no file yet. */
   read<Result>(query: (database: Database) => Result, nothing: Result): Result {
     return this.#explaining("used", () => {
+      this.#checkFile();
       if (this.#opened === undefined && !isThere(this.#options.path)) return nothing;
       const result = query(this.#open());
       this.#look();
@@ -57,6 +58,7 @@ export class OwnFile implements Disposable {
 
   write<Result>(change: (database: Database) => Result): Result {
     return this.#explaining("written", () => {
+      this.#checkFile();
       const database = this.#open();
       clearTimeout(this.#idle);
       this.#idle = setTimeout(() => this.#emptyLog(), idleMs).unref();
@@ -95,7 +97,6 @@ export class OwnFile implements Disposable {
   }
 
   #open(): Database {
-    this.#checkFile();
     if (this.#opened !== undefined) return this.#opened.database;
     const { path, tables, pragmas, onOpen } = this.#options;
     const opened = openOwn(path, (database) => prepareTables(database, tables), { pragmas });

@@ -250,6 +250,7 @@ test("notices that its file was removed, and writes no more into what nobody see
   await store.save(keptResponse("resp_a"));
   for (const suffix of ["", "-wal", "-shm"]) rmSync(`${path}${suffix}`, { force: true });
   expect(await store.find("resp_a", undefined)).toBeUndefined();
+  expect(existsSync(path)).toBe(false);
   await store.save(keptResponse("resp_b"));
   await using other = responseStore({ path });
   expect(await other.find("resp_b", undefined)).toMatchObject({ id: "resp_b" });
