@@ -3,6 +3,7 @@ import pino from "pino";
 import pretty from "pino-pretty";
 import type { Config } from "../config/schema.ts";
 import type { Log, LogFields } from "../core/log.ts";
+import { tellOfLogs } from "../store/foreign-log.ts";
 import { printable } from "./printing.ts";
 
 const standardError = 2;
@@ -23,6 +24,7 @@ export function createLog(level: string, isTerminal: boolean): LevelledLog {
     (name: "debug" | "info" | "warn" | "error") =>
     (message: string, fields: LogFields = {}): void =>
       logger[name](printed(fields), printable(message));
+  tellOfLogs((notice) => at("warn")(notice));
   return {
     debug: at("debug"),
     info: at("info"),

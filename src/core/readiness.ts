@@ -1,4 +1,5 @@
 /** Readiness check: whether the node can accept requests, and why not. */
+import { reasonOf } from "./errors.ts";
 import type { ModelActivities } from "./models/model-activity.ts";
 import type { ModelRegistry } from "./models/model-registry.ts";
 import type { RetrievalService } from "./retrieval/retrieval-service.ts";
@@ -16,8 +17,10 @@ export interface ReadinessParts {
   shared?: (who: { isStranger: boolean }) => SharedReport;
 }
 
-interface StoreState {
+export interface StoreState {
   problem(): Promise<string | undefined>;
+  /** Why it cannot be used, where the node answers the rest without it; as of the last `problem`. */
+  note(): string | undefined;
 }
 
 /** A sentence each. */
@@ -30,6 +33,9 @@ export interface SharedReport {
 /** For a caller without a key, since the reason may contain the store and its address. */
 const collectionNotReady =
   "The node's collection is not ready. A caller with a key is told why, and the log has it.";
+
+const storeNotUsable =
+  "Stored documents or responses cannot be used. A caller with a key is told why.";
 
 /** A sentence each. */
 export interface ReadinessReport {
@@ -52,6 +58,9 @@ export async function checkReadiness(
     stores.responses.problem(),
   ]);
   const common = shared?.({ isStranger }) ?? {};
+  const notes = [stores.documents.note(), stores.responses.note()].map((note) =>
+    note === undefined || !isStranger ? note : storeNotUsable,
+  );
   const isHidden = isStranger && !retrieval.isPreparing;
   return {
     problems: [
@@ -62,7 +71,7 @@ export async function checkReadiness(
       ...(common.problem === undefined ? [] : [common.problem]),
       ...(isDraining() ? ["The node is stopping."] : []),
     ],
-    notes: common.note === undefined ? [] : [common.note],
+    notes: [...new Set([common.note, ...notes])].filter((note) => note !== undefined),
     coming: [...(retrieval.coming === undefined ? [] : [retrieval.coming]), ...coming.values()],
   };
 }
@@ -83,12 +92,15 @@ export function withPatience(
   };
 }
 
-/** Whether a store hangs; what else it answers, it tells those who ask for something. */
-export const hangs = (
+/** Whether a store hangs, and with what error it answers. */
+export function watchStore(
   ask: () => Promise<unknown>,
   options: { late: string; patienceMs: number },
-): (() => Promise<string | undefined>) =>
-  withPatience(async () => {
-    await ask().catch(() => {});
+): StoreState {
+  let note: string | undefined;
+  const problem = withPatience(async () => {
+    note = await ask().then(() => undefined, reasonOf);
     return undefined;
   }, options);
+  return { problem, note: () => note };
+}

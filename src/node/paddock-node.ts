@@ -113,8 +113,8 @@ export class PaddockNode implements AsyncDisposable {
     const isDraining = (): boolean => this.#isDraining;
     const readiness = {
       ...{ models, activities, retrieval, coming, isDraining },
-      documents: nodeDocuments.documents,
-      responses: this.#responses.responses,
+      documents: documents.state,
+      responses: this.#responses.responses.state,
       ...(shared === undefined ? {} : { shared: shared.report.bind(shared) }),
     };
     const metrics = createMetrics({

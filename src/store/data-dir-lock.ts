@@ -3,13 +3,14 @@ import { Database } from "bun:sqlite";
 import { mkdirSync } from "node:fs";
 import { dirname } from "node:path";
 import { hasCode, NodeError, reasonOf } from "../core/errors.ts";
-import { remedyFor } from "./database.ts";
+import { remedyFor, stampOf } from "./database.ts";
 
 export class DataDirLock implements Disposable {
   readonly #path: string;
   readonly #what: string;
   /** SQLite's locks work between processes on every system, and are released when a process dies. */
-  #held: Database | undefined;
+  #held: { database: Database; identity: string | undefined } | undefined;
+  #wasHeld = false;
 
   /** `what`: the locked part's name in messages. */
   constructor(path: string, what: string) {
@@ -19,13 +20,18 @@ export class DataDirLock implements Disposable {
 
   /** Acquires the lock unless another process holds it; returns whether this process holds it. */
   take(): boolean {
-    if (this.#held !== undefined) return true;
+    const held = this.#held;
+    if (held !== undefined && stampOf(this.#path)?.identity === held.identity) return true;
+    // Another process may have the file that is there now.
+    this[Symbol.dispose]();
     let database: Database | undefined;
     try {
-      mkdirSync(dirname(this.#path), { recursive: true, mode: 0o700 });
+      // A data dir that was moved away is not made again: it could not be moved back.
+      if (!this.#wasHeld) mkdirSync(dirname(this.#path), { recursive: true, mode: 0o700 });
       database = new Database(this.#path, { create: true });
       database.run("begin exclusive");
-      this.#held = database;
+      this.#held = { database, identity: stampOf(this.#path)?.identity };
+      this.#wasHeld = true;
       return true;
     } catch (cause) {
       database?.close();
@@ -46,7 +52,7 @@ export class DataDirLock implements Disposable {
   }
 
   [Symbol.dispose](): void {
-    this.#held?.close();
+    this.#held?.database.close();
     this.#held = undefined;
   }
 }

@@ -12,6 +12,7 @@ import {
 import { basename, dirname } from "node:path";
 import { pathToFileURL } from "node:url";
 import { NodeError, reasonOf } from "../core/errors.ts";
+import { setForeignLogAside } from "./foreign-log.ts";
 
 export const ownerOnly = 0o600;
 export const folderOfOwner = 0o700;
@@ -22,108 +23,39 @@ export interface TablesOfVersion {
   upgrade?: (database: Database, found: number) => void;
 }
 
-export interface OwnFileOptions {
-  path: string;
-  tables: TablesOfVersion;
-  /** Set before the journal mode. */
-  pragmas?: readonly string[];
-  /** Whether a file that was removed is replaced by a new one, while it is open too; default: it is missed until it is back. */
-  mayBeRemoved?: boolean;
-  onOpen?: (database: Database) => void;
-  /** Its content's name in messages: "Stored responses". */
-  called: string;
-  advice: string;
-}
+/** How long after the last change the log is emptied. */
+export const idleMs = 1000;
 
-/** A file with versioned tables: opened when first needed, created at the first write. */
-export class OwnFile implements Disposable {
-  readonly #options: OwnFileOptions;
-  /** `identity`: device and inode of the opened file. */
-  #opened: { database: Database; identity: string | undefined } | undefined;
+/** Also overwrites what was deleted, and is still in the log until then. */
+export const emptyLog = (database: Database): void => {
+  database.run("pragma wal_checkpoint(truncate)");
+};
 
-  constructor(options: OwnFileOptions) {
-    this.#options = options;
-  }
+/** Numbers a new file's changes from anywhere on, so that no other has the same. */
+export const numberChanges = (database: Database): void =>
+  void database.run(`pragma application_id = ${(Math.random() * 2 ** 31) | 0}`);
 
-  /** Runs a query; returns `nothing` if there is no file yet. */
-  read<Result>(query: (database: Database) => Result, nothing: Result): Result {
-    return this.#explaining("used", () => {
-      this.#checkIdentity();
-      if (this.#opened === undefined && !isThere(this.#options.path)) return nothing;
-      return query(this.#open());
-    });
-  }
-
-  write<Result>(change: (database: Database) => Result): Result {
-    return this.#explaining("written", () => {
-      this.#checkIdentity();
-      const database = this.#open();
-      return database.transaction(() => change(database)).immediate();
-    });
-  }
-
-  /** The rows of a query; none if there is no file yet. */
-  all<Row>(sql: string, ...values: SQLQueryBindings[]): Row[] {
-    return this.read((database) => rowsOf<Row>(database, sql, ...values), []);
-  }
-
-  get<Row>(sql: string, ...values: SQLQueryBindings[]): Row | undefined {
-    return this.all<Row>(sql, ...values)[0];
-  }
-
-  /** The first number of the first row; 0 if there is none, or no file yet. */
-  number(sql: string, ...values: SQLQueryBindings[]): number {
-    return this.read((database) => numberOf(database, sql, ...values), 0);
-  }
-
-  run(sql: string, ...values: SQLQueryBindings[]): number {
-    return this.write((database) => change(database, sql, ...values));
-  }
-
-  [Symbol.dispose](): void {
-    const opened = this.#opened;
-    this.#opened = undefined;
-    opened?.database.close();
-  }
-
-  #open(): Database {
-    if (this.#opened !== undefined) return this.#opened.database;
-    const { path, tables, pragmas, onOpen } = this.#options;
-    const { database } = openOwn(path, (opened) => prepareTables(opened, tables), { pragmas });
-    onOpen?.(database);
-    this.#opened = { database, identity: stampOf(path)?.identity };
-    return database;
-  }
-
-  /** Reopens a file that was replaced on the disk: what is written into the former one is lost with it. */
-  #checkIdentity(): void {
-    const { path, called, mayBeRemoved = false } = this.#options;
-    const opened = this.#opened;
-    const identity = stampOf(path)?.identity;
-    if (opened === undefined || identity === opened.identity) return;
-    if (identity === undefined && !mayBeRemoved) {
-      const why = `${called} cannot be used: the file is gone from the disk since it was opened. Put it back, or start the node again. It was ${path}.`;
-      throw new NodeError("unavailable", why);
-    }
-    // What is in the log belongs to the former file, and would be taken for changes of the new one.
-    opened.database.run("pragma wal_checkpoint(truncate)");
-    // The last connection deletes the log by name, but the log may belong to another database by now.
-    opened.database.fileControl(constants.SQLITE_FCNTL_PERSIST_WAL, 1);
-    this[Symbol.dispose]();
-  }
-
-  #explaining<Result>(verb: "used" | "written", work: () => Result): Result {
-    try {
-      return work();
-    } catch (cause) {
-      if (cause instanceof NodeError) throw cause;
-      const { path, called, advice } = this.#options;
-      const remedy = remedyFor(cause) ?? `${reasonOf(cause)}; ${advice}`;
-      const why = `${called} cannot be ${verb}: ${remedy}. The file is ${path}.`;
-      throw new NodeError("unavailable", why, { cause });
-    }
+/** The same where nobody reads the log right now, without waiting. */
+export function emptyLogIfFree(database: Database): void {
+  database.run("pragma busy_timeout = 0");
+  try {
+    emptyLog(database);
+  } finally {
+    database.run(`pragma busy_timeout = ${usualWaitMs}`);
   }
 }
+
+/** The number of the last change. */
+export const changeOf = (database: Database): number => numberOf(database, "pragma application_id");
+
+/** Numbers the change, so that its log can be told from another's. */
+export const inTransaction = <Result>(database: Database, change: () => Result): Result =>
+  database
+    .transaction(() => {
+      database.run(`pragma application_id = ${(changeOf(database) + 1) | 0}`);
+      return change();
+    })
+    .immediate();
 
 export const rowsOf = <Row>(
   database: Database,
@@ -177,6 +109,8 @@ export const isThere = (path: string): boolean =>
   // Another process may delete it in between, as SQLite does with a log.
   existsSync(path) && (statSync(path, { throwIfNoEntry: false })?.size ?? 0) > 0;
 
+const usualWaitMs = 10_000;
+
 export interface OpenOptions {
   /** Set before the journal mode. */
   pragmas?: readonly string[] | undefined;
@@ -190,7 +124,7 @@ export interface OpenOptions {
 export function openOwn(
   path: string,
   prepare: (database: Database) => void,
-  { pragmas = [], readsWhenFull = false, waitMs = 10_000 }: OpenOptions = {},
+  { pragmas = [], readsWhenFull = false, waitMs = usualWaitMs }: OpenOptions = {},
 ): { database: Database; isReadOnly: boolean } {
   checkLog(path);
   mkdirSync(dirname(path), { recursive: true, mode: folderOfOwner });
@@ -214,11 +148,15 @@ export function openOwn(
   }
 }
 
-/** SQLite would delete the log that a killed process left if the file itself was moved away. */
-function checkLog(path: string): void {
+/** SQLite would delete the log that a killed process left if the file itself was moved away, and write it into another file. */
+export function checkLog(path: string): void {
   const log = `${path}-wal`;
   // In this order: a process that makes both makes the log last.
-  if (!isThere(log) || isThere(path)) return;
+  if (!isThere(log)) return;
+  if (isThere(path)) {
+    setForeignLogAside(path);
+    return;
+  }
   const why = `${basename(path)} is missing, and ${basename(log)} still has changes that belong to it. Move it back beside them, or move ${basename(log)} away too.`;
   throw new NodeError("unavailable", why);
 }
@@ -240,7 +178,10 @@ function useLog(database: Database, waitMs: number): void {
 }
 
 /** Creates or upgrades the tables; safe when two processes open the file at once. */
-function prepareTables(database: Database, { version, sql, upgrade }: TablesOfVersion): void {
+export function prepareTables(
+  database: Database,
+  { version, sql, upgrade }: TablesOfVersion,
+): void {
   if (versionOf(database) === version) return;
   database
     .transaction(() => {
@@ -253,6 +194,7 @@ function prepareTables(database: Database, { version, sql, upgrade }: TablesOfVe
       }
       if (found > 0 && upgrade !== undefined) upgrade(database, found);
       else database.run(sql);
+      if (found === 0) numberChanges(database);
       database.run(`pragma user_version = ${version}`);
     })
     .immediate();
@@ -279,7 +221,7 @@ export const isFull = (cause: unknown): boolean =>
 
 const codeOf = (error: unknown): string => (error instanceof SQLiteError ? (error.code ?? "") : "");
 
-function isWritable(folder: string): boolean {
+export function isWritable(folder: string): boolean {
   try {
     accessSync(folder, access.W_OK);
     return true;
@@ -298,6 +240,19 @@ export function openReadOnly(path: string): Database {
   } else url.searchParams.set("immutable", "1");
   const { SQLITE_OPEN_READONLY, SQLITE_OPEN_URI } = constants;
   return new Database(url.href, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI);
+}
+
+/** Number of rows of a table, or why its file cannot be read; undefined if there is none. Changes nothing. */
+export function inspectTable(path: string, table: string): number | Error | undefined {
+  if (!isThere(path)) return undefined;
+  try {
+    using database = openReadOnly(path);
+    const fault = rowOf<{ quick_check: string }>(database, "pragma quick_check(1)")?.quick_check;
+    if (fault !== "ok") return new Error(`it is damaged (${fault})`);
+    return numberOf(database, `select count(*) from ${table}`);
+  } catch (error) {
+    return error instanceof Error ? error : new Error(reasonOf(error));
+  }
 }
 
 /** Explanations and remedies, by the prefix of SQLite's error code. */

@@ -3,6 +3,7 @@ import { Worker } from "node:worker_threads";
 import { asNodeError, type ErrorKind, NodeError } from "../core/errors.ts";
 import { type Log, noLog } from "../core/log.ts";
 import { isThere } from "./database.ts";
+import { logWasSetAside } from "./foreign-log.ts";
 import type { QdrantOptions } from "./qdrant/connection.ts";
 import type { FormerOwners } from "./responses/response-rows.ts";
 import type { CollectionPlace } from "./sqlite/collection-rows.ts";
@@ -158,7 +159,11 @@ class ObjectThread<Name extends TargetName> {
     };
     // An idle thread does not keep the process alive.
     worker.unref();
-    worker.on("message", (reply: ThreadReply) => {
+    worker.on("message", (reply: ThreadReply | { notice: string }) => {
+      if ("notice" in reply) {
+        logWasSetAside(reply.notice);
+        return;
+      }
       const settle = waiting.get(reply.id);
       waiting.delete(reply.id);
       if (waiting.size === 0) worker.unref();

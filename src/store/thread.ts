@@ -2,8 +2,10 @@
 import { parentPort, workerData } from "node:worker_threads";
 import { NodeError, reasonOf } from "../core/errors.ts";
 import { given } from "../core/given.ts";
+import { tellOfLogs } from "./foreign-log.ts";
 import { callMethod, create, type MethodCall, type ThreadReply } from "./thread-calls.ts";
 
+tellOfLogs((notice) => parentPort?.postMessage({ notice }));
 const target = await create(workerData.target, workerData.args);
 
 parentPort?.on("message", (call: "close" | (MethodCall & { id: number })) => {

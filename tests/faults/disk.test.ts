@@ -3,11 +3,18 @@ import { describe, expect, test } from "bun:test";
 import { mkdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { FileRecord } from "../../src/core/documents/records.ts";
+import { noLog } from "../../src/core/log.ts";
+import { sqliteDocuments } from "../../src/store/documents/sqlite-documents.ts";
+import { SqliteCollectionStore } from "../../src/store/sqlite/sqlite-collections.ts";
 import { chatBody, sharedNode } from "../support/node-under-fault.ts";
 import { runPaddock, servePaddock, startPaddock } from "../support/paddock-process.ts";
+import { passage } from "../support/passages.ts";
+import { rejectionOf } from "../support/rejection.ts";
 import { canMakeDisks, type SmallDisk, smallDisk } from "../support/small-disk.ts";
 import { canStopThreads, stopStores } from "../support/stopped-threads.ts";
 import { tempDir } from "../support/temp-dir.ts";
+import { specOf } from "../support/test-models.ts";
 import { tinyConfig } from "../support/tiny-node.ts";
 import { waitFor } from "../support/wait-for.ts";
 
@@ -19,6 +26,11 @@ const page = (at: number): string =>
     { length: 300 },
     (_, line) => `# Part ${line}\n\nOn page ${at} it is said ${line * 7} times`,
   ).join("\n\n");
+
+const testFile = (id: string): FileRecord => ({
+  ...{ id, filename: "a.md", bytes: 5, sha256: "", type: "text/markdown" },
+  ...{ purpose: "assistants", createdAt: new Date("2026-11-15T12:00:00Z") },
+});
 
 /** Where the program's own cache is kept is not what is tried, nor are the processes of its models. */
 const env = { HOME: tmpdir(), PADDOCK_ISOLATION: "none" };
@@ -58,6 +70,37 @@ describe.skipIf(!(await canMakeDisks()))("a disk", () => {
       await under.expectWell();
     },
   );
+
+  test("that can be written again is written by a node that was started before", async () => {
+    await using disk = await smallDisk(20);
+    const spec = specOf(2);
+    const open = () => {
+      const registry = sqliteDocuments(join(disk.path, "documents.sqlite"));
+      const collections = new SqliteCollectionStore(join(disk.path, "collections"), noLog);
+      return { registry, collections };
+    };
+    {
+      const { registry, collections } = open();
+      await using _ = registry;
+      await using repository = await collections.create("notes", spec);
+      await repository.upsert([passage(1, [1, 0])]);
+      await registry.addFile(testFile("file-1"));
+    }
+    disk.setReadOnly(true);
+    const { registry, collections } = open();
+    await using _ = registry;
+    await using repository = await collections.create("notes", spec);
+    expect(await registry.findFiles(["file-1"])).toHaveLength(1);
+    expect(await rejectionOf(registry.addFile(testFile("file-2")))).toMatchObject({
+      message: expect.stringContaining("can only be read"),
+    });
+    expect(await repository.count()).toBe(1);
+    disk.setReadOnly(false);
+    await registry.addFile(testFile("file-2"));
+    await repository.upsert([passage(2, [0, 1])]);
+    expect(await registry.findFiles(["file-1", "file-2"])).toHaveLength(2);
+    expect(await repository.count()).toBe(2);
+  });
 
   test("that is read-only from the beginning is said at the start", async () => {
     await using disk = await smallDisk(20);

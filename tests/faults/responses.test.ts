@@ -1,11 +1,13 @@
 /** Kept responses, where the process is killed and where the disk is full or can only be read. */
 import { describe, expect, test } from "bun:test";
+import { stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { NodeError } from "../../src/core/errors.ts";
 import { rejectionOf } from "../support/rejection.ts";
 import { canMakeDisks, smallDisk } from "../support/small-disk.ts";
 import { tempDir } from "../support/temp-dir.ts";
 import { keptResponse, responseStore, testResponses } from "../support/test-responses.ts";
+import { waitFor } from "../support/wait-for.ts";
 
 const roomy = { maxBytes: 1e9, maxResponseBytes: 1e6, keepForMs: 1e9 };
 
@@ -71,6 +73,17 @@ describe.skipIf(!(await canMakeDisks()))("a disk", () => {
     for (let number = 0; number <= kept; number++) {
       expect(await store.find(`resp_${number}`, undefined)).toMatchObject({ body });
     }
+  });
+
+  test("that is full while the log is empty still answers from what was kept", async () => {
+    await using disk = await smallDisk(2);
+    const path = join(disk.path, "responses.sqlite");
+    await using store = responseStore({ path, ...roomy });
+    await store.save(keptResponse("resp_0"));
+    await waitFor("an empty log", async () => (await stat(`${path}-wal`)).size === 0);
+    await writeFile(join(disk.path, "filler"), new Uint8Array(4e6)).catch(() => {});
+    expect(await rejectionOf(store.save(keptResponse("resp_1")))).toBeInstanceOf(NodeError);
+    expect(await store.find("resp_0", undefined)).toMatchObject({ id: "resp_0" });
   });
 
   test("that can only be read still answers from what was kept", async () => {

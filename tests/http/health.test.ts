@@ -164,6 +164,25 @@ describe("readiness", () => {
     expect((await app.get("/ready")).status).toBe(200);
   });
 
+  test("says what of the stores cannot be used, while the rest is answered, and no stranger where", async () => {
+    const keys = ["a-good-key"];
+    const app = testApp({ keys });
+    const why = "Stored responses cannot be used: it is damaged.";
+    app.responses.store.hasUnfinished = async () => {
+      throw new NodeError("unavailable", why);
+    };
+    const known = { authorization: "Bearer a-good-key" };
+    expect(await answer(await app.get("/ready", known))).toEqual([
+      200,
+      { status: "ready", reasons: [why] },
+    ]);
+    const hidden = "Stored documents or responses cannot be used. A caller with a key is told why.";
+    expect(await answer(await app.get("/ready"))).toEqual([
+      200,
+      { status: "ready", reasons: [hidden] },
+    ]);
+  });
+
   test("and health want no key", async () => {
     const app = testApp({ keys: ["a-good-key"] });
     expect((await app.get("/health")).status).toBe(200);

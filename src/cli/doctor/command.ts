@@ -23,6 +23,7 @@ import {
   checkDocuments,
   checkEngine,
   checkKeysFile,
+  checkResponses,
 } from "./machine.ts";
 import { checkModels, checkUpstream, type FoundModel } from "./models.ts";
 
@@ -92,6 +93,7 @@ async function* examine(shell: Shell, command: Command): AsyncGenerator<NamedFin
     accelerator: () => checkAccelerator(installation, found, { retry, signal }),
     store: () => checkStore(installation, found),
     documents: checkDocuments,
+    responses: checkResponses,
     "data dir": checkDataDir,
     "keys file": checkKeysFile,
     disk: checkDisk,

@@ -22,8 +22,10 @@ import { acceleratorsOf, engineSettings } from "../../node/models/model-hosts.ts
 import { openRightsOf, toModelSpec } from "../../node/node-settings.ts";
 import { subjectOf } from "../../runner/protocol.ts";
 import { tryBackend } from "../../runner/runner-process.ts";
+import { inspectTable } from "../../store/database.ts";
 import { documentsFile } from "../../store/documents/sqlite-documents.ts";
 import { keysFile } from "../../store/keys/sqlite-keys.ts";
+import { responsesFile } from "../../store/responses/sqlite-responses.ts";
 import { exitOf, lastLine, tailOf } from "../../subprocess/program.ts";
 import { probeName } from "../internal-commands.ts";
 import { type Finding, type Installation, note, ok, problem } from "./finding.ts";
@@ -178,6 +180,14 @@ export async function checkDocuments({ dataDir }: Pick<Installation, "dataDir">)
     return note(message, `${restore}, or ${recover}; or delete them.`);
   }
   return ok(`${known ?? 0} uploads are known, and none is lost.`);
+}
+
+export async function checkResponses({ dataDir }: Pick<Installation, "dataDir">): Promise<Finding> {
+  const path = join(dataDir, responsesFile);
+  const stored = inspectTable(path, "responses");
+  if (!(stored instanceof Error)) return ok(`${stored ?? 0} responses are stored.`);
+  const message = `${path}, which has the stored responses, cannot be read: ${stored.message}.`;
+  return problem(message, "Restore it from a backup, or move it away, and a new one is made.");
 }
 
 /** The starter chat model's file and its quantized copy, 0.93 GB together, and room to write. */

@@ -4,7 +4,7 @@ import type { Log } from "../log.ts";
 import type { DocumentRegistry } from "../ports/document-registry.ts";
 import type { FileStore } from "../ports/file-store.ts";
 import type { CollectionSpec, CollectionStore } from "../ports/passage-repository.ts";
-import { hangs } from "../readiness.ts";
+import { type StoreState, watchStore } from "../readiness.ts";
 import type { RetrievalService } from "../retrieval/retrieval-service.ts";
 import { cleanUpWith, PassageRemover } from "./cleanup.ts";
 import type { DocumentQuota } from "./document-caller.ts";
@@ -53,6 +53,7 @@ export interface SharedParts extends Omit<DocumentParts, "files"> {
 }
 
 export interface Documents extends AsyncDisposable {
+  state: StoreState;
   files: FileService;
   stores: VectorStoreService;
   storeFiles: StoreFileService;
@@ -60,8 +61,6 @@ export interface Documents extends AsyncDisposable {
   storeAccess: StoreAccess;
   collections: OpenCollections;
   queued(): Promise<number>;
-  /** Why they cannot be used now: the registry's disk hangs. What it answers is told to those who ask for documents. */
-  problem(): Promise<string | undefined>;
   run(signal: AbortSignal): Promise<void>;
 }
 
@@ -94,7 +93,7 @@ export function createDocuments(parts: DocumentParts): Documents {
   return {
     ...{ files, stores, storeFiles, storeSearch, storeAccess: access, collections },
     queued: () => registry.queued(),
-    problem: problemOf(parts),
+    state: stateOf(parts),
     async run(signal) {
       try {
         if (ownership.take()) await setOrphansAside({ registry, files: parts.files, log });
@@ -112,5 +111,5 @@ export function createDocuments(parts: DocumentParts): Documents {
 const hanging =
   "The registry of documents does not answer. Check the disk of the data dir, and that no other program keeps documents.sqlite locked.";
 
-const problemOf = ({ registry, patienceMs = 5000 }: DocumentParts) =>
-  hangs(() => registry.queued(), { late: hanging, patienceMs });
+const stateOf = ({ registry, patienceMs = 5000 }: DocumentParts) =>
+  watchStore(() => registry.queued(), { late: hanging, patienceMs });

@@ -5,7 +5,7 @@ import { NodeError, reasonOf } from "../errors.ts";
 import type { Log } from "../log.ts";
 import { isFinished, type ResponseStore, type SavedResponse } from "../ports/response-store.ts";
 import { quoted } from "../quoted.ts";
-import { hangs } from "../readiness.ts";
+import { type StoreState, watchStore } from "../readiness.ts";
 import { Turns } from "../turns.ts";
 import type { BackgroundRequest, BackgroundResponses } from "./background-responses.ts";
 import { isConversationId } from "./conversation-service.ts";
@@ -24,8 +24,7 @@ type Owner = Pick<DocumentCaller, "id">;
 export class ResponseService {
   /** If false, `keep` does nothing, and `start` throws. */
   readonly isKeeping: boolean;
-  /** Why none can be stored or read now: the store's disk hangs. */
-  readonly problem: () => Promise<string | undefined>;
+  readonly state: StoreState;
   readonly #options: ResponseServiceOptions;
   /** What is found is parsed next, and it may have megabytes. */
   readonly #reading = new Turns();
@@ -33,7 +32,7 @@ export class ResponseService {
   constructor(options: ResponseServiceOptions) {
     this.isKeeping = options.isKeeping;
     this.#options = options;
-    this.problem = problemOf(options);
+    this.state = stateOf(options);
   }
 
   /** Whether it was stored. Never throws: the answer is returned even if the disk is full or the response is too large. */
@@ -97,8 +96,8 @@ export class ResponseService {
 const hanging =
   "The stored responses do not answer. Check the disk of the data dir, and that no other program keeps responses.sqlite locked.";
 
-const problemOf = ({ store, patienceMs = 5000 }: ResponseServiceOptions) =>
-  hangs(() => store.hasUnfinished(), { late: hanging, patienceMs });
+const stateOf = ({ store, patienceMs = 5000 }: ResponseServiceOptions) =>
+  watchStore(() => store.hasUnfinished(), { late: hanging, patienceMs });
 
 const noSuchResponse = (id: string): NodeError =>
   new NodeError("no_such_object", `Response with id ${quoted(id)} not found.`);

@@ -21,12 +21,9 @@ import { endingOf } from "../../ingest/readers/formats.ts";
 import { ReadingProcess } from "../../ingest/reading-process.ts";
 import type { McpDocuments } from "../../mcp/resources.ts";
 import { DataDirLock } from "../../store/data-dir-lock.ts";
+import { inspectTable } from "../../store/database.ts";
 import { DiskFiles } from "../../store/documents/disk-files.ts";
-import {
-  documentsFile,
-  inspectRegistry,
-  sqliteDocuments,
-} from "../../store/documents/sqlite-documents.ts";
+import { documentsFile, sqliteDocuments } from "../../store/documents/sqlite-documents.ts";
 import type { Program } from "../../subprocess/program.ts";
 import { NodeModels } from "../models/node-models.ts";
 import {
@@ -143,7 +140,7 @@ export async function inspectDocuments(dataDir: string): Promise<{
 }> {
   const { stored, orphaned } = await new DiskFiles(join(dataDir, filesFolder)).names();
   const counts = { stored: stored.length, orphaned: orphaned.length };
-  return { ...counts, known: inspectRegistry(join(dataDir, documentsFile)) };
+  return { ...counts, known: inspectTable(join(dataDir, documentsFile), "files") };
 }
 
 /** How long a reading process waits for the next file. */

@@ -2,7 +2,8 @@
 import type { FileUsage } from "../../core/documents/quota.ts";
 import type { FileRecord } from "../../core/documents/records.ts";
 import type { FileRegistry, Visibility } from "../../core/ports/document-registry.ts";
-import { change, insert, type OwnFile } from "../database.ts";
+import { change, insert } from "../database.ts";
+import type { OwnFile } from "../own-file.ts";
 import { type Condition, pageOf } from "./pages.ts";
 import type { Rows } from "./sqlite-documents.ts";
 

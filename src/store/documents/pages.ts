@@ -3,7 +3,8 @@ import type { Database, SQLQueryBindings } from "bun:sqlite";
 import { NodeError } from "../../core/errors.ts";
 import type { Page, PageRequest } from "../../core/page.ts";
 import { quoted } from "../../core/quoted.ts";
-import { type OwnFile, rowOf, rowsOf } from "../database.ts";
+import { rowOf, rowsOf } from "../database.ts";
+import type { OwnFile } from "../own-file.ts";
 
 export interface Condition {
   where: string;

@@ -1,9 +1,8 @@
 /** The documents registry: a SQLite file in the data dir, read and written by its own thread. */
 import type { Database } from "bun:sqlite";
-import { reasonOf } from "../../core/errors.ts";
 import { noLog } from "../../core/log.ts";
 import type { DocumentRegistry } from "../../core/ports/document-registry.ts";
-import { isThere, numberOf, OwnFile, openReadOnly } from "../database.ts";
+import { OwnFile } from "../own-file.ts";
 import { inThread } from "../thread-calls.ts";
 import { fileRows } from "./file-rows.ts";
 import { queueRows, storeFileRows } from "./store-file-rows.ts";
@@ -26,17 +25,6 @@ export const sqliteDocuments = (path: string, log = noLog): DocumentRegistry & A
     file: { path, writing },
     log,
   });
-
-/** Number of files in a registry, or why it cannot be read; undefined if there is none. Changes nothing. */
-export function inspectRegistry(path: string): number | Error | undefined {
-  if (!isThere(path)) return undefined;
-  try {
-    using database = openReadOnly(path);
-    return numberOf(database, "select count(*) from files");
-  } catch (error) {
-    return error instanceof Error ? error : new Error(reasonOf(error));
-  }
-}
 
 /** The registry as rows of a SQLite file, for its thread. Creates no file until something is written. */
 export function documentRows(path: string): Rows<DocumentRegistry> & Disposable {

@@ -7,7 +7,8 @@ import type {
   StoreFileRegistry,
   StoreFilesOf,
 } from "../../core/ports/document-registry.ts";
-import { change, insert, numberOf, type OwnFile, orIgnore, put, rowsOf } from "../database.ts";
+import { change, insert, numberOf, orIgnore, put, rowsOf } from "../database.ts";
+import type { OwnFile } from "../own-file.ts";
 import { matches } from "./attribute-filter.ts";
 import { type Condition, pageOf } from "./pages.ts";
 import type { Rows } from "./sqlite-documents.ts";

@@ -3,7 +3,8 @@ import type { Database } from "bun:sqlite";
 import type { StoreRecord } from "../../core/documents/records.ts";
 import { given } from "../../core/given.ts";
 import type { StoreRegistry } from "../../core/ports/document-registry.ts";
-import { change, insert, numberOf, type OwnFile, orIgnore, update } from "../database.ts";
+import { change, insert, numberOf, orIgnore, update } from "../database.ts";
+import type { OwnFile } from "../own-file.ts";
 import { pageOf } from "./pages.ts";
 import type { Rows } from "./sqlite-documents.ts";
 

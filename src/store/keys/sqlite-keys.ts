@@ -11,8 +11,10 @@ import {
 } from "../../core/limits/api-key.ts";
 import {
   change,
+  emptyLog,
   type FileStamp,
   insert,
+  inTransaction,
   numberOf,
   type OpenOptions,
   openOwn,
@@ -136,9 +138,9 @@ class KeysFile implements Disposable {
   write<Result>(change: (database: Database) => Result): Result {
     return this.#translating(() => {
       const database = this.#current() ?? this.#open();
-      const result = change(database);
-      // Empties the write-ahead log, so that a copy of the file is complete, and a restored copy meets no old log.
-      database.run("pragma wal_checkpoint(truncate)");
+      const result = inTransaction(database, () => change(database));
+      // So that a copy of the file is complete, and a restored copy meets no old log.
+      emptyLog(database);
       return result;
     });
   }

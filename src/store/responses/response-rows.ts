@@ -8,14 +8,16 @@ import {
 } from "../../core/ports/response-store.ts";
 import {
   change,
+  emptyLog,
+  inTransaction,
   numberOf,
-  OwnFile,
   put,
   rowOf,
   rowsOf,
   type TablesOfVersion,
   update,
 } from "../database.ts";
+import { OwnFile } from "../own-file.ts";
 
 export type ResponseRow = {
   id: string;
@@ -212,11 +214,6 @@ function makeRoom(
   return going;
 }
 
-/** Until then, deleted content is still in the write-ahead log. */
-const emptyLog = (database: Database): void => {
-  database.run("pragma wal_checkpoint(truncate)");
-};
-
 /** Returns free space to the disk, up to one step; true if that is enough: some is left for new rows. */
 function giveBack(database: Database): boolean {
   const free = (): number => numberOf(database, "pragma freelist_count");
@@ -292,12 +289,10 @@ function renameOwners(database: Database, former: FormerOwners): void {
   const names = Object.entries(former);
   const isDue = numberOf(database, `select count(*) from owners where ${isPlace}`) > 0;
   if (names.length === 0 || !isDue) return;
-  database
-    .transaction(() => {
-      for (const [before, owner] of names) {
-        change(database, "update responses set owner = ? where owner = ?", owner, before);
-      }
-      database.run(`update responses set owner = 'formerly ' || owner where ${isPlace}`);
-    })
-    .immediate();
+  inTransaction(database, () => {
+    for (const [before, owner] of names) {
+      change(database, "update responses set owner = ? where owner = ?", owner, before);
+    }
+    database.run(`update responses set owner = 'formerly ' || owner where ${isPlace}`);
+  });
 }

@@ -10,8 +10,12 @@ import type {
 } from "../../core/ports/passage-repository.ts";
 import {
   change,
+  checkLog,
+  emptyLog,
+  inTransaction,
   isFull,
   isThere,
+  numberChanges,
   numberOf,
   openOwn,
   remedyFor,
@@ -94,6 +98,7 @@ export const hasCurrentWords = (database: Database): boolean =>
 export function isBlank(path: string): boolean {
   if (!existsSync(path) || statSync(path).size === 0) return true;
   try {
+    checkLog(path);
     using database = new Database(path, { readwrite: true, create: false });
     database.run("pragma busy_timeout = 10000");
     return dimensionIn(database) === undefined;
@@ -167,7 +172,9 @@ function makeTables(database: Database): void {
     database.run("alter table meta rename to old_meta");
   }
   database.run(tables);
+  // A file that has tables already is known by the number that it has.
   if (isOld) migrate(database);
+  else numberChanges(database);
 }
 
 /** Drops the index, which follows the rows again in the background; keys and vectors stay. */
@@ -259,16 +266,14 @@ export function forget(database: Database): void {
 }
 
 export function empty(database: Database): void {
-  database
-    .transaction(() => {
-      database.run("delete from passages");
-      database.run("delete from segments");
-      database.run("delete from postings");
-      forget(database);
-    })
-    .immediate();
+  inTransaction(database, () => {
+    database.run("delete from passages");
+    database.run("delete from segments");
+    database.run("delete from postings");
+    forget(database);
+  });
   database.run("vacuum");
-  database.run("pragma wal_checkpoint(truncate)");
+  emptyLog(database);
 }
 
 export function readMeta(database: Database, key: string): string | undefined {
@@ -304,7 +309,8 @@ export function removeRows(
   keys: readonly number[],
 ): number {
   const sql = "delete from passages where key in (select value from json_each(?))";
-  return writing(collection, () => change(database, sql, JSON.stringify(keys)));
+  const remove = (): number => change(database, sql, JSON.stringify(keys));
+  return writing(collection, () => inTransaction(database, remove));
 }
 
 /** SQLite's bytes may have any offset; floats need a multiple of four. */

@@ -1,5 +1,6 @@
 /** A collection's file and its index, for the threads that read and write it. Every method blocks. */
 import type { Database, SQLQueryBindings } from "bun:sqlite";
+import { dirname } from "node:path";
 import { NodeError } from "../../core/errors.ts";
 import { given } from "../../core/given.ts";
 import type {
@@ -11,8 +12,22 @@ import type {
   StoredDocument,
   WordMatch,
 } from "../../core/ports/passage-repository.ts";
-import { change, insert, rowOf, rowsOf, stampOf, update } from "../database.ts";
+import {
+  change,
+  changeOf,
+  emptyLogIfFree,
+  type FileStamp,
+  idleMs,
+  insert,
+  inTransaction,
+  isWritable,
+  rowOf,
+  rowsOf,
+  stampOf,
+  update,
+} from "../database.ts";
 import type { DocumentNames } from "../document-names.ts";
+import { isOverwritten, setForeignLogAside } from "../foreign-log.ts";
 import {
   countPassages,
   descriptionOf,
@@ -62,8 +77,11 @@ interface Opened {
   dimension: number;
   /** The model that fills it. */
   identity: string | undefined;
-  /** Device and inode of the file; undefined in memory. */
-  file: string | undefined;
+  isReadOnly: boolean;
+  /** As it was last seen; undefined in memory. */
+  stamp: FileStamp;
+  /** The number of a change that it had by then. */
+  change: number;
   search: CollectionSearch;
   indexing: Indexing | undefined;
 }
@@ -71,6 +89,7 @@ interface Opened {
 export class CollectionRows implements Disposable {
   readonly #place: CollectionPlace;
   #opened: Opened | undefined;
+  #idle: Timer | undefined;
 
   constructor(place: CollectionPlace) {
     this.#place = place;
@@ -151,13 +170,14 @@ export class CollectionRows implements Disposable {
   upsert(passages: readonly Passage[], vectors: Float32Array): void {
     const { database, dimension } = this.#checked;
     const bytes = new Uint8Array(vectors.buffer, vectors.byteOffset, vectors.byteLength);
-    const storeAll = database.transaction(() => {
+    const storeAll = (): void => {
       for (const [at, passage] of passages.entries()) {
         const start = at * dimension * 4;
         store(database, passage, bytes.subarray(start, start + dimension * 4));
       }
-    });
-    writing(this.#place.name, () => storeAll.immediate());
+    };
+    writing(this.#place.name, () => inTransaction(database, storeAll));
+    this.#emptyLogLater();
   }
 
   /** Keys and ids of a document's passages after a key. */
@@ -167,7 +187,9 @@ export class CollectionRows implements Disposable {
   }
 
   remove(keys: readonly number[]): number {
-    return removeRows(this.#checked.database, this.#place.name, keys);
+    const removed = removeRows(this.#checked.database, this.#place.name, keys);
+    this.#emptyLogLater();
+    return removed;
   }
 
   search(vector: Float32Array, bounds: SearchBounds, documents?: DocumentNames): ScoredPassage[] {
@@ -221,16 +243,39 @@ export class CollectionRows implements Disposable {
     const { database, indexing } = this.#file;
     // A dropped collection needs none.
     if (indexing === undefined || dimensionIn(database) === undefined) return "done";
-    return indexing.step(pace);
+    const step = indexing.step(pace);
+    if (step !== "done") this.#emptyLogLater();
+    return step;
   }
 
   [Symbol.dispose](): void {
-    this.#opened?.database.close();
+    clearTimeout(this.#idle);
+    // A backup that was copied over the file must not get the former one's log.
+    const opened = this.#opened;
+    const { path } = this.#place;
+    const identity = opened?.stamp?.identity;
+    if (identity !== undefined && stampOf(path)?.identity === identity) setForeignLogAside(path);
     this.#opened = undefined;
+    opened?.database.close();
   }
 
   get #file(): Opened {
+    if (this.#opened?.isReadOnly && isWritable(dirname(this.#place.path))) this[Symbol.dispose]();
     return this.#opened ?? this.#open();
+  }
+
+  /** So that a copy of the file alone is complete, and a backup in its place meets no former log. */
+  #emptyLogLater(): void {
+    clearTimeout(this.#idle);
+    if (this.#opened !== undefined) this.#opened.change = changeOf(this.#opened.database);
+    const empty = (): void => {
+      try {
+        emptyLogIfFree(this.#checked.database);
+      } catch {
+        // The disk is full or away; the next change tries again.
+      }
+    };
+    this.#idle = setTimeout(empty, idleMs).unref();
   }
 
   /** Another process may have dropped the collection, and created it again for another model; or the file was moved away. */
@@ -239,13 +284,22 @@ export class CollectionRows implements Disposable {
     const { name, path } = this.#place;
     const now = readMeta(opened.database, "embedding");
     if (now === undefined) return opened;
-    if (opened.file !== undefined && stampOf(path)?.identity !== opened.file) {
+    if (opened.stamp !== undefined && this.#isOther(opened)) {
       const why = `The collection '${name}' cannot be used: its file is gone from the disk, or another, since it was opened. Put it back, or start the node again. It was ${path}.`;
       throw new NodeError("unavailable", why);
     }
     if (now === opened.identity) return opened;
     const why = `The collection '${name}' was dropped and created again for another model since it was opened. Start the node again.`;
     throw new NodeError("collection_mismatch", why);
+  }
+
+  #isOther(opened: Opened): boolean {
+    const { path } = this.#place;
+    const stamp = stampOf(path);
+    if (stamp?.identity !== opened.stamp?.identity) return true;
+    if (stamp?.state !== opened.stamp?.state && isOverwritten(path, opened.change)) return true;
+    Object.assign(opened, { stamp, change: changeOf(opened.database) });
+    return false;
   }
 
   #open(spec?: CollectionSpec, onRebuild?: () => void): Opened {
@@ -255,7 +309,7 @@ export class CollectionRows implements Disposable {
     const isIndexed = folder !== undefined && !isReadOnly && hasSegments(database);
     this.#opened = {
       ...{ database, dimension, identity: readMeta(database, "embedding") },
-      file: stampOf(path)?.identity,
+      ...{ isReadOnly, stamp: stampOf(path), change: changeOf(database) },
       search: new CollectionSearch(database, { dimension, folder, finds }),
       indexing: isIndexed
         ? new Indexing({ database, collection: name, folder, dimension, ...given({ sizes }) })

@@ -1,7 +1,7 @@
 /** Builds a collection's segments and their graphs from its rows, in steps that leave room for other work of the thread. */
 import type { Database } from "bun:sqlite";
 import { availableParallelism } from "node:os";
-import { change, numberOf, rowsOf } from "../database.ts";
+import { change, inTransaction, numberOf, rowsOf } from "../database.ts";
 import { dimensionIn } from "./collection-file.ts";
 import {
   hasSize,
@@ -197,17 +197,15 @@ class SegmentJob implements Job {
     const vectors = writeVectors(folder, collection, this.#part, dimension);
     const { replaced, from, end = this.#lastKey } = this.#plan;
     const range = { first: from + 1, last: end };
-    const isWritten = database
-      .transaction(() => {
-        // Meanwhile, another process may have done it, or dropped the collection.
-        if (dimensionIn(database) === undefined || !this.#isWanted()) return false;
-        if (replaced !== undefined) deleteSegment(database, replaced.id);
-        insertSegment(database, this.#part, range, vectors);
-        const sql = "delete from removed where seq <= ? and key between ? and ?";
-        change(database, sql, this.#lastRemoval, range.first, range.last);
-        return true;
-      })
-      .immediate();
+    const isWritten = inTransaction(database, () => {
+      // Meanwhile, another process may have done it, or dropped the collection.
+      if (dimensionIn(database) === undefined || !this.#isWanted()) return false;
+      if (replaced !== undefined) deleteSegment(database, replaced.id);
+      insertSegment(database, this.#part, range, vectors);
+      const sql = "delete from removed where seq <= ? and key between ? and ?";
+      change(database, sql, this.#lastRemoval, range.first, range.last);
+      return true;
+    });
     if (!isWritten) removeFile(folder, vectors.file);
     const used = new Set(
       segmentRows(database).flatMap((row) => [row.vectors.file, row.graph?.file ?? ""]),

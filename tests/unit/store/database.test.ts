@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { copyFileSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { OwnFile } from "../../../src/store/database.ts";
+import { OwnFile } from "../../../src/store/own-file.ts";
 import { openDatabase } from "../../../src/store/sqlite/collection-file.ts";
 import { tempDir } from "../../support/temp-dir.ts";
 

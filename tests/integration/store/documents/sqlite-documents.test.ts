@@ -1,13 +1,14 @@
 import { Database } from "bun:sqlite";
 import { expect, test } from "bun:test";
 import { existsSync } from "node:fs";
-import { rename } from "node:fs/promises";
+import { copyFile, rename, stat, truncate } from "node:fs/promises";
 import { join } from "node:path";
 import type { FileRecord, StoreRecord } from "../../../../src/core/documents/records.ts";
 import { sqliteDocuments } from "../../../../src/store/documents/sqlite-documents.ts";
 import { recordingLog } from "../../../support/recording-log.ts";
 import { rejectionOf } from "../../../support/rejection.ts";
 import { tempDir } from "../../../support/temp-dir.ts";
+import { waitFor } from "../../../support/wait-for.ts";
 
 const file = (id: string): FileRecord => ({
   ...{ id, filename: `${id}.md`, bytes: 5, sha256: "", type: "text/markdown" },
@@ -45,12 +46,22 @@ test("a registry that nothing was written to is asked without a file or a thread
   expect(existsSync(path)).toBe(false);
 });
 
-test("a registry that is gone from the disk takes nothing that would be lost, until it is back", async () => {
+test.each([
+  ["gone from the disk", (path: string) => rename(path, `${path}.away`)],
+  [
+    "emptied",
+    async (path: string) => {
+      await copyFile(path, `${path}.away`);
+      await truncate(path);
+    },
+  ],
+])("a registry that is %s takes nothing that would be lost, until it is back", async (_, lose) => {
   await using folder = await tempDir();
   const path = join(folder.path, "documents.sqlite");
   await using registry = sqliteDocuments(path);
   await registry.addFile(file("file-1"));
-  await rename(path, `${path}.away`);
+  await waitFor("an empty log", async () => (await stat(`${path}-wal`)).size === 0);
+  await lose(path);
   for (const asked of [registry.addFile(file("file-2")), registry.findFiles(["file-1"])]) {
     expect(await rejectionOf(asked)).toMatchObject({
       kind: "unavailable",

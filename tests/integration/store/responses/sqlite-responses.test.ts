@@ -250,9 +250,25 @@ test("notices that its file was removed, and writes no more into what nobody see
   await store.save(keptResponse("resp_a"));
   for (const suffix of ["", "-wal", "-shm"]) rmSync(`${path}${suffix}`, { force: true });
   expect(await store.find("resp_a", undefined)).toBeUndefined();
+  expect(existsSync(path)).toBe(false);
   await store.save(keptResponse("resp_b"));
   await using other = responseStore({ path });
   expect(await other.find("resp_b", undefined)).toMatchObject({ id: "resp_b" });
+});
+
+test("makes no folder again that was moved away with its file", async () => {
+  await using folder = await tempDir();
+  const place = join(folder.path, "data");
+  await using store = responseStore({ path: join(place, "responses.sqlite") });
+  await store.save(keptResponse("resp_1"));
+  renameSync(place, `${place}-away`);
+  expect(await rejectionOf(store.save(keptResponse("resp_2")))).toMatchObject({
+    kind: "unavailable",
+  });
+  expect(existsSync(place)).toBe(false);
+  renameSync(`${place}-away`, place);
+  await store.save(keptResponse("resp_2"));
+  expect(await store.find("resp_1", undefined)).toBeDefined();
 });
 
 test("reads a backup that is put in the place of its file as it is, without later changes", async () => {

@@ -13,6 +13,7 @@ import { rejectionOf } from "../../../support/rejection.ts";
 import { silentLog } from "../../../support/silence.ts";
 import { tempDir } from "../../../support/temp-dir.ts";
 import { specOf } from "../../../support/test-models.ts";
+import { waitFor } from "../../../support/wait-for.ts";
 
 const bytesOf = (...values: number[]): Uint8Array =>
   new Uint8Array(Float32Array.from(values).buffer);
@@ -290,6 +291,33 @@ describe("a collection's file", () => {
     expect(await repository.count()).toBe(1);
     await repository.upsert([passage(2, [0, 1])]);
     expect(await repository.count()).toBe(2);
+  });
+
+  test.each([
+    ["beside an empty log", []],
+    ["beside later changes", [passage(500, [0, 1])]],
+  ])("that a backup is copied over is missed %s, and the backup is as it was", async (_, later) => {
+    await using folder = await tempDir();
+    const store = new SqliteCollectionStore(folder.path, silentLog);
+    const [path, backup] = ["over.sqlite", "backup"].map((name) => join(folder.path, name));
+    if (path === undefined || backup === undefined) throw new Error("there are two");
+    const emptied = () =>
+      waitFor("an empty log", async () => (await stat(`${path}-wal`)).size === 0);
+    {
+      await using repository = await store.create("over", specOf(2));
+      await repository.upsert([passage(1, [1, 0])]);
+      await emptied();
+      await copyFile(path, backup);
+      await repository.upsert(Array.from({ length: 200 }, (_, at) => passage(at + 2, [0, 1])));
+      await emptied();
+      if (later.length > 0) await repository.upsert(later);
+      await copyFile(backup, path);
+      expect(await rejectionOf(repository.upsert(later))).toMatchObject({ kind: "unavailable" });
+    }
+    await using repository = await store.open("over");
+    expect(await repository?.count()).toBe(1);
+    using database = new Database(path);
+    expect(database.query("pragma integrity_check").values()).toEqual([["ok"]]);
   });
 
   test("survives that two make it at once", async () => {

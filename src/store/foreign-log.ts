@@ -1,0 +1,142 @@
+/** Finds out whether a write-ahead log belongs to the SQLite file beside it, which SQLite itself cannot tell: it would write a former file's log into a backup that was put in its place. */
+import {
+  closeSync,
+  constants,
+  copyFileSync,
+  openSync,
+  readSync,
+  rmSync,
+  statSync,
+  truncateSync,
+} from "node:fs";
+import { hasCode } from "../core/errors.ts";
+
+let say = (_: string): void => {};
+
+/** Who is told that a log was set aside, in any thread. */
+export function tellOfLogs(told: typeof say): void {
+  say = told;
+}
+
+export const logWasSetAside = (notice: string): void => say(notice);
+
+/** How long a log has to look like another's: another process may be changing both right now. */
+const certainAfterMs = 50;
+
+/** Copies a log that is another file's, and empties it, since a process may have it open. */
+export function setForeignLogAside(path: string): void {
+  const log = `${path}-wal`;
+  if (!isForeign(path, log)) return;
+  const aside = `${log}.${new Date().toISOString().replaceAll(/\D/g, "").slice(0, 14)}.foreign`;
+  try {
+    copyFileSync(log, aside, constants.COPYFILE_EXCL);
+  } catch (error) {
+    // The disk is full; each try would leave a part.
+    if (!hasCode(error, "EEXIST")) rmSync(aside, { force: true });
+    throw error;
+  }
+  truncateSync(log);
+  say(
+    `The log beside ${path} had changes of another file, as where a backup was put in the place of what a killed node left. They are not applied, and stored in ${aside}.`,
+  );
+}
+
+/** Whether a backup was copied over a file that is open: `change` is the number of one that the file had, or its log. */
+export function isOverwritten(path: string, change: number): boolean {
+  const log = `${path}-wal`;
+  // In this order: what is in no log is in the file.
+  if ((statSync(log, { throwIfNoEntry: false })?.size ?? 0) === 0) {
+    const file = pageOneOf(path);
+    return file === undefined || ((file.change - change) | 0) < 0;
+  }
+  return isForeign(path, log);
+}
+
+function isForeign(path: string, log: string): boolean {
+  const seen = foreignIn(path, log);
+  if (seen === undefined) return false;
+  Bun.sleepSync(certainAfterMs);
+  return foreignIn(path, log) === seen;
+}
+
+/** Of a state of the database, in the first page. */
+interface PageOne {
+  /** Counts changes: `pragma application_id`. */
+  change: number;
+  /** Counts changes of the tables; `vacuum` too, which moves all pages. */
+  schema: number;
+}
+
+const pageHeader = 100;
+
+/** Describes the two if the file is none of the states that the log leads through. */
+function foreignIn(path: string, log: string): string | undefined {
+  const file = pageOneOf(path);
+  if (file === undefined || file.schema === 0) return undefined;
+  const { salt, first, last } = statesIn(log);
+  if (first === undefined || last === undefined) return undefined;
+  const before = first.change - 1;
+  // The numbers have 32 bits, and begin anywhere.
+  const isWithin = (file.change - before) >>> 0 <= (last.change - before) >>> 0;
+  if (isWithin && file.schema <= last.schema) return undefined;
+  return [file.change, file.schema, salt].join(" ");
+}
+
+function pageOneOf(path: string): PageOne | undefined {
+  const page = Buffer.alloc(pageHeader);
+  return reading(path, (file) =>
+    readSync(file, page, 0, pageHeader, 0) < pageHeader ? undefined : toPageOne(page),
+  );
+}
+
+const toPageOne = (page: Buffer): PageOne => ({
+  change: page.readUInt32BE(68),
+  schema: page.readUInt32BE(40),
+});
+
+const logHeader = 32;
+const frameHeader = 24;
+
+interface LogStates {
+  salt: string;
+  first?: PageOne;
+  last?: PageOne;
+}
+
+/** Frames with another salt than the header's are left from before. */
+function statesIn(log: string): LogStates {
+  const found = reading(log, (file): LogStates => {
+    const header = Buffer.alloc(logHeader);
+    readSync(file, header, 0, logHeader, 0);
+    const pageSize = header.readUInt32BE(8);
+    const salt = header.toString("hex", 16, 24);
+    const states: LogStates = { salt };
+    const frame = Buffer.alloc(frameHeader + pageHeader);
+    if (pageSize === 0) return states;
+    for (let at = logHeader; ; at += frameHeader + pageSize) {
+      const isWhole = readSync(file, frame, 0, frame.length, at) === frame.length;
+      if (!isWhole || frame.toString("hex", 8, 16) !== salt) return states;
+      if (frame.readUInt32BE(0) !== 1) continue;
+      states.last = toPageOne(frame.subarray(frameHeader));
+      states.first ??= states.last;
+    }
+  });
+  return found ?? { salt: "" };
+}
+
+/** Undefined if there is no file, or none that can be read: opening it says why. */
+function reading<Result>(path: string, read: (file: number) => Result): Result | undefined {
+  let file: number;
+  try {
+    file = openSync(path, "r");
+  } catch {
+    return undefined;
+  }
+  try {
+    return read(file);
+  } catch {
+    return undefined;
+  } finally {
+    closeSync(file);
+  }
+}
