@@ -161,7 +161,7 @@ export async function checkKeysFile({ dataDir }: Installation): Promise<Finding>
 }
 
 export async function checkDocuments({ dataDir }: Pick<Installation, "dataDir">): Promise<Finding> {
-  const { stored, orphaned, known } = await inspectDocuments(dataDir);
+  const { stored, orphaned, known, missing } = await inspectDocuments(dataDir);
   const path = join(dataDir, documentsFile);
   const restore = `Restore ${path} from a backup`;
   const recover = "stop the node and run 'paddock documents recover'";
@@ -172,6 +172,10 @@ export async function checkDocuments({ dataDir }: Pick<Installation, "dataDir">)
   if (known === undefined && stored > 0) {
     const message = `There are ${stored} uploads in ${dataDir}, and no ${documentsFile} that knows them.`;
     return problem(message, `${restore}, or ${recover}.`);
+  }
+  if (missing > 0) {
+    const message = `${missing} of ${known} uploads that ${documentsFile} knows are not in files of ${dataDir}.`;
+    return problem(message, "Mount or move the folder back, or restore it from a backup.");
   }
   if (orphaned > 0) {
     const message = `${orphaned} uploads that ${documentsFile} does not know are in files/orphaned of ${dataDir}.`;

@@ -4,12 +4,13 @@ import type { Log } from "../log.ts";
 import type { DocumentRegistry } from "../ports/document-registry.ts";
 import type { FileStore } from "../ports/file-store.ts";
 import type { CollectionSpec, CollectionStore } from "../ports/passage-repository.ts";
-import { hangs } from "../readiness.ts";
+import { withPatience } from "../readiness.ts";
 import type { RetrievalService } from "../retrieval/retrieval-service.ts";
 import { cleanUpWith, PassageRemover } from "./cleanup.ts";
 import type { DocumentQuota } from "./document-caller.ts";
 import { type DetectType, FileService } from "./file-service.ts";
 import { type IngestFile, IngestQueue, ingestFile } from "./ingest-queue.ts";
+import { KnownFiles } from "./known-files.ts";
 import { adoptFilesWith, OpenCollections } from "./open-collections.ts";
 import { reportLostPassages, setOrphansAside } from "./orphans.ts";
 import { Quota, type QuotaSettings } from "./quota.ts";
@@ -60,13 +61,15 @@ export interface Documents extends AsyncDisposable {
   storeAccess: StoreAccess;
   collections: OpenCollections;
   queued(): Promise<number>;
-  /** Why they cannot be used now: the registry's disk hangs. What it answers is told to those who ask for documents. */
+  /** Why they cannot be used now: the registry's disk hangs, or the uploads are away. What the registry answers is told to those who ask for documents. */
   problem(): Promise<string | undefined>;
   run(signal: AbortSignal): Promise<void>;
 }
 
-export function createDocuments(parts: DocumentParts): Documents {
-  const { registry, log, ownership } = parts;
+export function createDocuments({ files: stored, ...given }: DocumentParts): Documents {
+  const { registry, log, ownership } = given;
+  const known = new KnownFiles(stored, registry);
+  const parts = { ...given, files: known };
   const collections = new OpenCollections({ ...parts, spec: () => parts.model().spec });
   const quota = new Quota(registry, parts.quota);
   const remover = new PassageRemover({ registry, collections, log });
@@ -94,10 +97,10 @@ export function createDocuments(parts: DocumentParts): Documents {
   return {
     ...{ files, stores, storeFiles, storeSearch, storeAccess: access, collections },
     queued: () => registry.queued(),
-    problem: problemOf(parts),
+    problem: problemOf(parts, known),
     async run(signal) {
       try {
-        if (ownership.take()) await setOrphansAside({ registry, files: parts.files, log });
+        if (ownership.take()) await setOrphansAside({ registry, files: known, log });
       } catch (error) {
         // The queue tries again; files are set aside only at the start.
         log.error("the documents cannot be changed now", { reason: reasonOf(error) });
@@ -112,5 +115,14 @@ export function createDocuments(parts: DocumentParts): Documents {
 const hanging =
   "The registry of documents does not answer. Check the disk of the data dir, and that no other program keeps documents.sqlite locked.";
 
-const problemOf = ({ registry, patienceMs = 5000 }: DocumentParts) =>
-  hangs(() => registry.queued(), { late: hanging, patienceMs });
+const problemOf = (
+  { registry, patienceMs = 5000 }: Pick<DocumentParts, "registry" | "patienceMs">,
+  files: KnownFiles,
+) =>
+  withPatience(
+    async () => {
+      await registry.queued().catch(() => {});
+      return await files.problem().catch(() => undefined);
+    },
+    { late: hanging, patienceMs },
+  );

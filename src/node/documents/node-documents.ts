@@ -6,6 +6,7 @@ import { removePending } from "../../core/documents/cleanup.ts";
 import type { DocumentQuota } from "../../core/documents/document-caller.ts";
 import { createDocuments, type Documents } from "../../core/documents/documents.ts";
 import type { IngestFile } from "../../core/documents/ingest-queue.ts";
+import { KnownFiles } from "../../core/documents/known-files.ts";
 import { recoverOrphans } from "../../core/documents/orphans.ts";
 import { asNodeError, NodeError } from "../../core/errors.ts";
 import { ModelRegistry } from "../../core/models/model-registry.ts";
@@ -118,7 +119,7 @@ export async function recoverDocuments({
   using ownership = new DataDirLock(join(folder, documentsLock), "documents");
   ownership.check();
   await using registry = sqliteDocuments(join(folder, documentsFile));
-  const files = new DiskFiles(join(folder, filesFolder));
+  const files = new KnownFiles(new DiskFiles(join(folder, filesFolder)), registry);
   return await recoverOrphans({ registry, files, detectType: mediaTypeOf, endingOf });
 }
 
@@ -140,10 +141,16 @@ export async function inspectDocuments(dataDir: string): Promise<{
   orphaned: number;
   /** Number of files in the registry, or why it cannot be read; undefined if there is none. */
   known: number | Error | undefined;
+  /** Number of files in the registry whose content is nowhere. */
+  missing: number;
 }> {
   const { stored, orphaned } = await new DiskFiles(join(dataDir, filesFolder)).names();
   const counts = { stored: stored.length, orphaned: orphaned.length };
-  return { ...counts, known: inspectRegistry(join(dataDir, documentsFile)) };
+  const known = inspectRegistry(join(dataDir, documentsFile));
+  if (known === undefined || known instanceof Error) return { ...counts, known, missing: 0 };
+  const there = new Set([...stored, ...orphaned]);
+  const missing = known.filter((id) => !there.has(id)).length;
+  return { ...counts, known: known.length, missing };
 }
 
 /** How long a reading process waits for the next file. */

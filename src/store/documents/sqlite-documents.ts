@@ -3,7 +3,7 @@ import type { Database } from "bun:sqlite";
 import { reasonOf } from "../../core/errors.ts";
 import { noLog } from "../../core/log.ts";
 import type { DocumentRegistry } from "../../core/ports/document-registry.ts";
-import { isThere, numberOf, OwnFile, openReadOnly } from "../database.ts";
+import { isThere, OwnFile, openReadOnly, rowsOf } from "../database.ts";
 import { inThread } from "../thread-calls.ts";
 import { fileRows } from "./file-rows.ts";
 import { queueRows, storeFileRows } from "./store-file-rows.ts";
@@ -27,12 +27,12 @@ export const sqliteDocuments = (path: string, log = noLog): DocumentRegistry & A
     log,
   });
 
-/** Number of files in a registry, or why it cannot be read; undefined if there is none. Changes nothing. */
-export function inspectRegistry(path: string): number | Error | undefined {
+/** The ids of the files in a registry, or why it cannot be read; undefined if there is none. Changes nothing. */
+export function inspectRegistry(path: string): string[] | Error | undefined {
   if (!isThere(path)) return undefined;
   try {
     using database = openReadOnly(path);
-    return numberOf(database, "select count(*) from files");
+    return rowsOf<{ id: string }>(database, "select id from files").map(({ id }) => id);
   } catch (error) {
     return error instanceof Error ? error : new Error(reasonOf(error));
   }
