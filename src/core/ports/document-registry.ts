@@ -75,7 +75,7 @@ interface Selection {
 }
 
 export interface StoreFileRegistry {
-  /** Changes nothing if more than `maxQueue` files would be in progress, or more than `maxOwn` of `owner` ("full"), or the status or chunking of one of `unchanged` is another by now ("changed"). */
+  /** Changes nothing if more than `maxQueue` files would be in progress, or more than `maxOwn` of `owner` ("full"), or, with `unchanged`, a file or its store is gone, or the status or chunking of one of these is another by now ("changed"). */
   putStoreFiles(
     files: readonly StoreFile[],
     options?: {

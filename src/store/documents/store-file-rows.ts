@@ -18,16 +18,22 @@ const removeDocuments = `insert or ignore into removals (collection, document)
   select stores.collection, document from store_files join stores on stores.id = store`;
 
 export const storeFileRows = (registry: OwnFile): Rows<StoreFileRegistry> => ({
-  putStoreFiles(files, { batch, maxQueue, maxOwn, owner, unchanged = [] } = {}) {
+  putStoreFiles(files, { batch, maxQueue, maxOwn, owner, unchanged } = {}) {
     return registry.write((database) => {
       if (maxQueue !== undefined && waitingWith(database, files) > maxQueue) return "full";
       const waiting = owner === undefined ? 0 : waitingWith(database, files, owner);
       if (maxOwn !== undefined && waiting > maxOwn) return "full";
       const asBefore = `select count(*) from store_files
         where ${own} and status = ? and chunk_tokens is ? and coalesce(chunk_overlap, 0) = ?`;
-      for (const { store, file, status, chunking } of unchanged) {
+      for (const { store, file, status, chunking } of unchanged ?? []) {
         const sizes = [chunking?.maxTokens ?? null, chunking?.overlapTokens ?? 0];
         if (numberOf(database, asBefore, store, file, status, ...sizes) === 0) return "changed";
+      }
+      // Otherwise rows are left over that nobody can see or remove.
+      const isThere = `select count(*) from files join stores on stores.id = ?
+        where files.id = ? and stores.state <> 'expired'`;
+      for (const { store, file } of unchanged === undefined ? [] : files) {
+        if (numberOf(database, isThere, store, file) === 0) return "changed";
       }
       for (const file of files) putStoreFile(database, file);
       if (batch === undefined) return "put";

@@ -39,6 +39,24 @@ test("a file that is removed while it is added again is ingested again, and not 
   expect(await content.json()).toMatchObject({ data: [{ type: "text", text: "llamas hum" }] });
 });
 
+test.each(["files", "vector_stores"])("nothing is left of a file that is added while %s lose it", async (kind) => {
+  await using running = await runningDocuments();
+  const { client, app } = running;
+  const file = await upload(running, "llamas hum");
+  const { id: store } = await client.store();
+  const { registry } = app;
+  const { putStoreFiles } = registry;
+  registry.putStoreFiles = async (...args) => {
+    registry.putStoreFiles = putStoreFiles;
+    const path = `/${kind}/${kind === "files" ? file : store}`;
+    expect((await client.send("DELETE", path)).status).toBe(200);
+    return await putStoreFiles(...args);
+  };
+  const refused = await client.send("POST", `/vector_stores/${store}/files`, { file_id: file });
+  expect(refused.status).toBe(404);
+  expect(await registry.inStore(store, [file])).toEqual([]);
+});
+
 test("a deletion that is done is not done again to what was stored since", async () => {
   await using running = await runningDocuments();
   const { client, app } = running;
