@@ -72,7 +72,7 @@ export function createDocuments({ files: stored, ...given }: DocumentParts): Doc
   const parts = { ...given, files: known };
   const collections = new OpenCollections({ ...parts, spec: () => parts.model().spec });
   const quota = new Quota(registry, parts.quota);
-  const remover = new PassageRemover({ registry, collections, log });
+  const remover = new PassageRemover({ ...parts, collections });
   const access = new StoreAccess(parts);
   const adoptFiles = adoptFilesWith(parts, collections);
   const files = new FileService(parts, quota, (file) => storeFiles.removeEverywhere(file));

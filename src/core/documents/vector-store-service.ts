@@ -94,7 +94,7 @@ export class VectorStoreService {
 
   /** Once it returns, nothing in it is found any more. */
   async delete(caller: DocumentCaller, id: string): Promise<void> {
-    const { registry, access, collections, remover, queue, ownership } = this.#parts;
+    const { registry, access, store: all, collections, remover, queue, ownership } = this.#parts;
     ownership.check();
     const store = await access.get(caller, id);
     if (caller.vectorStores !== undefined) {
@@ -113,7 +113,10 @@ export class VectorStoreService {
       await registry.removeStore(id, { collection: false });
       return;
     }
-    await registry.removeStore(id, { collection: true });
+    const isFilled = (await registry.counts({ store: id })).completed > 0;
+    // Nothing is to be dropped of one that was never filled; of one whose disk is away, later.
+    const isNone = !isFilled && (await all.isMissing(collection).catch(() => false));
+    await registry.removeStore(id, { collection: !isNone });
     await remover.tryRemove({ collection, document: undefined });
   }
 
