@@ -160,6 +160,9 @@ export async function checkKeysFile({ dataDir }: Installation): Promise<Finding>
     : problem(`Others than its owner can read or write ${path}.`, `chmod 600 ${path}*`);
 }
 
+/** Most lost uploads to name. */
+const mostNamed = 5;
+
 export async function checkDocuments({ dataDir }: Pick<Installation, "dataDir">): Promise<Finding> {
   const { stored, orphaned, known, missing } = await inspectDocuments(dataDir);
   const path = join(dataDir, documentsFile);
@@ -173,9 +176,12 @@ export async function checkDocuments({ dataDir }: Pick<Installation, "dataDir">)
     const message = `There are ${stored} uploads in ${dataDir}, and no ${documentsFile} that knows them.`;
     return problem(message, `${restore}, or ${recover}.`);
   }
-  if (missing > 0) {
-    const message = `${missing} of ${known} uploads that ${documentsFile} knows are not in files of ${dataDir}.`;
-    return problem(message, "Mount or move the folder back, or restore it from a backup.");
+  if (missing.length > 0) {
+    const named = missing.slice(0, mostNamed).join(", ");
+    const message = `${missing.length} of ${known} uploads that ${documentsFile} knows are not in files of ${dataDir}: ${named}${missing.length > mostNamed ? " …" : ""}.`;
+    const remedy =
+      "Mount or move the folder back, restore it from a backup, or delete these files.";
+    return problem(message, remedy);
   }
   if (orphaned > 0) {
     const message = `${orphaned} uploads that ${documentsFile} does not know are in files/orphaned of ${dataDir}.`;

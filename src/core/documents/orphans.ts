@@ -53,8 +53,9 @@ export async function setOrphansAside({
       log.warn(said, { files: twice.size });
     }
     if (all > known.size) {
+      const remedy = "Restore files/ from a backup; 'paddock doctor' names them.";
       const said = "uploads that the registry knows are not in the data dir";
-      log.error(said, { files: all - known.size, remedy: "Restore files/ from a backup." });
+      log.error(said, { files: all - known.size, remedy });
     }
     if (back.length > 0) {
       log.info("uploads were moved back from files/orphaned", { files: back.length });

@@ -94,7 +94,7 @@ export class VectorStoreService {
 
   /** Once it returns, nothing in it is found any more. */
   async delete(caller: DocumentCaller, id: string): Promise<void> {
-    const { registry, access, store: all, collections, remover, queue, ownership } = this.#parts;
+    const { registry, access, collections, remover, queue, ownership } = this.#parts;
     ownership.check();
     const store = await access.get(caller, id);
     if (caller.vectorStores !== undefined) {
@@ -113,19 +113,27 @@ export class VectorStoreService {
       await registry.removeStore(id, { collection: false });
       return;
     }
-    const isFilled = (await registry.counts({ store: id })).completed > 0;
-    // Nothing is to be dropped of one that was never filled; of one whose disk is away, later.
-    const isNone = !isFilled && (await all.isMissing(collection).catch(() => false));
+    const isNone = await this.#hasNone(store);
     await registry.removeStore(id, { collection: !isNone });
     await remover.tryRemove({ collection, document: undefined });
+  }
+
+  /** Whether there is nothing to drop: it was never filled. What is away with its disk is dropped later. */
+  async #hasNone({ id, collection }: StoreRecord): Promise<boolean> {
+    const { registry, store } = this.#parts;
+    if ((await registry.counts({ store: id })).completed > 0) return false;
+    return await store.isMissing(collection).catch(() => false);
   }
 
   /** Empties a store that has expired; its record stays until it is deleted. */
   async expire(store: StoreRecord): Promise<void> {
     const { registry, remover, queue } = this.#parts;
     using _ = await queue.hold(store.id);
+    const removal = { collection: store.collection, document: undefined };
+    const isNone = await this.#hasNone(store);
     await registry.expireStore(store.id);
-    await remover.tryRemove({ collection: store.collection, document: undefined });
+    if (isNone) await registry.removed(removal);
+    else await remover.tryRemove(removal);
   }
 
   async view(store: StoreRecord): Promise<StoreView> {

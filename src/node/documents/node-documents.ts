@@ -141,15 +141,15 @@ export async function inspectDocuments(dataDir: string): Promise<{
   orphaned: number;
   /** Number of files in the registry, or why it cannot be read; undefined if there is none. */
   known: number | Error | undefined;
-  /** Number of files in the registry whose content is nowhere. */
-  missing: number;
+  /** Ids of files in the registry whose content is nowhere. */
+  missing: readonly string[];
 }> {
   const { stored, orphaned } = await new DiskFiles(join(dataDir, filesFolder)).names();
   const counts = { stored: stored.length, orphaned: orphaned.length };
   const known = inspectRegistry(join(dataDir, documentsFile));
-  if (known === undefined || known instanceof Error) return { ...counts, known, missing: 0 };
+  if (known === undefined || known instanceof Error) return { ...counts, known, missing: [] };
   const there = new Set([...stored, ...orphaned]);
-  const missing = known.filter((id) => !there.has(id)).length;
+  const missing = known.filter((id) => !there.has(id));
   return { ...counts, known: known.length, missing };
 }
 

@@ -14,6 +14,8 @@ import type { Rows } from "./sqlite-documents.ts";
 
 const ofBatch = "file in (select file from batch_files where batch = ?)";
 const own = "store = ? and file = ?";
+/** In place of a store: that of documents of the command line that are not in it now. */
+export const goneOf = (store: string): string => `gone:${store}`;
 const removeDocuments = `insert or ignore into removals (collection, document)
   select stores.collection, document from store_files join stores on stores.id = store`;
 
@@ -150,13 +152,17 @@ export const storeFileRows = (registry: OwnFile): Rows<StoreFileRegistry> => ({
     });
     if (gone.length + changed.length === 0) return;
     registry.write((database) => {
+      const place = `update or replace store_files set store = ?, passages = ? where ${own}`;
       for (const { file } of gone) {
+        // What was said of a document holds when it is back, with a collection that was away.
+        change(database, `${place} and attributes <> '{}'`, goneOf(store), 0, store, file);
         change(database, `delete from store_files where ${own}`, store, file);
       }
-      const sql = `update store_files set passages = ? where ${own}`;
-      for (const each of changed) {
-        if (change(database, sql, each.passages, store, each.file) > 0) continue;
-        putStoreFile(database, each);
+      for (const { file, passages, ...each } of changed) {
+        const isKnown = [store, goneOf(store)].some(
+          (from) => change(database, place, store, passages, from, file) > 0,
+        );
+        if (!isKnown) putStoreFile(database, { ...each, file, passages });
       }
     });
   },
