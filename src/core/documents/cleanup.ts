@@ -94,8 +94,6 @@ export function cleanUpWith(
   return async () => {
     for (const removal of await registry.removals()) {
       const { collection } = removal;
-      // The bytes of a file whose deletion is in progress.
-      if (collection === "") continue;
       if ((resting.get(collection) ?? 0) > performance.now()) continue;
       if (await remover.tryRemove(removal)) resting.delete(collection);
       else resting.set(collection, performance.now() + restMs);

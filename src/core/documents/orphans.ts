@@ -71,15 +71,14 @@ async function finishDeletions(
   { registry, files }: OrphanParts,
   onFailure: (file: string, reason: string) => void,
 ): Promise<void> {
-  for (const removal of await registry.removals()) {
-    if (removal.collection !== "" || removal.document === undefined) continue;
+  for (const document of await registry.deletions()) {
     try {
-      await files.remove(removal.document);
+      await files.remove(document);
     } catch (error) {
-      onFailure(removal.document, reasonOf(error));
+      onFailure(document, reasonOf(error));
       continue;
     }
-    await registry.removed(removal);
+    await registry.removed({ collection: "", document });
   }
 }
 

@@ -124,7 +124,10 @@ export interface QueueRegistry {
   begin(store: string, file: string): Promise<boolean>;
   /** Saves the outcome if the file is still in progress; returns whether it was. */
   settle(outcome: StoreFile): Promise<boolean>;
+  /** Pending deletions of passages. */
   removals(): Promise<Removal[]>;
+  /** The ids of files whose bytes are still to be deleted. */
+  deletions(): Promise<string[]>;
   isRemoved(removal: Removal): Promise<boolean>;
   addRemoval(removal: Removal): Promise<void>;
   removed(removal: Removal): Promise<void>;

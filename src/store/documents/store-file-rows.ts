@@ -222,12 +222,16 @@ export const queueRows = (registry: OwnFile): Rows<QueueRegistry> => ({
   },
 
   removals() {
-    const sql = "select collection, document from removals limit 1000";
+    const sql = "select collection, document from removals where collection <> '' limit 1000";
     const rows = registry.all<{ collection: string; document: string }>(sql);
     return rows.map(({ collection, document }) => ({
       collection,
       document: document || undefined,
     }));
+  },
+
+  deletions() {
+    return documentsOf(registry, "select document from removals where collection = ''");
   },
 
   isRemoved({ collection, document = "" }) {
