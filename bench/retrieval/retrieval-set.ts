@@ -93,7 +93,15 @@ export function serviceFor(
   service.searchIn({
     check: async () => {},
     open: async () => ({
-      all: [{ store: "", collection: benchCollection, repository, queryPrefix, shows: () => true }],
+      all: [
+        {
+          store: "",
+          collection: benchCollection,
+          repository,
+          queryPrefix,
+          shown: async (documents: readonly string[]) => new Set(documents),
+        },
+      ],
       [Symbol.dispose]: () => {},
     }),
   });

@@ -2,10 +2,12 @@
 import { readdir, rm, writeFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { type Static, Type as T } from "@sinclair/typebox";
+import { NodeError } from "../core/errors.ts";
 import { given } from "../core/given.ts";
 import { isLaterPart, madeFromSuffix, partsOf } from "../core/models/model-files.ts";
 import { readJsonFile } from "../validation/json-file.ts";
 import { sizeOf } from "./files.ts";
+import { tryDownloadLock } from "./sources/partial-file.ts";
 
 export const modelsFolder = (dataDir: string): string => join(dataDir, "models");
 
@@ -23,17 +25,29 @@ export async function listModels(
   };
 }
 
+/** Throws while it is being downloaded, whose file would be there again. */
 export async function removeModel(folder: string, file: string): Promise<number> {
-  let freed = 0;
-  for (const part of partsOf(file)) {
-    for (const name of [part, ...filesBeside(part)]) {
-      const path = join(folder, name);
-      freed += (await sizeOf(path)) ?? 0;
-      await rm(path, { force: true });
+  const files = partsOf(file).flatMap((part) => [part, `${comingPrefix}${part}`]);
+  using locks = new DisposableStack();
+  for (const name of files) {
+    const lock = tryDownloadLock(join(folder, name));
+    if (lock === undefined) {
+      const why = `${file} is being downloaded. Wait until that has ended, or cancel it, and remove the model then.`;
+      throw new NodeError("overloaded", why);
     }
+    locks.use(lock).done();
+  }
+  let freed = 0;
+  for (const name of files.flatMap((each) => [each, ...filesBeside(each)])) {
+    const path = join(folder, name);
+    freed += (await sizeOf(path)) ?? 0;
+    await rm(path, { force: true });
   }
   return freed;
 }
+
+/** Prefix of new files that replace the old ones once all files of a model are complete. */
+export const comingPrefix = "next_";
 
 /** Of the file beside a model with its sources. */
 const originSuffix = ".origin.json";
@@ -125,6 +139,5 @@ const filesBeside = (file: string): string[] => [
   `${file}${originSuffix}`,
   `${file}.part`,
   `${file}.part.json`,
-  `${file}.lock`,
   `${file}${madeFromSuffix}`,
 ];

@@ -242,14 +242,14 @@ export function openReadOnly(path: string): Database {
   return new Database(url.href, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI);
 }
 
-/** Number of rows of a table, or why its file cannot be read; undefined if there is none. Changes nothing. */
-export function inspectTable(path: string, table: string): number | Error | undefined {
+/** The ids of a table's rows, or why its file cannot be read; undefined if there is none. Changes nothing. */
+export function inspectIds(path: string, table: string): string[] | Error | undefined {
   if (!isThere(path)) return undefined;
   try {
     using database = openReadOnly(path);
     const fault = rowOf<{ quick_check: string }>(database, "pragma quick_check(1)")?.quick_check;
     if (fault !== "ok") return new Error(`it is damaged (${fault})`);
-    return numberOf(database, `select count(*) from ${table}`);
+    return rowsOf<{ id: string }>(database, `select id from ${table}`).map(({ id }) => id);
   } catch (error) {
     return error instanceof Error ? error : new Error(reasonOf(error));
   }

@@ -180,6 +180,38 @@ describe.skipIf(!qdrantForTests()?.isOwn)("a Qdrant server", () => {
     await under.expectWell();
   });
 
+  test("that comes back empty loses nothing of what is known of its collections", async () => {
+    const under = await startedNode();
+    const client = () =>
+      new OpenAI({ baseURL: `${under.node.origin}/v1`, apiKey: "any", maxRetries: 0 });
+    const upload = async (text: string): Promise<string> => {
+      const file = await toFile(Buffer.from(text), "text.txt");
+      return (await client().files.create({ file, purpose: "assistants" })).id;
+    };
+    const copied = await runPaddock(["collections", "copy", "--as", "notes"], {
+      cwd: under.folder.path,
+    });
+    expect(copied).toMatchObject({ code: 0 });
+    await client().vectorStores.update("vs_notes", { name: "My notes" });
+    const store = await client().vectorStores.create({ name: "filled" });
+    const where = { vector_store_id: store.id };
+    await client().vectorStores.files.createAndPoll(store.id, { file_id: await upload("Llamas") });
+    for (const name of ["notes", store.id]) {
+      await fetch(`${qdrant.url}/collections/${name}`, { method: "DELETE" });
+    }
+    await under.restart();
+    const { data } = await client().vectorStores.list();
+    expect(data.map(({ name }) => name)).toContain("My notes");
+    const later = await upload("Llamas sing.");
+    await client().vectorStores.files.create(store.id, { file_id: later });
+    const file = () => client().vectorStores.files.retrieve(later, where);
+    await waitFor("the file to wait", async () => (await file()).last_error !== null, 20);
+    expect(await file()).toMatchObject({ status: "in_progress" });
+    for (const id of [store.id, "vs_notes"]) await client().vectorStores.delete(id);
+    expect((await client().vectorStores.list()).data).toHaveLength(1);
+    await under.expectWell();
+  });
+
   test("that is killed while documents go in has every passage that was acknowledged", async () => {
     const under = await startedNode();
     const cwd = under.folder.path;

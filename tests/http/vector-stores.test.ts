@@ -513,6 +513,22 @@ describe("files of a vector store", () => {
     expect((await client.send("DELETE", "/vector_stores/vs_default")).status).toBe(400);
   });
 
+  test("of the command line's keep their attributes while the node's own collection is another", async () => {
+    const { client, app } = await start();
+    const animals = passage(1, [1, 1], { source: "Llamas hum.", document: "animals.md" });
+    await app.repository.upsert([animals]);
+    const [file] = (await client.files("vs_default")).data;
+    const attributes = { kind: "llama" };
+    await client.send("POST", `/vector_stores/vs_default/files/${file?.id}`, { attributes });
+    await app.repository.delete("animals.md");
+    expect((await client.files("vs_default")).data).toEqual([]);
+    expect((await client.getStore("vs_default")).file_counts).toMatchObject({ total: 0 });
+    await app.repository.upsert([animals]);
+    expect((await client.files("vs_default")).data).toMatchObject([
+      { id: file?.id, attributes, passages: 1, status: "completed" },
+    ]);
+  });
+
   test("of a user's own take the handbook's place", async () => {
     const { client, app } = await start();
     await app.repository.upsert([passage(1, [1, 1], { document: "paddock:handbook/api.md" })]);

@@ -22,7 +22,7 @@ import { acceleratorsOf, engineSettings } from "../../node/models/model-hosts.ts
 import { openRightsOf, toModelSpec } from "../../node/node-settings.ts";
 import { subjectOf } from "../../runner/protocol.ts";
 import { tryBackend } from "../../runner/runner-process.ts";
-import { inspectTable } from "../../store/database.ts";
+import { inspectIds } from "../../store/database.ts";
 import { documentsFile } from "../../store/documents/sqlite-documents.ts";
 import { keysFile } from "../../store/keys/sqlite-keys.ts";
 import { responsesFile } from "../../store/responses/sqlite-responses.ts";
@@ -162,8 +162,11 @@ export async function checkKeysFile({ dataDir }: Installation): Promise<Finding>
     : problem(`Others than its owner can read or write ${path}.`, `chmod 600 ${path}*`);
 }
 
+/** Most lost uploads to name. */
+const mostNamed = 5;
+
 export async function checkDocuments({ dataDir }: Pick<Installation, "dataDir">): Promise<Finding> {
-  const { stored, orphaned, known } = await inspectDocuments(dataDir);
+  const { stored, orphaned, known, missing } = await inspectDocuments(dataDir);
   const path = join(dataDir, documentsFile);
   const restore = `Restore ${path} from a backup`;
   const recover = "stop the node and run 'paddock documents recover'";
@@ -175,6 +178,13 @@ export async function checkDocuments({ dataDir }: Pick<Installation, "dataDir">)
     const message = `There are ${stored} uploads in ${dataDir}, and no ${documentsFile} that knows them.`;
     return problem(message, `${restore}, or ${recover}.`);
   }
+  if (missing.length > 0) {
+    const named = missing.slice(0, mostNamed).join(", ");
+    const message = `${missing.length} of ${known} uploads that ${documentsFile} knows are not in files of ${dataDir}: ${named}${missing.length > mostNamed ? " …" : ""}.`;
+    const remedy =
+      "Mount or move the folder back, restore it from a backup, or delete these files.";
+    return problem(message, remedy);
+  }
   if (orphaned > 0) {
     const message = `${orphaned} uploads that ${documentsFile} does not know are in files/orphaned of ${dataDir}.`;
     return note(message, `${restore}, or ${recover}; or delete them.`);
@@ -184,8 +194,8 @@ export async function checkDocuments({ dataDir }: Pick<Installation, "dataDir">)
 
 export async function checkResponses({ dataDir }: Pick<Installation, "dataDir">): Promise<Finding> {
   const path = join(dataDir, responsesFile);
-  const stored = inspectTable(path, "responses");
-  if (!(stored instanceof Error)) return ok(`${stored ?? 0} responses are stored.`);
+  const stored = inspectIds(path, "responses");
+  if (!(stored instanceof Error)) return ok(`${stored?.length ?? 0} responses are stored.`);
   const message = `${path}, which has the stored responses, cannot be read: ${stored.message}.`;
   return problem(message, "Restore it from a backup, or move it away, and a new one is made.");
 }

@@ -7,7 +7,7 @@ import type { SharedParts } from "./documents.ts";
 import type { FileService } from "./file-service.ts";
 import type { VectorStoreService } from "./vector-store-service.ts";
 
-type RemoverParts = Pick<SharedParts, "registry" | "collections" | "log">;
+type RemoverParts = Pick<SharedParts, "registry" | "store" | "collections" | "log">;
 
 export class PassageRemover {
   readonly #parts: RemoverParts;
@@ -22,7 +22,7 @@ export class PassageRemover {
   async tryRemove(removal: Removal): Promise<boolean> {
     try {
       await this.remove(removal);
-      return true;
+      return !(await this.#parts.registry.isRemoved(removal));
     } catch (error) {
       const fields = { ...removal, reason: reasonOf(error) };
       this.#parts.log.warn("passages cannot be deleted now; they are left out of answers", fields);
@@ -43,15 +43,15 @@ export class PassageRemover {
   }
 
   async #remove(removal: Removal): Promise<void> {
-    const { registry, collections } = this.#parts;
+    const { registry, store, collections } = this.#parts;
     const { collection, document } = removal;
     // It may be done since it was listed, and the document stored again.
     if (!(await registry.isRemoved(removal))) return;
+    using lease = document === undefined ? undefined : await collections.lease(collection);
+    // What is away now would be back with its disk, so it stays to be deleted.
+    if (lease === undefined && (await store.isMissing(collection))) return;
     if (document === undefined) await collections.drop(collection, { forGood: true });
-    else {
-      using lease = await collections.lease(collection);
-      await lease?.repository.delete(document);
-    }
+    else await lease?.repository.delete(document);
     await registry.removed(removal);
   }
 }
@@ -94,8 +94,6 @@ export function cleanUpWith(
   return async () => {
     for (const removal of await registry.removals()) {
       const { collection } = removal;
-      // The bytes of a file whose deletion is in progress.
-      if (collection === "") continue;
       if ((resting.get(collection) ?? 0) > performance.now()) continue;
       if (await remover.tryRemove(removal)) resting.delete(collection);
       else resting.set(collection, performance.now() + restMs);

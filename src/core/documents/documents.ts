@@ -10,6 +10,7 @@ import { cleanUpWith, PassageRemover } from "./cleanup.ts";
 import type { DocumentQuota } from "./document-caller.ts";
 import { type DetectType, FileService } from "./file-service.ts";
 import { type IngestFile, IngestQueue, ingestFile } from "./ingest-queue.ts";
+import { KnownFiles } from "./known-files.ts";
 import { adoptFilesWith, OpenCollections } from "./open-collections.ts";
 import { reportLostPassages, setOrphansAside } from "./orphans.ts";
 import { Quota, type QuotaSettings } from "./quota.ts";
@@ -64,11 +65,13 @@ export interface Documents extends AsyncDisposable {
   run(signal: AbortSignal): Promise<void>;
 }
 
-export function createDocuments(parts: DocumentParts): Documents {
-  const { registry, log, ownership } = parts;
+export function createDocuments({ files: stored, ...given }: DocumentParts): Documents {
+  const { registry, log, ownership } = given;
+  const known = new KnownFiles(stored, registry);
+  const parts = { ...given, files: known };
   const collections = new OpenCollections({ ...parts, spec: () => parts.model().spec });
   const quota = new Quota(registry, parts.quota);
-  const remover = new PassageRemover({ registry, collections, log });
+  const remover = new PassageRemover({ ...parts, collections });
   const access = new StoreAccess(parts);
   const adoptFiles = adoptFilesWith(parts, collections);
   const files = new FileService(parts, quota, (file) => storeFiles.removeEverywhere(file));
@@ -93,10 +96,10 @@ export function createDocuments(parts: DocumentParts): Documents {
   return {
     ...{ files, stores, storeFiles, storeSearch, storeAccess: access, collections },
     queued: () => registry.queued(),
-    state: stateOf(parts),
+    state: stateOf(parts, known),
     async run(signal) {
       try {
-        if (ownership.take()) await setOrphansAside({ registry, files: parts.files, log });
+        if (ownership.take()) await setOrphansAside({ registry, files: known, log });
       } catch (error) {
         // The queue tries again; files are set aside only at the start.
         log.error("the documents cannot be changed now", { reason: reasonOf(error) });
@@ -111,5 +114,11 @@ export function createDocuments(parts: DocumentParts): Documents {
 const hanging =
   "The registry of documents does not answer. Check the disk of the data dir, and that no other program keeps documents.sqlite locked.";
 
-const stateOf = ({ registry, patienceMs = 5000 }: DocumentParts) =>
-  watchStore(() => registry.queued(), { late: hanging, patienceMs });
+const stateOf = ({ registry, patienceMs = 5000 }: DocumentParts, files: KnownFiles) =>
+  watchStore(
+    async () => {
+      await registry.queued();
+      await files.check();
+    },
+    { late: hanging, patienceMs },
+  );

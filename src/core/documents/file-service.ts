@@ -104,7 +104,11 @@ export class FileService {
     try {
       // If the node crashes here, the bytes are deleted at the next start.
       await files.remove(id).catch((cause: unknown) => {
-        const why = `The file '${id}' is not listed any more, but its content cannot be deleted; the next start of the node tries again. Give the node's user the right to write to the data dir.`;
+        const remedy =
+          cause instanceof NodeError
+            ? cause.message
+            : "Give the node's user the right to write to the data dir.";
+        const why = `The file '${id}' is not listed any more, but its content cannot be deleted; the next start of the node tries again. ${remedy}`;
         throw new NodeError("unavailable", why, { cause });
       });
       await registry.removed({ collection: "", document: id });

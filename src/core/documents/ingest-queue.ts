@@ -290,11 +290,13 @@ export function ingestFile(parts: IngestFileParts): QueueParts["ingest"] {
     if (!file || !content || !collection || !chunking) {
       throw new NodeError("invalid_request", "is not on this node any more; upload it again.");
     }
+    using place = quota.ingest(callerOf(owner, parts));
+    using lease = await collections.leaseOrCreate(collection, () =>
+      checkNew(storeFile, collection, parts),
+    );
     // A pending removal runs first, or it would delete the new passages too.
     const removal = { collection, document };
     if (await registry.isRemoved(removal)) await remover.remove(removal);
-    using place = quota.ingest(callerOf(owner, parts));
-    using lease = await collections.leaseOrCreate(collection);
     const { repository, prefixes } = lease;
     const { passages, bytes } = await ingest({
       ...{ file, content, document, repository, signal, onEmbedded },
@@ -309,6 +311,18 @@ export function ingestFile(parts: IngestFileParts): QueueParts["ingest"] {
     // While the place is held, or its passages would count nowhere for a moment.
     await registry.settle({ ...storeFile, status: "completed", passages, usageBytes: bytes });
   };
+}
+
+/** A collection that is away comes back with its passages, and without those of one that was made in its place. */
+async function checkNew(
+  { store }: StoreFile,
+  collection: string,
+  { registry, store: all }: IngestFileParts,
+): Promise<void> {
+  if (!(await all.isMissing(collection))) return;
+  if ((await registry.counts({ store })).completed === 0) return;
+  const why = `The passages of the vector store '${store}' are away. Put the collections back; or, if they are lost, remove the files from this vector store and add them again.`;
+  throw new NodeError("unavailable", why);
 }
 
 const callerOf = (owner: string | undefined, { quotaOf }: IngestFileParts): DocumentCaller => ({

@@ -56,9 +56,11 @@ export class OpenCollections implements AsyncDisposable {
     return { ...collection, [Symbol.dispose]: () => lease.dispose() };
   }
 
-  async leaseOrCreate(name: string): Promise<CollectionLease> {
+  /** `check`: may refuse to create it. */
+  async leaseOrCreate(name: string, check?: () => Promise<void>): Promise<CollectionLease> {
     const found = await this.lease(name);
     if (found !== undefined) return found;
+    await check?.();
     const made = await this.#parts.store.create(name, this.#parts.spec());
     await made[Symbol.asyncDispose]();
     const lease = await this.lease(name);

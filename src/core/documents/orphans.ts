@@ -1,4 +1,4 @@
-/** Orphaned uploads: files without a record in the registry. They are set aside and can be recovered; they are never deleted. */
+/** Uploads that do not match their registry. Files without a record are set aside and can be recovered; they are never deleted. */
 import { reasonOf } from "../errors.ts";
 import type { Log } from "../log.ts";
 import type { DocumentRegistry } from "../ports/document-registry.ts";
@@ -21,18 +21,14 @@ export async function setOrphansAside({
   log,
 }: OrphanParts & { log: Log }): Promise<void> {
   try {
-    // Finishes deletions that a crash interrupted between the record and the bytes.
-    for (const removal of await registry.removals()) {
-      if (removal.collection !== "" || removal.document === undefined) continue;
-      try {
-        await files.remove(removal.document);
-      } catch (error) {
-        const said = "the content of a deleted file is still there; the next start tries again";
-        log.error(said, { file: removal.document, reason: reasonOf(error) });
-        continue;
-      }
-      await registry.removed(removal);
-    }
+    // Fails if they are away, before any deletion counts as done.
+    await files.names();
+    await finishDeletions({ registry, files }, (file, reason) => {
+      const said = "the content of a deleted file is still there; the next start tries again";
+      log.error(said, { file, reason });
+    });
+    // In this order: one that comes meanwhile is not missed.
+    const { files: all } = await registry.fileUsage(0);
     const { stored, orphaned } = await files.names();
     const known = await registry.knownFiles([...stored, ...orphaned]);
     if (known === undefined) {
@@ -41,8 +37,10 @@ export async function setOrphansAside({
       log.error("there are uploads and no registry of them; they stay as they are", count);
       return;
     }
-    const unknown = stored.filter((name) => !known.has(name));
-    const back = orphaned.filter((name) => known.has(name));
+    const isStored = new Set(stored);
+    const twice = new Set(orphaned.filter((name) => isStored.has(name)));
+    const unknown = stored.filter((name) => !known.has(name) && !twice.has(name));
+    const back = orphaned.filter((name) => known.has(name) && !twice.has(name));
     for (const name of unknown) await files.setAside(name);
     for (const name of back) await files.takeBack(name);
     await files.removeUnfinished();
@@ -50,12 +48,37 @@ export async function setOrphansAside({
       const count = { files: unknown.length, remedy };
       log.warn("uploads that the registry does not know were moved to files/orphaned", count);
     }
+    if (twice.size > 0) {
+      const said = "uploads are in files and in files/orphaned; both stay where they are";
+      log.warn(said, { files: twice.size });
+    }
+    if (all > known.size) {
+      const remedy = "Restore files/ from a backup; 'paddock doctor' names them.";
+      const said = "uploads that the registry knows are not in the data dir";
+      log.error(said, { files: all - known.size, remedy });
+    }
     if (back.length > 0) {
       log.info("uploads were moved back from files/orphaned", { files: back.length });
     }
   } catch (error) {
     const reason = reasonOf(error);
     log.error("uploads cannot be compared with their registry; they stay as they are", { reason });
+  }
+}
+
+/** Finishes deletions that were interrupted between the record and the bytes. */
+async function finishDeletions(
+  { registry, files }: OrphanParts,
+  onFailure: (file: string, reason: string) => void,
+): Promise<void> {
+  for (const document of await registry.deletions()) {
+    try {
+      await files.remove(document);
+    } catch (error) {
+      onFailure(document, reasonOf(error));
+      continue;
+    }
+    await registry.removed({ collection: "", document });
   }
 }
 
@@ -97,14 +120,17 @@ export async function recoverOrphans({
   detectType: DetectType;
   endingOf: (type: string) => string;
 }): Promise<FileRecord[]> {
+  // What was deleted does not come back.
+  const undeletable = new Set<string>();
+  await finishDeletions({ registry, files }, (file) => undeletable.add(file));
   const { stored, orphaned } = await files.names();
-  const all = [...orphaned, ...stored];
-  const known = (await registry.knownFiles(all)) ?? new Set();
-  const aside = new Set(orphaned);
+  const all = new Set([...orphaned, ...stored]);
+  const known = (await registry.knownFiles([...all])) ?? new Set();
+  const isStored = new Set(stored);
   const recovered: FileRecord[] = [];
   for (const id of all) {
-    if (known.has(id) || !isFileId(id)) continue;
-    if (aside.has(id)) await files.takeBack(id);
+    if (known.has(id) || undeletable.has(id) || !isFileId(id)) continue;
+    if (!isStored.has(id)) await files.takeBack(id);
     const content = await files.open(id);
     if (content === undefined) continue;
     const head = new Uint8Array(await content.slice(0, headBytes).arrayBuffer());

@@ -67,7 +67,7 @@ export class StoreFileService {
     added: readonly AddedFile[],
     batch?: FileBatch,
   ): Promise<StoreFile[]> {
-    const { registry, model, usualChunking, queue } = this.#parts;
+    const { registry, access, model, usualChunking, queue } = this.#parts;
     const files = await this.#find(caller, added);
     const usual = usualChunking(model());
     const wanted = new Map(added.map((file) => [file.file, file]));
@@ -89,8 +89,10 @@ export class StoreFileService {
     const options = { ...this.#places(caller), unchanged, ...given({ batch, owner: caller.id }) };
     const outcome = await registry.putStoreFiles(put, options);
     if (outcome === "full") throw await this.#full(caller);
-    // A file was removed, completed or added with other settings since it was checked.
-    if (outcome === "changed") return await this.add(caller, store, added, batch);
+    // A file was deleted, removed, completed or added with other settings since it was checked, or its store is gone.
+    if (outcome === "changed") {
+      return await this.add(caller, await access.use(caller, store.id), added, batch);
+    }
     queue.wake();
     return put;
   }

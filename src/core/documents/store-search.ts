@@ -12,7 +12,7 @@ import type {
 } from "../retrieval/search.ts";
 import type { DocumentCaller } from "./document-caller.ts";
 import type { SharedParts } from "./documents.ts";
-import type { AttributeFilter, Attributes, StoreRecord } from "./records.ts";
+import { type AttributeFilter, type Attributes, fileIdOf, type StoreRecord } from "./records.ts";
 
 export interface StoreQuestion {
   /** A passage that matches any of them is found. */
@@ -29,6 +29,8 @@ export interface FoundInFile extends FoundPassage {
 
 export class StoreSearchService {
   readonly #parts: SharedParts;
+  /** Vector stores of which unknown documents were reported. */
+  readonly #said = new Set<string>();
 
   constructor(parts: SharedParts) {
     this.#parts = parts;
@@ -117,7 +119,24 @@ export class StoreSearchService {
       repository,
       queryPrefix: backend?.queryPrefix ?? lease?.prefixes.queryPrefix ?? "",
       documents,
-      shows: (document) => !hidden.has(document),
+      shown: async (found) => {
+        const known = store.isOwn && !isOwn ? await this.#known(store, found) : found;
+        return new Set(known.filter((document) => !hidden.has(document)));
+      },
     };
+  }
+
+  /** A collection that is older than the registry has documents that were removed since: they are left alone, and in no answer. */
+  async #known({ id, collection }: StoreRecord, documents: readonly string[]): Promise<string[]> {
+    const { registry, log } = this.#parts;
+    const files = documents.map((document) => fileIdOf(collection, document));
+    const known = new Set((await registry.inStore(id, files)).map(({ document }) => document));
+    const unknown = new Set(documents.filter((document) => !known.has(document)));
+    if (unknown.size > 0 && !this.#said.has(id)) {
+      this.#said.add(id);
+      const said = "a collection has documents that its vector store does not; they are left out";
+      log.warn(said, { store: id, documents: unknown.size });
+    }
+    return documents.filter((document) => known.has(document));
   }
 }

@@ -113,16 +113,27 @@ export class VectorStoreService {
       await registry.removeStore(id, { collection: false });
       return;
     }
-    await registry.removeStore(id, { collection: true });
+    const isNone = await this.#hasNone(store);
+    await registry.removeStore(id, { collection: !isNone });
     await remover.tryRemove({ collection, document: undefined });
+  }
+
+  /** Whether there is nothing to drop: it was never filled. What is away with its disk is dropped later. */
+  async #hasNone({ id, collection }: StoreRecord): Promise<boolean> {
+    const { registry, store } = this.#parts;
+    if ((await registry.counts({ store: id })).completed > 0) return false;
+    return await store.isMissing(collection).catch(() => false);
   }
 
   /** Empties a store that has expired; its record stays until it is deleted. */
   async expire(store: StoreRecord): Promise<void> {
     const { registry, remover, queue } = this.#parts;
     using _ = await queue.hold(store.id);
+    const removal = { collection: store.collection, document: undefined };
+    const isNone = await this.#hasNone(store);
     await registry.expireStore(store.id);
-    await remover.tryRemove({ collection: store.collection, document: undefined });
+    if (isNone) await registry.removed(removal);
+    else await remover.tryRemove(removal);
   }
 
   async view(store: StoreRecord): Promise<StoreView> {

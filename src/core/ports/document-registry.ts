@@ -75,7 +75,7 @@ interface Selection {
 }
 
 export interface StoreFileRegistry {
-  /** Changes nothing if more than `maxQueue` files would be in progress, or more than `maxOwn` of `owner` ("full"), or the status or chunking of one of `unchanged` is another by now ("changed"). */
+  /** Changes nothing if more than `maxQueue` files would be in progress, or more than `maxOwn` of `owner` ("full"), or, with `unchanged`, a file or its store is gone, or the status or chunking of one of these is another by now ("changed"). */
   putStoreFiles(
     files: readonly StoreFile[],
     options?: {
@@ -124,7 +124,10 @@ export interface QueueRegistry {
   begin(store: string, file: string): Promise<boolean>;
   /** Saves the outcome if the file is still in progress; returns whether it was. */
   settle(outcome: StoreFile): Promise<boolean>;
+  /** Pending deletions of passages. */
   removals(): Promise<Removal[]>;
+  /** The ids of files whose bytes are still to be deleted. */
+  deletions(): Promise<string[]>;
   isRemoved(removal: Removal): Promise<boolean>;
   addRemoval(removal: Removal): Promise<void>;
   removed(removal: Removal): Promise<void>;

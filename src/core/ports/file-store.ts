@@ -10,17 +10,20 @@ export interface IncomingFile extends AsyncDisposable {
 }
 
 export interface FileStore {
+  /** Tells one folder or disk from another in its place; undefined if there is none. */
+  place(): Promise<string | undefined>;
   /** Receives a file, piece by piece. `admit` is called before each piece is written, and may throw. */
   receive(
     pieces: AsyncIterable<Uint8Array>,
     admit: (bytes: number) => Promise<void>,
   ): Promise<IncomingFile>;
-  /** The bytes of a saved file; undefined if there is none. */
+  /** The bytes of a saved file, also of one that was set aside; undefined if there is none. */
   open(id: string): Promise<Blob | undefined>;
+  /** Deletes its bytes wherever they are. */
   remove(id: string): Promise<void>;
   /** Names of stored files, and of those set aside; without uploads in progress. */
   names(): Promise<{ stored: string[]; orphaned: string[] }>;
-  /** Moves a stored file aside, unchanged, so that nothing reads it. */
+  /** Moves a stored file aside, unchanged. */
   setAside(name: string): Promise<void>;
   takeBack(name: string): Promise<void>;
   /** Deletes the remains of uploads that were never completed. */

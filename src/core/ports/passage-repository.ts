@@ -109,7 +109,7 @@ export interface PassageRepository extends AsyncDisposable {
 
 export interface CollectionStore {
   list(): Promise<string[]>;
-  /** Whether a collection that is not listed was not dropped, and may come back: its file was moved, or its disk is away. */
+  /** Whether a collection is not there that may come back: its file was moved, its disk is away, or its server came back empty. */
   isMissing(name: string): Promise<boolean>;
   /** Undefined if there is no such collection. */
   open(name: string): Promise<PassageRepository | undefined>;

@@ -183,8 +183,9 @@ export class RetrievalService {
       using targets = await this.#targets({ caller, stores: [store] }).catch(unlessGone);
       for (const target of targets?.all ?? []) {
         const read = await target.repository.read([...scores.keys()]);
+        const shown = await target.shown(read.map(({ document }) => document));
         for (const passage of read) {
-          if (!target.shows(passage.document)) continue;
+          if (!shown.has(passage.document)) continue;
           passages.push(located({ ...passage, score: scores.get(passage.id) ?? 0 }, target));
         }
       }
@@ -249,7 +250,11 @@ export class RetrievalService {
           repository.search(vector, wide, documents),
           isHybrid ? repository.matchWords(question, vector, wide.limit, documents) : [],
         ]);
-        return (isWide ? fuse(near, matched) : near).map((passage) => located(passage, target));
+        const found = isWide ? fuse(near, matched) : near;
+        const shown = await target.shown(found.map(({ document }) => document));
+        return found
+          .filter(({ document }) => shown.has(document))
+          .map((passage) => located(passage, target));
       }),
     );
     const best = (targets.length === 1 ? searched.flat() : byScore(searched.flat())).slice(

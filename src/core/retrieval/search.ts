@@ -27,7 +27,8 @@ export interface SearchTarget {
   queryPrefix: string;
   /** Absent: all. */
   documents?: DocumentSelection;
-  shows: (document: string) => boolean;
+  /** Those of the documents that may be shown. */
+  shown: (documents: readonly string[]) => Promise<ReadonlySet<string>>;
 }
 
 /** Holds the collections open until it is disposed of. */

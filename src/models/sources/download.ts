@@ -1,10 +1,11 @@
 /** Downloads all files of a model, from the hub or from a URL, into the models folder. */
 import { rename, rm } from "node:fs/promises";
 import { basename, join } from "node:path";
-import { reasonOf } from "../../core/errors.ts";
+import { NodeError, reasonOf } from "../../core/errors.ts";
 import { partsOf } from "../../core/models/model-files.ts";
 import { checkFileName, makePrivateFolder, sizeOf } from "../files.ts";
 import {
+  comingPrefix,
   findOrigin,
   forgetSource,
   isWhole,
@@ -147,11 +148,8 @@ async function checkRoomForAll(
   );
 }
 
-/** Prefix of new files that replace the old ones once all files of a model are complete. */
-const coming = "next_";
-
-/** Whether a file is such a new one. */
-export const isComing = (file: string): boolean => file.startsWith(coming);
+/** Whether a file is a new one that replaces an old one once all files of its model are complete. */
+export const isComing = (file: string): boolean => file.startsWith(comingPrefix);
 
 /** Updates a model to the latest commit of its branch; undefined if it is another file there. */
 async function renew(
@@ -181,6 +179,11 @@ async function renew(
   for (const { next, url } of changed) {
     await fetchNoted(url, next, found.subject, options);
   }
+  if (!(await isWhole(path))) {
+    for (const { next } of changed) await rm(next, { force: true });
+    const why = `'${source}' was removed while it was pulled. Pull it again if it is wanted.`;
+    throw new NodeError("unavailable", why);
+  }
   for (const { next, file } of changed) await rename(next, file);
   await noteOrigin(path, source, now);
   const same = changed.length === 0 ? "; its weights are the same" : "";
@@ -200,7 +203,7 @@ async function changedParts(
     if (file === undefined) continue;
     const { digest } = await lookAt(url, subject, options);
     if (digest !== undefined && digest === (await digestOf(file, options))) continue;
-    const next = join(options.folder, `${coming}${basename(file)}`);
+    const next = join(options.folder, `${comingPrefix}${basename(file)}`);
     // A file of an earlier attempt may be from another commit.
     const isThere = (await sizeOf(next)) !== undefined;
     if (isThere && (digest === undefined || digest !== (await digestOf(next, options)))) {

@@ -120,36 +120,46 @@ export async function checkRoom(folder: string, bytes: number, source: string): 
 
 const pollMs = 250;
 
-/** Waits while another process downloads the file. `done`: there is nothing to go on with, so the lock file is removed with the lock. */
+/** `done`: there is nothing to go on with, so the lock file is removed with the lock. */
+type DownloadLock = Disposable & { done(): void };
+
+/** Waits while another process downloads the file. */
 export async function lockDownload(
   target: string,
   signal: AbortSignal,
   progress: Progress,
-): Promise<Disposable & { done(): void }> {
-  const path = `${target}.lock`;
+): Promise<DownloadLock> {
   const label = `Another process downloads ${basename(target)}; waiting`;
   let waiting: ProgressStep | undefined;
   for (;;) {
-    const database = tryLock(path);
-    if (database !== undefined) {
+    const lock = tryDownloadLock(target);
+    if (lock !== undefined) {
       waiting?.finish();
-      let isDone = false;
-      return {
-        done() {
-          isDone = true;
-        },
-        [Symbol.dispose]() {
-          // While it is held, so that a process that waits for it sees that it is gone.
-          const isRemoved = isDone && removed(path);
-          database.close();
-          // Some systems do not remove an open file.
-          if (isDone && !isRemoved) rmSync(path, { force: true });
-        },
-      };
+      return lock;
     }
     waiting ??= progress.step(label, 0, "percent");
     await sleep(pollMs, undefined, { signal });
   }
+}
+
+/** Undefined while the file is being downloaded. */
+export function tryDownloadLock(target: string): DownloadLock | undefined {
+  const path = `${target}.lock`;
+  const database = tryLock(path);
+  if (database === undefined) return undefined;
+  let isDone = false;
+  return {
+    done() {
+      isDone = true;
+    },
+    [Symbol.dispose]() {
+      // While it is held, so that a process that waits for it sees that it is gone.
+      const isRemoved = isDone && removed(path);
+      database.close();
+      // Some systems do not remove an open file.
+      if (isDone && !isRemoved) rmSync(path, { force: true });
+    },
+  };
 }
 
 const fileAt = (path: string): number | undefined => statSync(path, { throwIfNoEntry: false })?.ino;

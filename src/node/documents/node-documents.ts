@@ -6,6 +6,7 @@ import { removePending } from "../../core/documents/cleanup.ts";
 import type { DocumentQuota } from "../../core/documents/document-caller.ts";
 import { createDocuments, type Documents } from "../../core/documents/documents.ts";
 import type { IngestFile } from "../../core/documents/ingest-queue.ts";
+import { KnownFiles } from "../../core/documents/known-files.ts";
 import { recoverOrphans } from "../../core/documents/orphans.ts";
 import { asNodeError, NodeError } from "../../core/errors.ts";
 import { ModelRegistry } from "../../core/models/model-registry.ts";
@@ -21,7 +22,7 @@ import { endingOf } from "../../ingest/readers/formats.ts";
 import { ReadingProcess } from "../../ingest/reading-process.ts";
 import type { McpDocuments } from "../../mcp/resources.ts";
 import { DataDirLock } from "../../store/data-dir-lock.ts";
-import { inspectTable } from "../../store/database.ts";
+import { inspectIds } from "../../store/database.ts";
 import { DiskFiles } from "../../store/documents/disk-files.ts";
 import { documentsFile, sqliteDocuments } from "../../store/documents/sqlite-documents.ts";
 import type { Program } from "../../subprocess/program.ts";
@@ -115,7 +116,7 @@ export async function recoverDocuments({
   using ownership = new DataDirLock(join(folder, documentsLock), "documents");
   ownership.check();
   await using registry = sqliteDocuments(join(folder, documentsFile));
-  const files = new DiskFiles(join(folder, filesFolder));
+  const files = new KnownFiles(new DiskFiles(join(folder, filesFolder)), registry);
   return await recoverOrphans({ registry, files, detectType: mediaTypeOf, endingOf });
 }
 
@@ -137,10 +138,16 @@ export async function inspectDocuments(dataDir: string): Promise<{
   orphaned: number;
   /** Number of files in the registry, or why it cannot be read; undefined if there is none. */
   known: number | Error | undefined;
+  /** Ids of files in the registry whose content is nowhere. */
+  missing: readonly string[];
 }> {
   const { stored, orphaned } = await new DiskFiles(join(dataDir, filesFolder)).names();
   const counts = { stored: stored.length, orphaned: orphaned.length };
-  return { ...counts, known: inspectTable(join(dataDir, documentsFile), "files") };
+  const known = inspectIds(join(dataDir, documentsFile), "files");
+  if (known === undefined || known instanceof Error) return { ...counts, known, missing: [] };
+  const there = new Set([...stored, ...orphaned]);
+  const missing = known.filter((id) => !there.has(id));
+  return { ...counts, known: known.length, missing };
 }
 
 /** How long a reading process waits for the next file. */

@@ -3,7 +3,7 @@ import { stat } from "node:fs/promises";
 import { basename } from "node:path";
 import { isUpstream } from "../../config/model-schema.ts";
 import type { Config } from "../../config/schema.ts";
-import { unlessLate } from "../../core/abort.ts";
+import { unlessLate, untilAborted } from "../../core/abort.ts";
 import { asNodeError, NodeError, reasonOf } from "../../core/errors.ts";
 import { given } from "../../core/given.ts";
 import type { LoadedModel } from "../../core/models/model.ts";
@@ -98,6 +98,7 @@ export class FolderLibrary implements ModelLibrary {
   #changedAt: number;
   #looking: Promise<void> | undefined;
   #pull: { state: Pulling; stop: AbortController } | undefined;
+  #removing: Promise<unknown> = Promise.resolve();
 
   constructor(parts: LibraryParts, { found, changedAt }: FolderState) {
     this.#parts = parts;
@@ -153,11 +154,14 @@ export class FolderLibrary implements ModelLibrary {
     this.#pull = { state, stop };
     onBegin?.(state);
     const { baseDir, hub = hubFrom({}), registryOf, log } = this.#parts.options;
+    const ended = AbortSignal.any([signal, stop.signal, this.#parts.stopping]);
     try {
+      // What is about to be removed is not there already.
+      await untilAborted(this.#removing, ended);
       const path = await resolveSource(source, {
         ...{ baseDir, hub, folder: folderOf(this.#parts.options), renew: true },
         progress: progressOf(state),
-        signal: AbortSignal.any([signal, stop.signal, this.#parts.stopping]),
+        signal: ended,
         say: (line) => log.info(line),
         ...given({ sha256: sha256?.toLowerCase(), registryOf }),
       });
@@ -192,6 +196,12 @@ export class FolderLibrary implements ModelLibrary {
   }
 
   async remove(name: string): Promise<number> {
+    const removed = this.#remove(name);
+    this.#removing = Promise.allSettled([this.#removing, removed]);
+    return await removed;
+  }
+
+  async #remove(name: string): Promise<number> {
     const { options, models } = this.#parts;
     const served = this.#served.get(name);
     if (served === undefined) {
@@ -206,7 +216,11 @@ export class FolderLibrary implements ModelLibrary {
     this.#forget(name, served);
     // Also if the client leaves: the model is not served any more.
     await end(served, this.#parts.stopping);
-    const freed = await removeModel(folderOf(options), basename(served.path));
+    const freed = await removeModel(folderOf(options), basename(served.path)).catch((error) => {
+      // It is served again.
+      this.#changedAt = Number.NaN;
+      throw error;
+    });
     options.log.info("a model was removed", { model: name, bytes: freed });
     return freed;
   }

@@ -1,6 +1,6 @@
 /** Stores uploaded files in the data dir: written to a temporary file, synced and renamed, so that none is incomplete. */
 import { existsSync } from "node:fs";
-import { type FileHandle, lstat, mkdir, open, readdir, rename, rm } from "node:fs/promises";
+import { type FileHandle, lstat, mkdir, open, readdir, rename, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { hasCode, NodeError, reasonOf } from "../../core/errors.ts";
 import type { FileStore, IncomingFile } from "../../core/ports/file-store.ts";
@@ -19,6 +19,14 @@ export class DiskFiles implements FileStore {
 
   constructor(folder: string) {
     this.#folder = folder;
+  }
+
+  async place(): Promise<string | undefined> {
+    const found = await stat(this.#folder).catch((error: unknown) => {
+      if (isAbsent(error)) return undefined;
+      throw error;
+    });
+    return found && `${found.dev}:${found.ino}`;
   }
 
   async receive(
@@ -57,21 +65,23 @@ export class DiskFiles implements FileStore {
   }
 
   async open(id: string): Promise<Blob | undefined> {
-    const path = join(this.#folder, id);
-    try {
-      // Fails only where the folder cannot be used, which is as bad for every other file.
-      await lstat(path);
-    } catch (cause) {
-      if (isAbsent(cause)) return undefined;
-      const why = `The content of the file '${id}' cannot be read: ${reasonOf(cause)}. Give this user the right to read the data dir.`;
-      throw new NodeError("unavailable", why, { cause });
+    for (const path of this.#pathsOf(id)) {
+      try {
+        // Fails only where the folder cannot be used, which is as bad for every other file.
+        await lstat(path);
+      } catch (cause) {
+        if (isAbsent(cause)) continue;
+        const why = `The content of the file '${id}' cannot be read: ${reasonOf(cause)}. Give this user the right to read the data dir.`;
+        throw new NodeError("unavailable", why, { cause });
+      }
+      const file = Bun.file(path);
+      if (await file.exists()) return file;
     }
-    const file = Bun.file(path);
-    return (await file.exists()) ? file : undefined;
+    return undefined;
   }
 
   async remove(id: string): Promise<void> {
-    await rm(join(this.#folder, id), { force: true });
+    for (const path of this.#pathsOf(id)) await rm(path, { force: true });
   }
 
   async names(): Promise<{ stored: string[]; orphaned: string[] }> {
@@ -95,6 +105,11 @@ export class DiskFiles implements FileStore {
     for (const name of await filesIn(this.#folder)) {
       if (name.endsWith(part) && !this.#coming.has(name)) await this.remove(name);
     }
+  }
+
+  /** One that was set aside may have its record back since. */
+  #pathsOf(id: string): string[] {
+    return [join(this.#folder, id), join(this.#folder, aside, id)];
   }
 
   async #write(

@@ -15,20 +15,28 @@ import type { Rows } from "./sqlite-documents.ts";
 
 const ofBatch = "file in (select file from batch_files where batch = ?)";
 const own = "store = ? and file = ?";
+/** In place of a store: that of documents of the command line that are not in it now. */
+export const goneOf = (store: string): string => `gone:${store}`;
 const removeDocuments = `insert or ignore into removals (collection, document)
   select stores.collection, document from store_files join stores on stores.id = store`;
 
 export const storeFileRows = (registry: OwnFile): Rows<StoreFileRegistry> => ({
-  putStoreFiles(files, { batch, maxQueue, maxOwn, owner, unchanged = [] } = {}) {
+  putStoreFiles(files, { batch, maxQueue, maxOwn, owner, unchanged } = {}) {
     return registry.write((database) => {
       if (maxQueue !== undefined && waitingWith(database, files) > maxQueue) return "full";
       const waiting = owner === undefined ? 0 : waitingWith(database, files, owner);
       if (maxOwn !== undefined && waiting > maxOwn) return "full";
       const asBefore = `select count(*) from store_files
         where ${own} and status = ? and chunk_tokens is ? and coalesce(chunk_overlap, 0) = ?`;
-      for (const { store, file, status, chunking } of unchanged) {
+      for (const { store, file, status, chunking } of unchanged ?? []) {
         const sizes = [chunking?.maxTokens ?? null, chunking?.overlapTokens ?? 0];
         if (numberOf(database, asBefore, store, file, status, ...sizes) === 0) return "changed";
+      }
+      // Otherwise rows are left over that nobody can see or remove.
+      const isThere = `select count(*) from files join stores on stores.id = ?
+        where files.id = ? and stores.state <> 'expired'`;
+      for (const { store, file } of unchanged === undefined ? [] : files) {
+        if (numberOf(database, isThere, store, file) === 0) return "changed";
       }
       for (const file of files) putStoreFile(database, file);
       if (batch === undefined) return "put";
@@ -145,13 +153,17 @@ export const storeFileRows = (registry: OwnFile): Rows<StoreFileRegistry> => ({
     });
     if (gone.length + changed.length === 0) return;
     registry.write((database) => {
+      const place = `update or replace store_files set store = ?, passages = ? where ${own}`;
       for (const { file } of gone) {
+        // What was said of a document holds when it is back, with a collection that was away.
+        change(database, `${place} and attributes <> '{}'`, goneOf(store), 0, store, file);
         change(database, `delete from store_files where ${own}`, store, file);
       }
-      const sql = `update store_files set passages = ? where ${own}`;
-      for (const each of changed) {
-        if (change(database, sql, each.passages, store, each.file) > 0) continue;
-        putStoreFile(database, each);
+      for (const { file, passages, ...each } of changed) {
+        const isKnown = [store, goneOf(store)].some(
+          (from) => change(database, place, store, passages, from, file) > 0,
+        );
+        if (!isKnown) putStoreFile(database, { ...each, file, passages });
       }
     });
   },
@@ -211,12 +223,16 @@ export const queueRows = (registry: OwnFile): Rows<QueueRegistry> => ({
   },
 
   removals() {
-    const sql = "select collection, document from removals limit 1000";
+    const sql = "select collection, document from removals where collection <> '' limit 1000";
     const rows = registry.all<{ collection: string; document: string }>(sql);
     return rows.map(({ collection, document }) => ({
       collection,
       document: document || undefined,
     }));
+  },
+
+  deletions() {
+    return documentsOf(registry, "select document from removals where collection = ''");
   },
 
   isRemoved({ collection, document = "" }) {

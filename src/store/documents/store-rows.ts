@@ -7,6 +7,7 @@ import { change, insert, numberOf, orIgnore, update } from "../database.ts";
 import type { OwnFile } from "../own-file.ts";
 import { pageOf } from "./pages.ts";
 import type { Rows } from "./sqlite-documents.ts";
+import { goneOf } from "./store-file-rows.ts";
 
 interface Row extends Pick<StoreRecord, "id" | "collection" | "name" | "state"> {
   description: string | null;
@@ -96,7 +97,7 @@ function empty(database: Database, id: string): void {
   const collection = "collection = (select collection from stores where id = ?)";
   change(database, `delete from removals where ${collection}`, id);
   for (const table of ["batch_files", "batches", "store_files"]) {
-    change(database, `delete from ${table} where store = ?`, id);
+    change(database, `delete from ${table} where store in (?, ?)`, id, goneOf(id));
   }
 }
 

@@ -47,9 +47,9 @@ export class QdrantCollectionStore implements CollectionStore {
     return this.#server.list();
   }
 
-  /** A server that answers has all that was not dropped. */
-  async isMissing(): Promise<boolean> {
-    return false;
+  /** A server may come back empty, or older. */
+  async isMissing(name: string): Promise<boolean> {
+    return !(await this.list()).includes(name);
   }
 
   async open(name: string): Promise<PassageRepository | undefined> {

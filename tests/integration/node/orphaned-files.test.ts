@@ -63,11 +63,12 @@ async function twoFiles(): Promise<[string, string]> {
 const doctor = () => checkDocuments({ dataDir: place });
 
 test("content that cannot be deleted is told, and keeps no other file from its place", async () => {
-  let stranger = "";
+  let [stranger, kept] = ["", ""];
   await withNode(async (running) => {
     const { app, client } = running;
     const { id } = await client.taken("vs_default", "first");
     stranger = await upload(running, "second");
+    kept = await upload(running, "third");
     expect(await app.repository.count()).toBe(1);
     await rm(join(place, "files", id));
     // Nobody's rights are enough to delete it as a file.
@@ -78,7 +79,7 @@ test("content that cannot be deleted is told, and keeps no other file from its p
     const said = await answer.text();
     expect(said).toContain("the next start of the node tries again");
     expect(said).not.toContain(place);
-    expect(await listed(running)).toEqual([stranger]);
+    expect(await listed(running)).toEqual([stranger, kept].sort());
   });
   await rename(join(place, "files", stranger), join(place, "files", `${stranger.slice(0, -1)}_`));
   await withNode(async () => {
@@ -109,6 +110,107 @@ test("changes that a killed node left beside a registry that was moved away are 
   expect(await names("files", "orphaned")).toEqual([]);
   await copyFile(kept, registry());
   await withNode(async (running) => expect(await listed(running)).toEqual([id]));
+});
+
+test("a folder of uploads that is away is not taken for an empty one, and what was deleted meanwhile stays deleted", async () => {
+  const [files, moved] = [join(place, "files"), join(folder.path, "moved")];
+  let [first, second] = ["", ""];
+  await withNode(async (running) => {
+    const { app, client } = running;
+    [first, second] = [await upload(running, "first"), await upload(running, "second")];
+    const { id: store } = await client.store();
+    await rename(files, moved);
+    // As an empty mount point has it.
+    await mkdir(files);
+    await app.documents.state.problem();
+    expect(app.documents.state.note()).toContain("The uploads are away");
+    for (const refused of [
+      await client.upload("third", "notes.md"),
+      await client.send("GET", `/files/${first}/content`),
+      await client.send("DELETE", `/files/${second}`),
+    ]) {
+      expect(refused.status).toBe(503);
+      expect(await refused.text()).toContain("The uploads are away");
+    }
+    expect(await listed(running)).toEqual([first]);
+    await client.send("POST", `/vector_stores/${store}/files`, { file_id: first });
+    await waitFor("the reason", async () => {
+      const { last_error: reason } = await client.getFile(store, first);
+      return reason?.message.includes("The uploads are away") === true;
+    });
+    expect(await client.getFile(store, first)).toMatchObject({ status: "in_progress" });
+  });
+  await withNode(async () => {
+    await waitFor("the log line", async () => lines.some(({ level }) => level === "error"));
+    expect(lines.find(({ level }) => level === "error")?.fields).toMatchObject({
+      reason: expect.stringContaining("The uploads are away"),
+    });
+  });
+  expect(await doctor()).toMatchObject({
+    status: "problem",
+    message: expect.stringContaining("1 of 1 uploads"),
+  });
+  await rm(files, { recursive: true });
+  await rename(moved, files);
+  await withNode(async (running) => {
+    await waitFor("the deletion", async () => (await names("files")).length === 1);
+    expect(await listed(running)).toEqual([first]);
+    await running.app.documents.state.problem();
+    expect(running.app.documents.state.note()).toBeUndefined();
+    expect((await running.client.upload("third", "notes.md")).status).toBe(200);
+  });
+  expect(await names("files", "orphaned")).toEqual([]);
+});
+
+test("a deletion that is not finished is not undone by 'paddock documents recover'", async () => {
+  let id = "";
+  await withNode(async (running) => {
+    id = await upload(running, "first");
+    await upload(running, "second");
+    await rm(join(place, "files", id));
+    await mkdir(join(place, "files", id));
+    expect((await running.client.send("DELETE", `/files/${id}`)).status).toBe(503);
+  });
+  await rm(join(place, "files", id), { recursive: true });
+  await writeFile(join(place, "files", id), "first");
+  const recovery = await runPaddock(["documents", "recover"], { cwd: folder.path });
+  expect(recovery).toMatchObject({ code: 0, stdout: expect.stringContaining("nothing") });
+  expect(await names("files")).not.toContain(id);
+});
+
+test("uploads that were set aside are read and deleted where they are once they have their record back", async () => {
+  const [first, second] = await twoFiles();
+  await rename(registry(), join(folder.path, "newer.sqlite"));
+  await copyFile(join(folder.path, "older.sqlite"), registry());
+  await withNode(async (running) => {
+    await waitFor("it to be aside", async () => (await names("files", "orphaned")).length === 1);
+    await rename(join(folder.path, "newer.sqlite"), registry());
+    const content = await running.client.send("GET", `/files/${second}/content`);
+    expect(await content.text()).toBe("second");
+    expect((await running.client.send("DELETE", `/files/${second}`)).status).toBe(200);
+    expect(await listed(running)).toEqual([first]);
+  });
+  expect(await names("files", "orphaned")).toEqual([]);
+});
+
+test("an upload that is set aside already keeps no other from its place", async () => {
+  const [first, second] = await twoFiles();
+  const stranger = `file-${"0".repeat(24)}`;
+  await mkdir(join(place, "files", "orphaned"));
+  await copyFile(join(place, "files", first), join(place, "files", "orphaned", first));
+  for (const where of ["files", "files/orphaned"]) {
+    await writeFile(join(place, where, stranger), where);
+  }
+  await rename(join(place, "files", second), join(place, "files", "orphaned", second));
+  await withNode(async () => {
+    await waitFor("it to be back", async () => (await names("files")).includes(second));
+  });
+  expect(await names("files", "orphaned")).toEqual([stranger, first].sort());
+  expect(lines.filter(({ level }) => level === "warn")).toMatchObject([
+    { message: expect.stringContaining("both stay"), fields: { files: 2 } },
+  ]);
+  const recovery = await runPaddock(["documents", "recover"], { cwd: folder.path });
+  expect(recovery).toMatchObject({ code: 0, stdout: expect.stringContaining("1 file is back") });
 });
 
 test("a start without the registry changes nothing, and says so", async () => {

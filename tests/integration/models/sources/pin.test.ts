@@ -1,10 +1,14 @@
 import { describe, expect, test } from "bun:test";
+import { rmSync } from "node:fs";
 import { readdir, rm, writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { basename, join } from "node:path";
+import type { Progress } from "../../../../src/core/progress.ts";
+import { removeModel } from "../../../../src/models/models-folder.ts";
 import { type DownloadOptions, download } from "../../../../src/models/sources/download.ts";
 import { hubFrom } from "../../../../src/models/sources/hub-reference.ts";
 import { modelBytes, sha256Of } from "../../../support/model-bytes.ts";
 import { honest, modelServer } from "../../../support/model-server.ts";
+import { rejectionOf } from "../../../support/rejection.ts";
 import { silentProgress } from "../../../support/silence.ts";
 import { tempDir } from "../../../support/temp-dir.ts";
 
@@ -112,6 +116,25 @@ describe("a model of the hub", () => {
       "hf_owner_repo_m.gguf",
       "hf_owner_repo_m.gguf.origin.json",
     ]);
+  });
+
+  test("is not removed while it moves, and does not come back where its file is removed all the same", async () => {
+    await using hub = await movingHub(changed);
+    const { path } = await hub.fetch();
+    hub.state.main = second;
+    const refused = Promise.withResolvers<unknown>();
+    const step: Progress["step"] = (label, ...asked) => {
+      if (label.startsWith("Downloading")) {
+        refused.resolve(rejectionOf(removeModel(hub.folder, basename(path))));
+        rmSync(path, { force: true });
+      }
+      return silentProgress.step(label, ...asked);
+    };
+    const moving = rejectionOf(hub.fetch({ renew: true, progress: { step } }));
+    expect(await refused.promise).toMatchObject({ kind: "overloaded" });
+    expect(await moving).toMatchObject({ message: expect.stringContaining("was removed") });
+    expect(await removeModel(hub.folder, basename(path))).toBeGreaterThan(0);
+    expect(await readdir(hub.folder)).toEqual(["digests.json"]);
   });
 
   test("is not fetched again where the new commit has the same weights", async () => {

@@ -1,6 +1,6 @@
 /** What a crash, or two requests at once, do to files in vector stores. */
 import { expect, test } from "bun:test";
-import { readdir } from "node:fs/promises";
+import { cp, readdir, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { NodeError } from "../../../../src/core/errors.ts";
 import { FileObject } from "../../../../src/server/operations/files/schema.ts";
@@ -39,6 +39,27 @@ test("a file that is removed while it is added again is ingested again, and not 
   expect(await content.json()).toMatchObject({ data: [{ type: "text", text: "llamas hum" }] });
 });
 
+test.each(["files", "vector_stores"])(
+  "nothing is left of a file that is added while %s lose it",
+  async (kind) => {
+    await using running = await runningDocuments();
+    const { client, app } = running;
+    const file = await upload(running, "llamas hum");
+    const { id: store } = await client.store();
+    const { registry } = app;
+    const { putStoreFiles } = registry;
+    registry.putStoreFiles = async (...args) => {
+      registry.putStoreFiles = putStoreFiles;
+      const path = `/${kind}/${kind === "files" ? file : store}`;
+      expect((await client.send("DELETE", path)).status).toBe(200);
+      return await putStoreFiles(...args);
+    };
+    const refused = await client.send("POST", `/vector_stores/${store}/files`, { file_id: file });
+    expect(refused.status).toBe(404);
+    expect(await registry.inStore(store, [file])).toEqual([]);
+  },
+);
+
 test("a deletion that is done is not done again to what was stored since", async () => {
   await using running = await runningDocuments();
   const { client, app } = running;
@@ -58,6 +79,83 @@ test("a deletion that is done is not done again to what was stored since", async
   });
   const names = (await app.repository.documents()).map(({ name }) => name);
   expect(names.filter((name) => name.startsWith(file.id))).toEqual([stored?.name ?? ""]);
+});
+
+test("what is deleted while the collections are away is not back with them, and nothing is stored in their place", async () => {
+  await using folder = await tempDir();
+  const options = { documents: { folder: folder.path } };
+  const collections = join(folder.path, "collections");
+  let [kept, deleted, first, second, third] = ["", "", "", "", ""];
+  {
+    await using running = await runningDocuments(options);
+    const { client } = running;
+    [kept, deleted] = [(await client.store()).id, (await client.store()).id];
+    [first, second] = [
+      (await client.taken(kept, "llamas")).id,
+      (await client.taken(kept, "bees")).id,
+    ];
+    await client.taken(deleted, "llamas");
+    third = await upload(running, "cats");
+  }
+  await rename(collections, `${collections}.away`);
+  {
+    await using running = await runningDocuments(options);
+    const { client, app } = running;
+    expect((await client.send("DELETE", `/vector_stores/${deleted}`)).status).toBe(200);
+    expect((await client.send("DELETE", `/vector_stores/${kept}/files/${second}`)).status).toBe(
+      200,
+    );
+    await client.send("POST", `/vector_stores/${kept}/files`, { file_id: third });
+    await waitFor("the reason", async () => {
+      const { last_error: reason } = await client.getFile(kept, third);
+      return reason?.message.includes("are away") === true;
+    });
+    // One that never held anything is not waited for.
+    const { id: empty } = await client.store();
+    await client.send("DELETE", `/vector_stores/${empty}`);
+    expect((await app.registry.removals()).map(({ collection }) => collection).sort()).toEqual(
+      [kept, deleted].sort(),
+    );
+  }
+  expect(await readdir(collections).catch(() => [])).toEqual([]);
+  await rm(collections, { recursive: true, force: true });
+  await rename(`${collections}.away`, collections);
+  await using running = await runningDocuments(options);
+  const { client } = running;
+  await client.settled(kept, third);
+  await waitFor(
+    "the deletion",
+    async () => !(await readdir(collections)).includes(`${deleted}.sqlite`),
+  );
+  const found = await client.search(kept, "llamas bees cats");
+  expect(found.map(({ file_id: id }) => id).sort()).toEqual([first, third].sort());
+  expect((await client.send("GET", `/vector_stores/${deleted}`)).status).toBe(404);
+});
+
+test("a collection that is older than the registry does not bring back what was removed since", async () => {
+  await using folder = await tempDir();
+  const { log, lines } = recordingLog();
+  const options = { documents: { folder: folder.path, log } };
+  const collections = join(folder.path, "collections");
+  let [store, kept] = ["", ""];
+  {
+    await using running = await runningDocuments(options);
+    const { client } = running;
+    store = (await client.store()).id;
+    kept = (await client.taken(store, "llamas")).id;
+    const removed = await client.taken(store, "bees");
+    await running.app.documents[Symbol.asyncDispose]();
+    await cp(collections, `${collections}.older`, { recursive: true });
+    expect((await client.send("DELETE", `/files/${removed.id}`)).status).toBe(200);
+  }
+  await rm(collections, { recursive: true });
+  await rename(`${collections}.older`, collections);
+  await using running = await runningDocuments(options);
+  const found = await running.client.search(store, "llamas bees");
+  expect(found.map(({ file_id: id }) => id)).toEqual([kept]);
+  expect(lines.filter(({ level }) => level === "warn")).toMatchObject([
+    { message: expect.stringContaining("left out"), fields: { store, documents: 1 } },
+  ]);
 });
 
 test("bytes of a file whose deletion was cut short are deleted at the next start", async () => {

@@ -2,6 +2,7 @@ import { beforeEach, describe, expect, test } from "bun:test";
 import { copyFile, mkdir, rm, symlink, utimes, writeFile } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { untilAborted } from "../../../../src/core/abort.ts";
+import { NodeError } from "../../../../src/core/errors.ts";
 import { ModelActivities } from "../../../../src/core/models/model-activity.ts";
 import { ModelRegistry } from "../../../../src/core/models/model-registry.ts";
 import { noteOrigin } from "../../../../src/models/models-folder.ts";
@@ -9,6 +10,8 @@ import { starterChat, starterEmbedding } from "../../../../src/models/starter-mo
 import { findFolderModels } from "../../../../src/node/models/folder-models.ts";
 import { FolderLibrary, readFolder } from "../../../../src/node/models/model-library.ts";
 import { bareNodeOptions } from "../../../support/bare-node.ts";
+import { modelServer } from "../../../support/model-server.ts";
+import { rejectionOf } from "../../../support/rejection.ts";
 import { ScriptedChatEngine } from "../../../support/scripted-engines.ts";
 import { tempDir } from "../../../support/temp-dir.ts";
 import { chatModel } from "../../../support/test-models.ts";
@@ -145,12 +148,15 @@ describe("the starter chat model", () => {
   });
 });
 
-async function openLibrary(): Promise<{ library: FolderLibrary; models: ModelRegistry }> {
+async function openLibrary(
+  endpoint = "",
+): Promise<{ library: FolderLibrary; models: ModelRegistry }> {
+  const pulling = { ...options('[models_folder]\npull_from = ["hf:"]'), hub: { endpoint } };
   const models = new ModelRegistry([]);
   const watched = { [Symbol.dispose]: () => {} };
   const library = new FolderLibrary(
     {
-      ...{ options: options(), models, activities: new ModelActivities([]) },
+      ...{ options: pulling, models, activities: new ModelActivities([]) },
       telemetry: { addModel: () => watched, watchMemory: () => watched },
       stopping: new AbortController().signal,
     },
@@ -175,7 +181,8 @@ test("a folder whose disk hangs keeps no caller waiting, and is read when it ans
 
 test("a removal waits for the model's last answer, which no new one follows", async () => {
   await put("hf_owner_repo_m-Q4.gguf", { source: "hf:owner/repo:Q4_K_M" });
-  const { library, models } = await openLibrary();
+  await using hub = await modelServer(() => ({ status: 404 }));
+  const { library, models } = await openLibrary(hub.url);
   const answered = Promise.withResolvers<void>();
   const loaded = {
     ...chatModel("repo-Q4_K_M", new ScriptedChatEngine()),
@@ -186,7 +193,12 @@ test("a removal waits for the model's last answer, which no new one follows", as
   const removed = library.remove("repo-Q4_K_M");
   expect(models.typeOf("repo-Q4_K_M")).toBeUndefined();
   expect(await found()).toHaveLength(1);
+  // What is about to go is not taken for what was pulled.
+  const pulled = rejectionOf(
+    library.pull("hf:owner/repo:Q4_K_M", { signal: new AbortController().signal }),
+  );
   answered.resolve();
   await removed;
   expect(await found()).toEqual([]);
+  expect(await pulled).toBeInstanceOf(NodeError);
 });
