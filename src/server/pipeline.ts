@@ -151,7 +151,11 @@ export class Pipeline {
     const { requestTimeoutMs, stallTimeoutMs } = limits;
     const longestMs = operation.facts.isLong === true ? 0 : requestTimeoutMs;
     ending.use(startTimeout(context, longestMs, this.#settings.stopping));
-    const work = async () => await asked.answer(context, services);
+    const work = async () => {
+      // Its client may have left while it waited.
+      context.signal.throwIfAborted();
+      return await asked.answer(context, services);
+    };
     const answer = await (asksDocuments(operation.facts)
       ? this.#documents.run(caller, work)
       : work());
