@@ -202,7 +202,7 @@ const Responses = section({
   ),
   max_queue: integer(
     { minimum: 0, maximum: 10_000, default: 64 },
-    "How many more of them may wait, half of these of one caller; beyond that they are rejected.",
+    "How many more of them may wait, of one caller half of what others leave; beyond that they are rejected.",
   ),
 });
 

@@ -24,3 +24,28 @@ export class Turns {
     setImmediate(this.#run);
   };
 }
+
+/** So much work at a time of each name, such as a caller's; the rest of it waits, first come first served. */
+export class Places {
+  readonly #most: number;
+  readonly #names = new Map<string, { busy: number; waiting: (() => void)[] }>();
+
+  constructor(most: number) {
+    this.#most = most;
+  }
+
+  async run<Result>(name: string, work: () => Promise<Result>): Promise<Result> {
+    const of = this.#names.get(name) ?? { busy: 0, waiting: [] };
+    this.#names.set(name, of);
+    if (of.busy < this.#most) of.busy++;
+    else await new Promise<void>((resolve) => of.waiting.push(resolve));
+    try {
+      return await work();
+    } finally {
+      const next = of.waiting.shift();
+      // Who waits next has the place.
+      if (next !== undefined) next();
+      else if (--of.busy === 0) this.#names.delete(name);
+    }
+  }
+}

@@ -9,6 +9,7 @@ import { NodeError } from "../core/errors.ts";
 import type { Log } from "../core/log.ts";
 import type { ModelLibrary } from "../core/models/model-library.ts";
 import type { ModelRegistry } from "../core/models/model-registry.ts";
+import { Places } from "../core/turns.ts";
 import { checkAddress, missingRoute } from "./address.ts";
 import {
   continueInBackground,
@@ -44,7 +45,7 @@ import {
   requestId,
   requestIdHeader,
 } from "./middleware/request-log.ts";
-import type { Operation } from "./operation.ts";
+import type { Operation, OperationFacts } from "./operation.ts";
 import { contextOf, RequestContext, type ResponseHeaders, type Target } from "./request-context.ts";
 import { StreamBuffers } from "./sse.ts";
 
@@ -72,6 +73,13 @@ export interface PipelineSettings extends Observers {
   log: Log;
 }
 
+/** Requests about documents that are worked on at a time for one caller. */
+const mostOfDocuments = 8;
+
+/** Whether one thread answers it, and every caller's, in order. An upload takes as long as its client. */
+const asksDocuments = ({ name, scope, form }: OperationFacts): boolean =>
+  form === undefined && (scope === "documents" || name === "mcp");
+
 /** A request as Elysia passes it to a route, with the response's status and headers. */
 interface RoutedRequest {
   request: Request;
@@ -85,6 +93,7 @@ export class Pipeline {
   readonly #access: Access;
   readonly #buffers = new StreamBuffers();
   readonly #memory: RequestMemory;
+  readonly #documents = new Places(mostOfDocuments);
 
   constructor(settings: PipelineSettings) {
     const { access, isOpen } = settings;
@@ -142,7 +151,14 @@ export class Pipeline {
     const { requestTimeoutMs, stallTimeoutMs } = limits;
     const longestMs = operation.facts.isLong === true ? 0 : requestTimeoutMs;
     ending.use(startTimeout(context, longestMs, this.#settings.stopping));
-    const answer = await asked.answer(context, services);
+    const work = async () => {
+      // Its client may have left while it waited.
+      context.signal.throwIfAborted();
+      return await asked.answer(context, services);
+    };
+    const answer = await (asksDocuments(operation.facts)
+      ? this.#documents.run(caller, work)
+      : work());
     context.isAnswered = true;
 
     if ("events" in answer) {

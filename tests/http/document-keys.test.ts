@@ -60,6 +60,18 @@ test("a key makes at most half of the node's vector stores, and leaves the rest 
   expect((await make(bob)).status).toBe(200);
 });
 
+test("many requests of one key about documents hold up no other's", async () => {
+  const [ada, bob] = [give("ada"), give("bob")];
+  const ended: string[] = [];
+  const ask = async (by: DocumentsClient, name: string) => {
+    expect((await by.send("GET", "/files")).status).toBe(200);
+    ended.push(name);
+  };
+  const many = Array.from({ length: 40 }, () => ask(ada, "ada"));
+  await Promise.all([...many, ask(bob, "bob")]);
+  expect(ended.indexOf("bob")).toBeLessThan(20);
+});
+
 describe("a key's scopes", () => {
   test("open documents only where they name them, and search with 'retrieve'", async () => {
     const { id } = await admin.store();

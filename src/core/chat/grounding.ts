@@ -16,6 +16,7 @@ import {
 } from "./grounded-prompt.ts";
 import { imageMarks } from "./images.ts";
 import type { FoundPassages, Grounding, RagPolicy, RagRequest, RagSettings } from "./rag.ts";
+import { RememberedPassages } from "./remembered-passages.ts";
 
 export interface GroundedConversation {
   messages: readonly ChatMessage[];
@@ -27,8 +28,8 @@ export class GroundingService {
   readonly #retrieval: RetrievalService;
   readonly #settings: RagSettings;
   readonly #log: Log;
-  /** Passages of earlier turns, least recently used first: put back, the prompt begins as before, for the prefix cache. Only ids; the text is read again. */
-  readonly #turns = new Map<string, readonly PassagePlace[]>();
+  /** Of earlier turns: put back, the prompt begins as before, for the prefix cache. */
+  readonly #passages = new RememberedPassages();
 
   constructor(retrieval: RetrievalService, settings: RagSettings, log: Log) {
     this.#retrieval = retrieval;
@@ -60,11 +61,13 @@ export class GroundingService {
     // The system message holds only the current turn's passages; user messages keep theirs.
     const carries = policy === "last-user-message";
     const current = messages.findLastIndex(({ role }) => role === "user");
-    const keys = turnKeys(options.caller ?? "", messages);
+    const { caller = "" } = options;
+    const keys = turnKeys(messages);
     // During a turn, such as between a tool call and its result, the passages stay the same.
     const isDuringTurn = current < messages.length - 1;
     const isRecalled = (index: number): boolean => (index === current ? isDuringTurn : carries);
     const recalled = await this.#recall(
+      caller,
       new Map([...keys].filter(([index]) => isRecalled(index))),
       options.searcher,
     );
@@ -85,7 +88,7 @@ export class GroundingService {
         ? groundedUserMessages(messages, prompt, shown)
         : groundedSystemMessage(messages, prompt, shown.at(-1)?.points ?? []);
     const left = await fitToContext(turns, render, conversation, { engine, ...options });
-    if (carries) this.#remember(keys, turns, left);
+    if (carries) this.#remember(caller, keys, turns, left);
     const points = left.flatMap((turn) => turn.points);
     const dropped = matched.length - telling.length + countPoints(turns) - points.length;
     const isMissed = found.error !== undefined || this.#retrieval.coming !== undefined;
@@ -160,14 +163,12 @@ export class GroundingService {
     return { points, ...(notices.length === 0 ? {} : { notice: notices.join(" ") }) };
   }
 
-  async #recall(keys: TurnKeys, caller: DocumentCaller): Promise<Turn[]> {
+  async #recall(caller: string, keys: TurnKeys, searcher: DocumentCaller): Promise<Turn[]> {
     const remembered = [...keys].map(([index, key]) => {
-      const points = this.#turns.get(key) ?? [];
-      if (this.#turns.delete(key)) this.#turns.set(key, points);
-      return { index, points };
+      return { index, points: this.#passages.get(caller, key) };
     });
     const places = remembered.flatMap(({ points }) => points);
-    const read = await this.#retrieval.read(places, caller).catch((error: unknown) => {
+    const read = await this.#retrieval.read(places, searcher).catch((error: unknown) => {
       // They stay remembered: a store that is unavailable for one turn has not lost them.
       const reason = reasonOf(error);
       this.#log.warn("passages of earlier turns cannot be read; the chat goes on without", {
@@ -184,14 +185,12 @@ export class GroundingService {
   }
 
   /** Remembers the passages now in the prompt, which the next turn's prompt begins with; forgets the rest. */
-  #remember(keys: TurnKeys, turns: readonly Turn[], left: readonly Turn[]): void {
-    for (const { index } of turns) this.#turns.delete(keys.get(index) ?? "");
+  #remember(caller: string, keys: TurnKeys, turns: readonly Turn[], left: readonly Turn[]): void {
+    for (const { index } of turns) this.#passages.forget(caller, keys.get(index) ?? "");
     for (const { index, points } of left) {
       if (points.length === 0) continue;
       const places = points.map(({ id, store, score }) => ({ id, store, score }));
-      this.#turns.set(keys.get(index) ?? "", places);
-      const [oldest] = this.#turns.keys();
-      if (this.#turns.size > mostTurns && oldest !== undefined) this.#turns.delete(oldest);
+      this.#passages.set(caller, keys.get(index) ?? "", places);
     }
   }
 }
@@ -223,15 +222,12 @@ function checkContextWindow(wanted: number | undefined, most: number): void {
 
 type TurnKeys = ReadonlyMap<number, string>;
 
-/** Enough for the active conversations. The oldest turn is dropped, which only costs time. */
-const mostTurns = 1000;
-
 const keyOf = ({ store, id }: Pick<PassagePlace, "store" | "id">): string => `${store}/${id}`;
 
-/** By index of each user message: a hash of the caller and the conversation up to it. It runs on, so that a long conversation is read once. */
-function turnKeys(caller: string, messages: readonly ChatMessage[]): Map<number, string> {
+/** By index of each user message: a hash of the conversation up to it. It runs on, so that a long conversation is read once. */
+function turnKeys(messages: readonly ChatMessage[]): Map<number, string> {
   const keys = new Map<number, string>();
-  const hash = new Bun.CryptoHasher("sha256").update(`${JSON.stringify(caller)}\n`);
+  const hash = new Bun.CryptoHasher("sha256");
   for (const [index, message] of messages.entries()) {
     const text = { ...message, images: imageMarks(message) };
     hash.update(`${JSON.stringify(text)}\n`);

@@ -204,10 +204,12 @@ export class StoreFileService {
       throw new NodeError("invalid_request", why, { param: "batch_id" });
     }
     const collection = (await registry.store(batch.store))?.collection ?? batch.store;
-    for (const { file, document } of await registry.cancelBatch(id)) {
-      using _ = await queue.hold(batch.store, file);
-      await remover.tryRemove({ collection, document });
-    }
+    const begun = await registry.cancelBatch(id);
+    using held = new DisposableStack();
+    // All at once, or one that is still being ingested would store passages after they were removed.
+    const holds = begun.map(({ file }) => queue.hold(batch.store, file));
+    for (const hold of await Promise.all(holds)) held.use(hold);
+    for (const { document } of begun) await remover.tryRemove({ collection, document });
     return await this.#view({ ...batch, isCancelled: true });
   }
 

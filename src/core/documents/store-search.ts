@@ -98,7 +98,7 @@ export class StoreSearchService {
   /** Undefined for a store that is still empty. */
   async #target(
     store: StoreRecord,
-    { filter }: SearchScope,
+    { caller, filter }: SearchScope,
     ready: () => RetrievalBackend,
     leases: DisposableStack,
   ): Promise<SearchTarget | undefined> {
@@ -112,7 +112,7 @@ export class StoreSearchService {
     const repository = backend?.repository ?? lease?.repository;
     if (repository === undefined) return undefined;
     if (filter !== undefined) await adoptFiles(store, repository);
-    const { documents, hidden } = await registry.selection(store, filter);
+    const { documents, hidden } = await registry.selection(store, filter, caller.id);
     return {
       store: id,
       collection,

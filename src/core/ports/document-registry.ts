@@ -96,10 +96,11 @@ export interface StoreFileRegistry {
   changeAttributes(store: string, file: string, attributes: Attributes): Promise<void>;
   /** Removes it, and records that its passages are to be deleted. */
   removeStoreFile(store: string, file: string): Promise<void>;
-  /** The documents that a search may find, as whichever list is shorter, and those that are hidden. */
+  /** The documents that a search may find, as whichever list is shorter, and those that are hidden. Long ones of several callers take turns. */
   selection(
     store: Pick<StoreRecord, "id" | "collection">,
     filter?: AttributeFilter,
+    caller?: string,
   ): Promise<Selection>;
   /** Documents that a search must not find: partly stored, or to be deleted. */
   hidden(collection: string): Promise<ReadonlySet<string>>;

@@ -14,7 +14,7 @@ export interface BackgroundOptions {
   /** Whether this process runs background responses: only the owner may fail unfinished ones. */
   ownership: { take(): boolean; check(): void };
   maxRunning: number;
-  /** How many more may wait; at most half of them of one caller. */
+  /** How many more may wait; of one caller at most half of what the others leave, so that some is left for the next. */
   maxQueue: number;
   /** 0: no limit. */
   timeoutMs: () => number;
@@ -106,7 +106,8 @@ export class BackgroundResponses implements AsyncDisposable {
     const own = waiting.filter(({ caller }) => caller === run.caller);
     const free = Math.max(0, maxRunning - (this.#runs.size - waiting.length));
     const isFull = waiting.length >= free + maxQueue;
-    if (isFull || own.length >= free + Math.ceil(maxQueue / 2)) {
+    const others = Math.max(0, waiting.length - own.length - free);
+    if (isFull || own.length >= free + Math.ceil((maxQueue - others) / 2)) {
       const why = `Too many responses${isFull ? "" : " of this caller"} wait to be made in the background. Retry when some of them are done.`;
       throw new NodeError("overloaded", why, { param: "background" });
     }

@@ -4,7 +4,7 @@ import { NodeError, reasonOf } from "../errors.ts";
 import type { Log } from "../log.ts";
 import type { ResponseStore, SavedResponse } from "../ports/response-store.ts";
 import { quoted } from "../quoted.ts";
-import { Turns } from "../turns.ts";
+import { Places, Turns } from "../turns.ts";
 
 /** Of any type; the API defines its other fields. */
 export interface ConversationItem {
@@ -39,7 +39,7 @@ export const isConversationId = (id: string): boolean => id.startsWith(prefix);
 export class ConversationService {
   readonly #options: ConversationOptions;
   /** Changes in progress in this process, by conversation: many at once would only fail each other's tries. */
-  readonly #turns = new Map<string, Promise<unknown>>();
+  readonly #changing = new Places(1);
   /** What is found is parsed now, and it may have megabytes. */
   readonly #reading = new Turns();
 
@@ -67,7 +67,7 @@ export class ConversationService {
   }
 
   async change(id: string, owner: Owner, change: Change): Promise<Conversation> {
-    return await this.#inTurn(id, async () => {
+    return await this.#changing.run(id, async () => {
       for (let tries = 0; tries < mostTries; tries++) {
         const { conversation, changedAt } = await this.#find(id, owner, "conversation_id");
         const changed = { ...conversation, ...change(conversation) };
@@ -111,18 +111,6 @@ export class ConversationService {
     const { createdAt: changedAt, input: items } = found;
     const { createdAt = changedAt, metadata = {} }: Partial<Conversation> = found.body;
     return { conversation: { id, createdAt, metadata, items }, changedAt };
-  }
-
-  async #inTurn<Result>(id: string, work: () => Promise<Result>): Promise<Result> {
-    const before = this.#turns.get(id) ?? Promise.resolve();
-    const running = before.then(work);
-    const settled = running.catch(() => undefined);
-    this.#turns.set(id, settled);
-    try {
-      return await running;
-    } finally {
-      if (this.#turns.get(id) === settled) this.#turns.delete(id);
-    }
   }
 }
 

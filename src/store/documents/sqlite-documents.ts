@@ -43,11 +43,13 @@ export function documentRows(path: string): Rows<DocumentRegistry> & Disposable 
   };
 }
 
-/** The registry's port, or a part of it, with synchronous methods: as the thread implements it. */
+/** The registry's port, or a part of it, with synchronous methods: as the thread implements it. What takes long is done in slices. */
 export type Rows<Port> = {
-  [Name in keyof Port]: Port[Name] extends (...args: infer Args) => Promise<infer Result>
-    ? (...args: Args) => Result
-    : never;
+  [Name in keyof Port]: Name extends "selection"
+    ? Port[Name]
+    : Port[Name] extends (...args: infer Args) => Promise<infer Result>
+      ? (...args: Args) => Result
+      : never;
 };
 
 /** The first format did not know who made a vector store. */

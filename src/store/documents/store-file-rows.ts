@@ -7,6 +7,7 @@ import type {
   StoreFileRegistry,
   StoreFilesOf,
 } from "../../core/ports/document-registry.ts";
+import { Turns } from "../../core/turns.ts";
 import { change, insert, numberOf, orIgnore, put, rowsOf } from "../database.ts";
 import type { OwnFile } from "../own-file.ts";
 import { matches } from "./attribute-filter.ts";
@@ -19,6 +20,13 @@ const own = "store = ? and file = ?";
 export const goneOf = (store: string): string => `gone:${store}`;
 const removeDocuments = `insert or ignore into removals (collection, document)
   select stores.collection, document from store_files join stores on stores.id = store`;
+
+/** Files whose attributes are read at a time: each may have 9 kB of them. */
+const slice = 500;
+/** Of selections, so that other calls are answered between their slices. */
+const turns = new Turns();
+
+type Judged = Pick<StoreFileRow, "file" | "document" | "status" | "attributes">;
 
 export const storeFileRows = (registry: OwnFile): Rows<StoreFileRegistry> => ({
   putStoreFiles(files, { batch, maxQueue, maxOwn, owner, unchanged } = {}) {
@@ -105,21 +113,35 @@ export const storeFileRows = (registry: OwnFile): Rows<StoreFileRegistry> => ({
     });
   },
 
-  selection({ id, collection }, filter) {
+  async selection({ id, collection }, filter, caller) {
+    const found = new Map<string, boolean>();
+    if (filter !== undefined) {
+      const judge = (where: string, ...values: SQLQueryBindings[]): Judged | undefined => {
+        const columns = "file, document, status, attributes";
+        const sql = `select ${columns} from store_files where store = ? and ${where}`;
+        const rows = registry.all<Judged>(sql, id, ...values);
+        for (const { document, status, attributes } of rows) {
+          const isFound = status === "completed" && matches(filter, JSON.parse(attributes));
+          found.set(document, isFound);
+        }
+        return rows[slice - 1];
+      };
+      const newest = registry.number("select max(seq) from store_files");
+      const after = "file > ? order by file limit ?";
+      for (let last = judge(after, "", slice); last; last = judge(after, last.file, slice)) {
+        await turns.next(caller);
+      }
+      // What came meanwhile may lie before what was read last.
+      judge("seq > ?", newest);
+    }
     const hidden = this.hidden(collection);
-    if (filter === undefined) return { hidden, documents: { except: hidden } };
-    const sql =
-      "select document, attributes from store_files where store = ? and status = 'completed'";
     const only = new Set<string>();
     const except = new Set(hidden);
-    registry.read((database) => {
-      const rows = database.query<Pick<StoreFileRow, "document" | "attributes">, [string]>(sql);
-      for (const { document, attributes } of rows.iterate(id)) {
-        const isFound = !hidden.has(document) && matches(filter, JSON.parse(attributes));
-        (isFound ? only : except).add(document);
-      }
-    }, undefined);
-    return { hidden, documents: only.size <= except.size ? { only } : { except } };
+    for (const [document, isFound] of found) {
+      (isFound && !hidden.has(document) ? only : except).add(document);
+    }
+    const isShort = filter !== undefined && only.size <= except.size;
+    return { hidden, documents: isShort ? { only } : { except } };
   },
 
   hidden(collection) {
@@ -128,7 +150,7 @@ export const storeFileRows = (registry: OwnFile): Rows<StoreFileRegistry> => ({
       `select document from removals where collection = ?
        union all select document from store_files
        where store = (select id from stores where collection = ?)
-         and status in ('in_progress', 'failed', 'cancelled') and begun = 1`,
+         and status = 'in_progress' and begun = 1`,
       ...[collection, collection],
     );
     return new Set(documents);

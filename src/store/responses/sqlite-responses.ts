@@ -11,6 +11,7 @@ import {
   type SavedResponse,
   type TidiedResponses,
 } from "../../core/ports/response-store.ts";
+import { Places } from "../../core/turns.ts";
 import { inThread, type Remote } from "../thread-calls.ts";
 import type {
   FormerOwners,
@@ -38,6 +39,8 @@ export interface SqliteResponsesOptions {
 export class SqliteResponses implements ResponseStore, AsyncDisposable {
   readonly #options: SqliteResponsesOptions;
   readonly #rows: Remote<ResponseRows>;
+  /** Many large ones of an owner hold up nobody else's. */
+  readonly #calls = new Places(1);
 
   /** Creates no file and no thread until one is needed. */
   constructor(options: SqliteResponsesOptions) {
@@ -53,11 +56,13 @@ export class SqliteResponses implements ResponseStore, AsyncDisposable {
   }
 
   async save(response: SavedResponse): Promise<void> {
-    await this.#rows.save(this.#rowOf(response), this.#bounds());
+    const row = this.#rowOf(response);
+    await this.#inTurn(row.owner, () => this.#rows.save(row, this.#bounds()));
   }
 
   async replace(response: SavedResponse, before: number): Promise<boolean> {
-    return await this.#rows.replace(this.#rowOf(response), before, this.#bounds());
+    const row = this.#rowOf(response);
+    return await this.#inTurn(row.owner, () => this.#rows.replace(row, before, this.#bounds()));
   }
 
   async change(id: string, change: ResponseChange): Promise<boolean> {
@@ -68,12 +73,14 @@ export class SqliteResponses implements ResponseStore, AsyncDisposable {
   }
 
   async find(id: string, owner: string | undefined): Promise<SavedResponse | undefined> {
-    const row = await this.#rows.find(id, owner ?? null, this.#bounds());
+    const find = () => this.#rows.find(id, owner ?? null, this.#bounds());
+    const row = await this.#inTurn(owner, find);
     return row && toResponse(row);
   }
 
   async delete(id: string, owner: string | undefined): Promise<boolean> {
-    return await this.#rows.delete(id, owner ?? null, this.#bounds());
+    const remove = () => this.#rows.delete(id, owner ?? null, this.#bounds());
+    return await this.#inTurn(owner, remove);
   }
 
   async hasUnfinished(): Promise<boolean> {
@@ -90,6 +97,10 @@ export class SqliteResponses implements ResponseStore, AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#rows[Symbol.asyncDispose]();
+  }
+
+  #inTurn<Result>(owner: string | null | undefined, call: () => Promise<Result>): Promise<Result> {
+    return this.#calls.run(owner ?? "", call);
   }
 
   #rowOf(response: SavedResponse): ResponseRow {

@@ -42,6 +42,19 @@ test("parses of what was kept only what is asked for", async () => {
   expect(found?.body).toEqual(body);
 });
 
+test("many calls of one owner hold up no other's", async () => {
+  await using folder = await tempDir();
+  await using store = responseStore({ path: fileIn(folder) });
+  const ended: string[] = [];
+  const many = Array.from({ length: 20 }, async (_, at) => {
+    await store.save(keptResponse(`resp_${at}`, { owner: "ada" }));
+    ended.push("ada");
+  });
+  await store.find("resp_b", "bob").then(() => ended.push("bob"));
+  await Promise.all(many);
+  expect(ended.indexOf("bob")).toBeLessThan(2);
+});
+
 test("makes no file and no folder before something is kept", async () => {
   await using folder = await tempDir();
   const path = fileIn(folder);

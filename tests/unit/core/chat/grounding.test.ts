@@ -426,6 +426,21 @@ describe("the passages of an earlier turn", () => {
     expect(own?.carried).toBe(3);
   });
 
+  test("are not forgotten for a thousand of another caller's", async () => {
+    const { ground } = await grounding();
+    await ground(begun, undefined, {}, "ada");
+    for (let at = 0; at < 1000; at++) await ground([user(`q ${at}`)], undefined, {}, "grace");
+    const { grounding: own } = await ground(goesOn, undefined, {}, "ada");
+    expect(own?.carried).toBe(3);
+    const { grounding: others } = await ground(
+      [user("q 0"), assistant("a"), user("q q q q q q")],
+      undefined,
+      {},
+      "grace",
+    );
+    expect(others?.carried).toBe(0);
+  });
+
   test("are gone with the document that they were taken from", async () => {
     const { ground, repository } = await grounding();
     await ground(begun);

@@ -164,7 +164,7 @@ test("callers have their turns, whoever came first with many", async () => {
   expect(order.indexOf("resp_3")).toBeLessThan(order.indexOf("resp_2"));
 });
 
-test("what would wait beyond the line is refused, and one caller has half of it", async () => {
+test("what would wait beyond the line is refused, and one caller has half of what others leave", async () => {
   const { responses } = testResponses({ maxRunning: 1, maxQueue: 4 });
   const start = (id: string, caller: string) =>
     responses.start({ response: keptResponse(id), caller, work: heldWork().work });
@@ -172,7 +172,8 @@ test("what would wait beyond the line is refused, and one caller has half of it"
   const refused = { kind: "overloaded", param: "background" };
   expect(await rejectionOf(start("resp_4", "ada"))).toMatchObject(refused);
   await start("resp_5", "bob");
-  await start("resp_6", "bob");
+  expect(await rejectionOf(start("resp_6", "bob"))).toMatchObject(refused);
+  await start("resp_8", "eve");
   expect(await rejectionOf(start("resp_7", "eve"))).toMatchObject(refused);
   expect(await responses.find("resp_7", anyone)).toBeUndefined();
 });

@@ -20,25 +20,26 @@ afterAll(async () => {
 
 let stores = 0;
 
+const storeFile = (store: string, name: string, attributes: Attributes): StoreFile => ({
+  ...{ store, file: `file-${name}`, filename: name, document: name, attributes },
+  ...{ isUploaded: true, status: "completed", usageBytes: 0, passages: 1 },
+  createdAt: new Date(),
+});
+
 /** A vector store with documents of these attributes, and those of them that are hidden. */
 function storeOf(documents: Record<string, Attributes>, hidden: readonly string[] = []) {
   const store = `vs_${stores++}`;
-  const file = (name: string, attributes: Attributes): StoreFile => ({
-    ...{ store, file: `file-${name}`, filename: name, document: name, attributes },
-    ...{ isUploaded: true, status: "completed", usageBytes: 0, passages: 1 },
-    createdAt: new Date(),
-  });
   registry.putStoreFiles(
-    Object.entries(documents).map(([name, attributes]) => file(name, attributes)),
+    Object.entries(documents).map(([name, attributes]) => storeFile(store, name, attributes)),
   );
   for (const document of hidden) registry.addRemoval({ collection: store, document });
   return { id: store, collection: store };
 }
 
-function matches(filter: AttributeFilter, attributes: Attributes): boolean {
+async function matches(filter: AttributeFilter, attributes: Attributes): Promise<boolean> {
   // Others beside it, so that it is the shorter list.
   const store = storeOf({ it: attributes, other: {}, another: {} });
-  const { documents } = registry.selection(store, filter);
+  const { documents } = await registry.selection(store, filter);
   return "only" in documents ? documents.only.has("it") : !documents.except.has("it");
 }
 
@@ -71,8 +72,8 @@ describe("a filter on attributes", () => {
     [{ type: "and", filters: [eq("language", "de"), eq("year", 1)] }, false],
     [{ type: "or", filters: [eq("language", "en"), eq("year", 2024)] }, true],
     [{ type: "or", filters: [eq("language", "en"), eq("year", 1)] }, false],
-  ])("%j: %p", (filter, isMatch) => {
-    expect(matches(filter, german)).toBe(isMatch);
+  ])("%j: %p", async (filter, isMatch) => {
+    expect(await matches(filter, german)).toBe(isMatch);
   });
 
   test.each<[AttributeFilter]>([
@@ -84,8 +85,8 @@ describe("a filter on attributes", () => {
     [{ type: "gt", key: "toString", value: "" }],
   ])(
     "finds values of another type, and what objects have by nature, not to match: %j",
-    (filter) => {
-      expect(matches(filter, german)).toBe(false);
+    async (filter) => {
+      expect(await matches(filter, german)).toBe(false);
     },
   );
 
@@ -102,30 +103,56 @@ describe("a filter on attributes", () => {
     "",
     true,
     false,
-  ])("finds %p equal to itself, in a list and in order, under any key", (value) => {
+  ])("finds %p equal to itself, in a list and in order, under any key", async (value) => {
     for (const key of ["k", 'a"b', "a.b", "$", "[0]", "\ud800", "__proto__x"]) {
       const attributes = { [key]: value };
-      expect(matches(eq(key, value), attributes)).toBe(true);
-      expect(matches({ type: "ne", key, value }, attributes)).toBe(false);
-      expect(matches({ type: "in", key, values: new Set(["x", 7, value]) }, attributes)).toBe(true);
-      expect(matches({ type: "nin", key, values: new Set([value]) }, attributes)).toBe(false);
-      expect(matches({ type: "gte", key, value }, attributes)).toBe(true);
-      expect(matches({ type: "lt", key, value }, attributes)).toBe(false);
+      expect(await matches(eq(key, value), attributes)).toBe(true);
+      expect(await matches({ type: "ne", key, value }, attributes)).toBe(false);
+      expect(await matches({ type: "in", key, values: new Set(["x", 7, value]) }, attributes)).toBe(
+        true,
+      );
+      expect(await matches({ type: "nin", key, values: new Set([value]) }, attributes)).toBe(false);
+      expect(await matches({ type: "gte", key, value }, attributes)).toBe(true);
+      expect(await matches({ type: "lt", key, value }, attributes)).toBe(false);
     }
   });
 
-  test("is the shorter list of documents, and never lets a hidden one through", () => {
+  test("is the shorter list of documents, and never lets a hidden one through", async () => {
     const documents = { a: { n: 1 }, b: { n: 2 }, c: { n: 2 } };
     const store = storeOf(documents, ["h", "b"]);
     const hidden = new Set(["h", "b"]);
     const select = (filter?: AttributeFilter) => registry.selection(store, filter);
-    expect(select()).toEqual({ hidden, documents: { except: hidden } });
-    expect(select(eq("n", 1))).toEqual({ hidden, documents: { only: new Set(["a"]) } });
-    expect(select(eq("n", 2))).toEqual({ hidden, documents: { only: new Set(["c"]) } });
-    expect(select(eq("n", 3))).toEqual({ hidden, documents: { only: new Set() } });
-    expect(registry.selection(storeOf(documents), eq("n", 2))).toEqual({
+    expect(await select()).toEqual({ hidden, documents: { except: hidden } });
+    expect(await select(eq("n", 1))).toEqual({ hidden, documents: { only: new Set(["a"]) } });
+    expect(await select(eq("n", 2))).toEqual({ hidden, documents: { only: new Set(["c"]) } });
+    expect(await select(eq("n", 3))).toEqual({ hidden, documents: { only: new Set() } });
+    expect(await registry.selection(storeOf(documents), eq("n", 2))).toEqual({
       hidden: new Set(),
       documents: { except: new Set(["a"]) },
     });
   });
+
+  test("lets other calls in between, and does not let through what they add", async () => {
+    const names = Array.from({ length: 1001 }, (_, at) => `m${at}`);
+    const store = storeOf(Object.fromEntries(names.map((name) => [name, { n: 2 }])));
+    const selecting = registry.selection(store, eq("n", 2));
+    registry.putStoreFiles([storeFile(store.id, "a", { n: 1 })]);
+    expect((await selecting).documents).toEqual({ except: new Set(["a"]) });
+  });
+});
+
+test("a page of many files costs little more than one of few", () => {
+  const pairs = Array.from({ length: 16 }, (_, at) => [`k${at}`, "v".repeat(512)]);
+  const attributes: Attributes = Object.fromEntries(pairs);
+  const listed = (count: number) => {
+    const names = Array.from({ length: count }, (_, at) => `${at}`);
+    const { id: store } = storeOf(Object.fromEntries(names.map((name) => [name, attributes])));
+    const milliseconds = Array.from({ length: 5 }, () => {
+      const from = performance.now();
+      registry.storeFiles({ store, status: "completed" }, { limit: 100, order: "desc" });
+      return performance.now() - from;
+    });
+    return Math.min(...milliseconds);
+  };
+  expect(listed(5000)).toBeLessThan(12 * listed(100));
 });
