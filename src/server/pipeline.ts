@@ -179,6 +179,8 @@ export class Pipeline {
       "json" in answer ? { text: JSON.stringify(answer.json) } : answer;
     if (typeof text === "string" && text.length < largeText)
       return new Response(text, { headers: { "content-type": contentType } });
+    // It is held until it is read, and a client may ask for many and read none.
+    if (typeof text === "string") context.held.add(Buffer.byteLength(text));
     const settings = { stallTimeoutMs, buffers: this.#buffers, log };
     return await streamResponse(
       inPieces(text, contentType),

@@ -1,4 +1,6 @@
 /** Calls methods of an object in a worker thread, begun in order, so that they do not block the event loop. */
+import { closeSync, openSync } from "node:fs";
+import { devNull } from "node:os";
 import { Worker } from "node:worker_threads";
 import { asNodeError, type ErrorKind, NodeError } from "../core/errors.ts";
 import { type Log, noLog } from "../core/log.ts";
@@ -150,6 +152,7 @@ class ObjectThread<Name extends TargetName> {
 
   #start(): Running {
     const { target, args } = this.#options;
+    checkDescriptors();
     const worker = new Worker(new URL(module, import.meta.url), { workerData: { target, args } });
     const waiting: Running["waiting"] = new Map();
     const { promise: ended, resolve: end } = Promise.withResolvers<void>();
@@ -180,6 +183,19 @@ class ObjectThread<Name extends TargetName> {
       end();
     });
     return { worker, waiting, ended };
+  }
+}
+
+/** Far more than a thread needs to start: others may take some at the same moment. */
+const sparedFiles = 64;
+
+/** Throws if the process may open hardly any more files: a thread without one would end the process. */
+function checkDescriptors(): void {
+  const opened: number[] = [];
+  try {
+    while (opened.length < sparedFiles) opened.push(openSync(devNull, "r"));
+  } finally {
+    opened.forEach(closeSync);
   }
 }
 

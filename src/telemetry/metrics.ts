@@ -159,32 +159,39 @@ export function createMetrics(sources: MetricsSources): Metrics {
     if (after > 0 && seconds > 0) tokensPerSecond.observe({ model }, after / seconds);
   };
 
+  let making: Promise<string> | undefined;
+  const page = async (): Promise<string> => {
+    for (const { bounds, waiting, inUse } of activities()) {
+      const { name: model, slots } = bounds;
+      queueLength.set({ model }, waiting);
+      if (slots === undefined) continue;
+      slotCount.set({ model }, slots);
+      slotsInUse.set({ model }, inUse);
+    }
+    for (const [model, count] of newTokens) generatedTokens.inc({ model }, count);
+    newTokens.clear();
+    replicas.read();
+    memoryBytes.reset();
+    for (const [process, residentBytes] of memory) {
+      const bytes = residentBytes();
+      if (bytes !== undefined) memoryBytes.set({ process }, bytes);
+    }
+    buildInfo.reset();
+    buildInfo.set(build(), 1);
+    ready.set((await unlessLate(isReady(), false)) ? 1 : 0);
+    return await registry.metrics();
+  };
+
   return {
     replicas,
     watchers,
     addModel,
     contentType: registry.contentType,
-    async text() {
-      for (const { bounds, waiting, inUse } of activities()) {
-        const { name: model, slots } = bounds;
-        queueLength.set({ model }, waiting);
-        if (slots === undefined) continue;
-        slotCount.set({ model }, slots);
-        slotsInUse.set({ model }, inUse);
-      }
-      for (const [model, count] of newTokens) generatedTokens.inc({ model }, count);
-      newTokens.clear();
-      replicas.read();
-      memoryBytes.reset();
-      for (const [process, residentBytes] of memory) {
-        const bytes = residentBytes();
-        if (bytes !== undefined) memoryBytes.set({ process }, bytes);
-      }
-      buildInfo.reset();
-      buildInfo.set(build(), 1);
-      ready.set((await unlessLate(isReady(), false)) ? 1 : 0);
-      return await registry.metrics();
-    },
+    // A page at a time: a thousand scrapes at once would each make their own.
+    text: () =>
+      (making ??= page().finally(() => {
+        making = undefined;
+      })),
 
     worked(event, sinceReceivedMs) {
       const seconds = "from" in event ? (event.to - event.from) / 1000 : 0;

@@ -191,6 +191,8 @@ describe("/mcp", () => {
         signal: leave.signal,
       }),
     );
+    // It left: nothing of the node has failed.
+    expect(app.log.filter(({ level }) => level === "error")).toEqual([]);
     app.embedding.embed = embed;
     const next = await app.post("/v1/embeddings", { model: "vectors", input: "a" });
     expect(next.headers.get("x-ratelimit-remaining-tokens")).toBe(String(60 - 7 - 1));

@@ -1,5 +1,7 @@
 import { describe, expect, test } from "bun:test";
+import type { FileRecord } from "../../src/core/documents/records.ts";
 import { NodeError } from "../../src/core/errors.ts";
+import type { Page } from "../../src/core/page.ts";
 import type { EmbedOptions } from "../../src/core/ports/embedding-engine.ts";
 import { aborted, untilAborted } from "../support/aborted.ts";
 import { finish } from "../support/scripted-engines.ts";
@@ -481,5 +483,46 @@ describe("requests in progress from one address", () => {
     resolve();
     await stream.text();
     expect(idle).toBe(1);
+  });
+});
+
+describe("lists, each of which may be megabytes", () => {
+  const page = async (count: number): Promise<Page<FileRecord>> => {
+    const file = { id: "file-a", filename: "a".repeat(200), bytes: 1, sha256: "", purpose: "" };
+    const item = { ...file, type: "text/plain", createdAt: new Date(0) };
+    return { items: Array.from({ length: count }, () => item), hasMore: false };
+  };
+
+  test("are refused beyond 32 at once of a caller without a limit", async () => {
+    const app = testApp();
+    const line = Promise.withResolvers<void>();
+    let begun = 0;
+    app.registry.files = async () => {
+      begun++;
+      await line.promise;
+      return await page(1);
+    };
+    const statuses: number[] = [];
+    const asked = Array.from({ length: 33 }, async () => {
+      statuses.push((await app.get("/v1/files")).status);
+    });
+    await waitFor("each to be begun or refused", () => begun + statuses.length === 33);
+    expect(statuses).toEqual([429]);
+    line.resolve();
+    await Promise.all(asked);
+    expect(statuses.slice(1)).toEqual(Array.from({ length: 32 }, () => 200));
+    expect((await app.get("/v1/files")).status).toBe(200);
+  });
+
+  test("that nobody reads take no more memory than large bodies may", async () => {
+    const app = testApp({ maxBodyBytes: 100_000 });
+    app.registry.files = () => page(1000);
+    const answers: Response[] = [];
+    for (let at = 0; at < 10; at++) answers.push(await app.get("/v1/files"));
+    const served = answers.filter(({ status }) => status === 200);
+    expect(served.length).toBeWithin(1, 9);
+    expect(answers.at(-1)?.status).toBe(503);
+    for (const answer of served) await answer.text();
+    expect((await app.get("/v1/files")).status).toBe(200);
   });
 });

@@ -112,7 +112,10 @@ export const mcp = defineOperation({
       {
         ...{ caller, signal, report },
         authorize: (scope) => void context.authenticate("retrieve", scope),
-        onFault: (error) => log.error("a request over MCP failed", { id, error }),
+        onFault: (error) => {
+          // A caller who leaves is no failure of the node.
+          if (!signal.aborted) log.error("a request over MCP failed", { id, error });
+        },
       },
     );
     context.loggedAnswer = () => ({ text });

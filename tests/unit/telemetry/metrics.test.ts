@@ -11,3 +11,20 @@ test("a number that does not come is left out, and keeps nobody waiting for the 
   expect(text).toContain("paddock_ready 1");
   expect(text).not.toMatch(/^paddock_documents_queued/m);
 });
+
+test("all who ask while the numbers are gathered get the same, gathered once", async () => {
+  let asked = 0;
+  const metrics = createMetrics({
+    ...{ models: [], activities: () => [], documentsQueued: async () => 0 },
+    build: () => ({ version: "1.0.0", engine: "none" }),
+    isReady: async () => {
+      asked++;
+      return true;
+    },
+  });
+  const texts = await Promise.all(Array.from({ length: 100 }, () => metrics.text()));
+  expect(new Set(texts).size).toBe(1);
+  expect(asked).toBe(1);
+  await metrics.text();
+  expect(asked).toBe(2);
+});
