@@ -28,7 +28,7 @@ export function probeCommand(shell: Shell): Command {
 }
 
 /** `paddock quantize`: converts the weights of a model. */
-export function quantizeCommand(): Command {
+export function quantizeCommand(shell: Shell): Command {
   return new Command("quantize")
     .argument("<input>")
     .argument("<output>")
@@ -39,6 +39,7 @@ export function quantizeCommand(): Command {
       async (input: string, output: string, name: string, threads: string, { lowPriority }) => {
         // Native code runs for minutes, and would not notice that the parent has ended.
         endWithParentProcess();
+        shell.print("begun\n");
         // Before the quantizer starts its threads, which inherit the priority.
         if (lowPriority === true) setPriority(constants.priority.PRIORITY_LOW);
         const type = quantizations.find((known) => known === name);

@@ -67,7 +67,7 @@ export function createProgram(shell: Shell): Command {
     .version(`${shell.version} (${shell.build})`, "-V, --version", "print the version");
   addExamples(program, "paddock serve", "paddock ingest --help");
   for (const make of commands) program.addCommand(make(shell));
-  program.addCommand(quantizeCommand(), { hidden: true });
+  program.addCommand(quantizeCommand(shell), { hidden: true });
   program.addCommand(probeCommand(shell), { hidden: true });
   writeThrough(shell, program);
   return program;

@@ -173,7 +173,7 @@ interface ReadingBounds {
   read_memory: number;
 }
 
-const memoryEveryMs = 100;
+const lookEveryMs = 100;
 
 function watched(
   process: Bun.Subprocess,
@@ -188,34 +188,28 @@ function watched(
     process.kill("SIGKILL");
   };
   let leftMs = seconds * 1000;
-  let since = 0;
-  let timer: Timer | undefined;
-  const resume = (): void => {
-    since = performance.now();
-    timer = setTimeout(
-      () => end(`takes more than ${seconds} s to read; divide it, or raise ingest.read_timeout`),
-      leftMs,
-    );
-  };
-  const pause = (): void => {
-    clearTimeout(timer);
-    leftMs = Math.max(0, leftMs - (performance.now() - since));
-  };
-  resume();
+  let isPaused = false;
+  // In looks, not by the clock: while this process is stopped, nobody is told that a document was read.
   const looking = setInterval(async () => {
+    if (!isPaused) leftMs -= lookEveryMs;
+    if (leftMs <= 0)
+      end(`takes more than ${seconds} s to read; divide it, or raise ingest.read_timeout`);
     const bytes = await residentBytes(process.pid);
     if (bytes <= megabytes * 1e6) return;
     end(
       `takes more than ${megabytes} MB of memory to read; divide it, or raise ingest.read_memory`,
     );
-  }, memoryEveryMs);
+  }, lookEveryMs);
   return {
-    pause,
-    resume,
+    pause: () => {
+      isPaused = true;
+    },
+    resume: () => {
+      isPaused = false;
+    },
     /** The limit that was exceeded, if the process was killed. */
     stop(): NodeError | undefined {
       isOver = true;
-      clearTimeout(timer);
       clearInterval(looking);
       return excess;
     },

@@ -204,6 +204,18 @@ describe("reading in a process of its own", () => {
   });
 });
 
+test("a document is read though this process was stopped for longer than read_timeout", async () => {
+  await using reading = reader({ read_timeout: 2 });
+  await read(reading, "a.md", note);
+  const rows = Array.from({ length: 5000 }, (_, at) => `<p>Llama ${at} hums.</p>`).join("");
+  const page = new TextEncoder().encode(`<html><body>${rows}</body></html>`);
+  const reads = read(reading, "a.html", page);
+  // To have the document sent.
+  await Bun.sleep(1);
+  Bun.sleepSync(3000);
+  expect((await reads).length).toBeGreaterThan(0);
+});
+
 describe("a process that never begins to read", () => {
   const stuck = (read_timeout: number): ReadingProcess =>
     new ReadingProcess({

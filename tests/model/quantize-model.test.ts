@@ -85,6 +85,22 @@ describe("quantizing a model", () => {
     expect(await readdir(models)).toContain(basename(made));
   });
 
+  test("is not paused before it would end with the node", async () => {
+    await using folder = await tempDir();
+    const paused: string[] = [];
+    const quiet = {
+      watch(): Disposable {
+        paused.push("it was");
+        return { [Symbol.dispose]: () => {} };
+      },
+    };
+    const silent = running(process.execPath, "--eval", "setTimeout(() => process.exit(1), 50)");
+    const { options: wanted } = options(folder.path, { quiet, program: silent });
+    const path = await tinyFile(folder.path);
+    expect(await quantizeModel(path, wanted)).toBe(path);
+    expect(paused).toEqual([]);
+  });
+
   test("ends at once where it is told to while it pauses", async () => {
     await using folder = await tempDir();
     const stop = new AbortController();

@@ -115,6 +115,17 @@ test("an answer that is to fit a schema does, even if the model ends within its 
   expect(events.at(-1)).toMatchObject({ type: "finish", reason: "stop" });
 });
 
+test("an answer that is to fit a schema does, even if the model ends within a character of its thought", async () => {
+  const [half] = model.tokenize("\u{1f999}").slice(-4);
+  const ends = Uint32Array.of(half ?? 0, model.tokens.eos ?? 0);
+  // The penalty of what was sampled leaves the end.
+  const bias = { tokenBiasKeys: ends, tokenBiasValues: Float32Array.of(200, 150) };
+  const sampling = { ...greedy, repeatPenalty: 2 };
+  const events = await answerFromThought({ sampling }, { format, bias });
+  const answer = events.map((event) => (event.type === "text" ? event.text : "")).join("");
+  expect(["Paris", "Rome"]).toContain(JSON.parse(answer));
+});
+
 test("an answer that is to fit a schema does from the end of its thought on", async () => {
   const thought = (await answerFromThought({}))
     .map((event) => (event.type === "reasoning" ? event.text : ""))

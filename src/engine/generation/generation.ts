@@ -112,6 +112,8 @@ export class Generation {
       if (piece === undefined) {
         if (text === undefined || this.#full || !this.#segmenter.inThought) break;
         writing.feed = this.#closeThought(emit);
+        // It may have ended within a character, which is no part of the answer.
+        writing.text = this.#textStream();
         continue;
       }
       for (const segment of this.#segmenter.push(piece)) {

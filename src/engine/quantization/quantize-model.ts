@@ -96,7 +96,7 @@ async function run(
   const child = Bun.spawn([...program.command, ...asked], {
     env: program.env,
     stdin: "ignore",
-    stdout: "ignore",
+    stdout: "pipe",
     stderr: "pipe",
     signal,
     // It gets no other signal while it is paused, or in native code for minutes.
@@ -104,13 +104,15 @@ async function run(
   });
   // Windows has no such signals; there the priority has to do.
   const pauses = platform() === "win32" ? undefined : quiet;
-  using _ = pauses?.watch((goesOn) => child.kill(goesOn ? "SIGCONT" : "SIGSTOP"));
   const stderrTail = tailOf(child.stderr);
   const timer = setInterval(async () => {
     const { size } = await stat(partial).catch(() => ({ size: 0 }));
     step.update(Math.min(size, bytes));
   }, pollMs);
   try {
+    // One that is paused before it says that it ends with this process would outlive it.
+    const { done } = await child.stdout.getReader().read();
+    using _ = done ? undefined : pauses?.watch((on) => child.kill(on ? "SIGCONT" : "SIGSTOP"));
     if ((await child.exited) !== 0) throw new Error(lastLine(await stderrTail));
     {
       // Before the rename: a file under its final name must be whole even after a loss of power.

@@ -199,12 +199,18 @@ function toConnectionFailure(error: unknown): ConnectionFailure {
   return new ConnectionFailure(reason, { cause: error });
 }
 
+/** A timer that is later than this was held up. */
+const mostLateMs = 1000;
+
 /** Timeout for a server that is silent while somebody reads; one timer for all of a response. */
 function watchSilence(ms: number, onSilent: () => void) {
   let since: number | undefined = performance.now();
   let timer: ReturnType<typeof setTimeout> | undefined;
   const look = (): void => {
-    const left = (since ?? performance.now()) + ms - performance.now();
+    const now = performance.now();
+    // Where this process stood still, what came meanwhile is read before the server is called silent.
+    if (since !== undefined && now > since + ms + mostLateMs) since = now;
+    const left = (since ?? now) + ms - now;
     if (left > 0) timer = setTimeout(look, Math.ceil(left)).unref();
     else onSilent();
   };

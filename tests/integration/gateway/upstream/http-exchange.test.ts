@@ -120,6 +120,15 @@ describe("a request to a server elsewhere", () => {
     });
   });
 
+  test("hears an answer that came while this process stood still", async () => {
+    await using server = await rawServer(
+      afterRequest(whole, () => {
+        Bun.sleepSync(1500);
+      }),
+    );
+    expect(await ask(server.url, { silenceMs: 200 })).toEqual({ status: 200, text: "ok" });
+  });
+
   test("gives up a body that trickles without end, and closes its connection", async () => {
     const left = Promise.withResolvers<void>();
     const trickle = (socket: Socket): void => {
