@@ -418,6 +418,26 @@ describe("replicas of a model", () => {
     expect(model.card.upstream?.server).toBe("vLLM 0.11.0");
   });
 
+  test("one that quickly answers with something else than vectors costs nobody an answer, and is left alone", async () => {
+    let asked = 0;
+    const empty: Script = ({ path }) => {
+      if (path !== "/v1/embeddings") return undefined;
+      asked++;
+      return Response.json({});
+    };
+    await using bad = recordedVllm({ instead: empty });
+    await using well = recordedVllm();
+    const urls = [`${bad.url}/v1`, `${well.url}/v1`];
+    const backoff = { firstPauseMs: 3_600_000, longestPauseMs: 3_600_000 };
+    using replicas = new ReplicaSet({ model: "far", urls, backoff, log: recordingLog().log });
+    const { target } = targetAt("", { upstreamModel: vllmModel, replicas });
+    await using model = await openFarEmbedding(target);
+    for (let at = 0; at < 20; at++) {
+      expect(await model.engine.embed([`${at}`], { signal })).toHaveLength(1);
+    }
+    expect([asked, replicas.status()[0]?.state]).toEqual([3, "out"]);
+  });
+
   test("what one is silent about is not given to another: its prompt would be computed twice", async () => {
     await using replicas = await two(() => new Promise<Response>(() => {}), 100);
     const kinds: unknown[] = [];
