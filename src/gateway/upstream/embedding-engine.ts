@@ -92,7 +92,7 @@ export async function embedBatch(
     // In base64 more of them fit into as many bytes.
     if (length > mostDimension) throw garbage(upstream, `with vectors of ${length} numbers`);
     // Callers are charged for them, also where the server counts none.
-    const counted = countAt(objectAt(answer, "usage"), "prompt_tokens") ?? estimated(inputs);
+    const counted = countAt(objectAt(answer, "usage"), "prompt_tokens") || estimated(inputs);
     const tokens = shares(inputs, Math.min(counted, TokenEstimate.mostOf(inputs)));
     return vectors.map((vector, at) => ({ vector: toUnitLength(vector), tokens: tokens[at] ?? 0 }));
   });

@@ -93,7 +93,7 @@ export function upstreamReranker(
       countsTokens = counted !== undefined;
       const pairs = passages.flatMap((passage) => [question, passage]);
       const tokens = Math.min(
-        counted ?? estimated(question, passages),
+        counted || estimated(question, passages),
         TokenEstimate.mostOf(pairs),
       );
       return { scores, tokens };

@@ -526,6 +526,25 @@ describe("numbers of a server that are out of all proportion", () => {
     expect(Object(finish).usage.promptTokens).toBeGreaterThan(0);
   });
 
+  test("of tokens charge nobody for more than was asked for, or for nothing", async () => {
+    let usage = {};
+    await using far = await scripted(() =>
+      streamOf([frame("Hi", "stop"), `data: ${JSON.stringify({ usage })}\n\n`]),
+    );
+    const counted = async (counts: object, wanted: Partial<GenerationRequest> = {}) => {
+      usage = counts;
+      return Object((await run(far, wanted)).at(-1)).usage;
+    };
+    const many = { prompt_tokens: 2e9, completion_tokens: 2e9 };
+    const most = await counted(many);
+    expect(most.promptTokens).toBeLessThan(5000);
+    expect(most.completionTokens).toBe(65_536);
+    expect(await counted(many, { maxTokens: 3 })).toMatchObject({ completionTokens: 3 });
+    const none = await counted({ prompt_tokens: 0, completion_tokens: 0 });
+    expect(none.promptTokens).toBeGreaterThan(0);
+    expect(none.completionTokens).toBe(1);
+  });
+
   test("or none at all do not make texts free of every limit", async () => {
     await using server = recordedVllm({
       instead: ({ path }) =>
