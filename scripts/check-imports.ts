@@ -80,7 +80,10 @@ const layers: Record<string, Layer> = {
     imports: ["core", "validation/json-file.ts", "packaging"],
     packages: [typebox, "smol-toml", "bun:sqlite", "node:*"],
   },
-  telemetry: { imports: ["core"], packages: ["prom-client", "@opentelemetry/*"] },
+  telemetry: {
+    imports: ["core"],
+    packages: ["prom-client", "@opentelemetry/*", "node:diagnostics_channel", "node:http"],
+  },
   web: { imports: pageParts, packages: ["preact", "@preact/signals", "marked"] },
   node: {
     imports: [...parts, "gateway", "telemetry", "subprocess"],

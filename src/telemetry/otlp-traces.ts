@@ -1,4 +1,6 @@
 /** Sends requests as OpenTelemetry traces over OTLP, made of each request's record at its end. */
+import { subscribe, unsubscribe } from "node:diagnostics_channel";
+import { ClientRequest } from "node:http";
 import {
   type Context,
   defaultTextMapGetter,
@@ -36,9 +38,11 @@ const untraced = new Set(["health", "ready", "metrics"]);
 export class OtlpTraces implements AsyncDisposable {
   readonly #provider: TracerProvider;
   readonly #tracer: Tracer;
+  readonly #bounds: Disposable;
 
   constructor({ endpoint, version, log, timeoutMs = 2000 }: OtlpTracesOptions) {
     const url = `${endpoint.replace(/\/+$/, "")}/v1/traces`;
+    this.#bounds = boundExports(url, timeoutMs);
     const exporter = new OTLPTraceExporter({ url, timeoutMillis: timeoutMs });
     this.#provider = new TracerProvider({
       resource: resourceFromAttributes({ "service.name": "paddock", "service.version": version }),
@@ -76,6 +80,7 @@ export class OtlpTraces implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     // A failure to deliver the last traces is logged already, and must not hold up the shutdown.
     await this.#provider.shutdown().catch(() => {});
+    this.#bounds[Symbol.dispose]();
   }
 
   #write({ name, from, to, attributes, inner }: Step, parent: Context, clock: Clock): void {
@@ -120,6 +125,34 @@ function reporting(exporter: SpanExporter, endpoint: string, log: Log): SpanExpo
     shutdown: () => exporter.shutdown(),
   };
 }
+
+/** Parts of an answer to an export, and responses 1xx before it: each takes time on the event loop. */
+const mostParts = 256;
+
+/** Ends what a collector draws out: the exporter bounds its silence and the bytes of its answer alone, and has no access to the request. */
+function boundExports(url: string, timeoutMs: number): Disposable {
+  const { host, pathname } = new URL(url);
+  const bound = (message: unknown): void => {
+    const { request } = Object(message);
+    if (!(request instanceof ClientRequest)) return;
+    if (request.getHeader("host") !== host || request.path !== pathname) return;
+    const end = (why: string) => request.destroy(new Error(why));
+    const late = `it gave no complete answer for ${timeoutMs / 1000} s`;
+    const timer = setTimeout(() => end(late), timeoutMs).unref();
+    let parts = 0;
+    const take = (): void => {
+      if (++parts > mostParts) end("it answers without end");
+    };
+    request
+      .on("information", take)
+      .on("response", (response) => response.on("data", take))
+      .on("close", () => clearTimeout(timer));
+  };
+  subscribe(began, bound);
+  return { [Symbol.dispose]: () => unsubscribe(began, bound) };
+}
+
+const began = "http.client.request.created";
 
 type Attributes = Readonly<Record<string, string | number | undefined>>;
 

@@ -47,7 +47,7 @@ describe("a plain chat completion", () => {
   });
 
   test("has no more text in all its answers than a node can hold, unless it is streamed", async () => {
-    const app = testApp();
+    const app = testApp({ maxBodyBytes: 1 << 24 });
     const long = text("x".repeat(3 * 1024 * 1024));
     const script = () => Array.from({ length: 8 }, () => app.chat.script(long, finish));
     script();
@@ -61,6 +61,19 @@ describe("a plain chat completion", () => {
     expect((await readFrames(streamed)).at(-1)).toBe("[DONE]");
     app.chat.script(long, finish);
     expect((await decode(ChatCompletion, await app.post(path, body))).choices).toHaveLength(1);
+  });
+
+  test("counts with what its caller holds: a large one waits until there is room", async () => {
+    const app = testApp({ maxBodyBytes: 200_000 });
+    const long = text("x".repeat(900_000));
+    app.chat.script(long, finish);
+    const unread = await app.post(path, body);
+    expect(unread.status).toBe(200);
+    app.chat.script(long, finish);
+    expect((await app.post(path, body)).status).toBe(503);
+    await unread.text();
+    app.chat.script(long, finish);
+    expect((await app.post(path, body)).status).toBe(200);
   });
 
   test("has no more log probabilities in all its answers than a node can hold", async () => {

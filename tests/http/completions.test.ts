@@ -110,7 +110,7 @@ describe("a completion", () => {
   });
 
   test("of several prompts has no more text in all answers than a node can hold", async () => {
-    const app = testApp();
+    const app = testApp({ maxBodyBytes: 1 << 24 });
     const long = text("x".repeat(3 * 1024 * 1024));
     for (let answer = 0; answer < 6; answer++) app.chat.script(long, finish);
     const response = await app.post(path, { ...body, prompt: ["a", "b", "c"], n: 2 });

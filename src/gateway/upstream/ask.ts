@@ -46,11 +46,13 @@ function mostBytesOf({ body, mostBytes: asked = lengthOf(body) * bytesPerByte }:
   return Math.min(mostBytes, leastBytes + asked);
 }
 
-export async function askJson(
+/** `read` throws for an answer of a wrong shape, so that another replica is asked. */
+export async function askJson<Result>(
   upstream: Upstream,
   question: Question,
   signal: AbortSignal,
-): Promise<unknown> {
+  read: (answer: unknown) => Result,
+): Promise<Result> {
   const request = (): string => digestOf(question.body);
   return await attempt(upstream, { request, signal }, async (lease, signal) => {
     using _ = lease;
@@ -59,7 +61,7 @@ export async function askJson(
     if (text === undefined) throw new BadAnswer(tooMuch);
     const body = await parseAnswer(text, question.mostValues);
     if (body === undefined) throw new BadAnswer("something that is not JSON");
-    return body;
+    return read(body);
   });
 }
 

@@ -21,7 +21,7 @@ import type {
 import { pieceLength, piecesOf } from "../../core/text-pieces.ts";
 import { BadAnswer, tooMuch } from "./ask.ts";
 
-/** Upper bounds for the server's token counts, since callers are charged for them. */
+/** Upper bounds for the server's token counts, since callers are charged for them. An answer may have a token for each character, too: some servers do not count thoughts as asked for. */
 export interface MostTokens {
   prompt: number;
   answer: number;
@@ -92,13 +92,13 @@ export class ChatChunks {
   }
 
   take(chunk: unknown): GenerationEvent[] {
-    const usage = objectAt(chunk, "usage");
-    if (usage !== undefined) this.#usage = this.#toUsage(usage) ?? this.#usage;
     const choices = listAt(chunk, "choices");
     if (choices.length > mostChoices) throw new BadAnswer(severalAnswers);
     const events = choices.flatMap((choice) => this.#takeChoice(choice));
     for (const event of events) this.#count(event);
     this.#events += events.length;
+    const usage = objectAt(chunk, "usage");
+    if (usage !== undefined) this.#usage = this.#toUsage(usage) ?? this.#usage;
     return events.flatMap(inPieces);
   }
 
@@ -135,7 +135,7 @@ export class ChatChunks {
     if (index !== this.#choice) throw new BadAnswer(severalAnswers);
     const delta = objectAt(choice, "delta");
     const logprobs = this.#wantsLogprobs ? objectAt(choice, "logprobs") : undefined;
-    const most = Math.min(this.#most.answer, mostOfText) - this.#logprobs.length;
+    const most = mostOfText - this.#logprobs.length;
     // Not into a new list each time: a server may send them one by one, and their text at the end.
     if (logprobs !== undefined)
       for (const token of toLogprobs(logprobs, most, this.#room)) this.#logprobs.push(token);
@@ -186,15 +186,15 @@ export class ChatChunks {
     return [{ type: "tool-call", index, id, name }, ...pieces];
   }
 
-  /** Undefined where a count is none, which is then estimated: callers are charged for it. */
+  /** Undefined where a count is none, or of nothing, which is then estimated: callers are charged for it. */
   #toUsage(usage: object): TokenUsage | undefined {
     const { prompt, answer } = this.#most;
     const [asked, answered] = ["prompt_tokens", "completion_tokens"].map((of) =>
       countAt(usage, of),
     );
-    if (asked === undefined || answered === undefined) return undefined;
+    if (!asked || answered === undefined || (answered === 0 && this.#events > 0)) return undefined;
     const promptTokens = Math.min(prompt, asked);
-    const completionTokens = Math.min(answer, answered);
+    const completionTokens = Math.min(Math.max(answer, this.#characters), answered);
     const ofPrompt = objectAt(usage, "prompt_tokens_details");
     const ofAnswer = objectAt(usage, "completion_tokens_details");
     return {

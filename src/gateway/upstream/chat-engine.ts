@@ -29,8 +29,9 @@ export interface UpstreamChatOptions extends Pick<ChatEngine, "contextSize" | "t
 
 /** Answers of up to this many tokens are accepted even if the reported context is smaller. */
 const longestAnswer = 65_536;
-/** A prompt may have this many times its estimated tokens, including the template's. */
+/** A prompt may have this many times its estimated tokens, an image three times that, and besides a template with its own instructions. */
 const mostOfEstimate = 4;
+const mostOfTemplate = 4096;
 
 /** A request to the server, and what to expect of its answer. */
 interface Asked {
@@ -107,11 +108,15 @@ export function upstreamChatEngine(upstream: Upstream, options: UpstreamChatOpti
       const { maxTokens, topLogprobs } = request;
       // A server that exceeds these is abandoned. Its context may be larger than it reports.
       const mostAnswer = Math.max(contextSize, longestAnswer);
-      const mostPrompt = Math.max(contextSize, promptTokens * mostOfEstimate);
+      const images = "messages" in request ? 2 * imageTokens(request.messages) : 0;
       const bounds: AskedAnswer = {
         field: question.field,
         tokens: Math.min(maxTokens ?? mostAnswer, mostAnswer),
-        most: { prompt: mostPrompt, answer: mostAnswer },
+        // Not by the context, which is the server's own claim.
+        most: {
+          prompt: (promptTokens + images) * mostOfEstimate + mostOfTemplate,
+          answer: Math.min(maxTokens ?? longestAnswer, mostAnswer),
+        },
         topLogprobs,
       };
       let hasStarted = false;

@@ -82,19 +82,20 @@ export async function embedBatch(
   // Vectors are many numbers; `mostBytes` bounds them.
   const mostValues = Number.POSITIVE_INFINITY;
   const question = { path: "/embeddings", body, field: "input", mostBytes, mostValues } as const;
-  const answer = await askJson(upstream, question, signal);
-  const vectors = readVectors(answer, inputs.length);
-  if (vectors === undefined) throw garbage(upstream, "with vectors that are none");
-  const { length = 0 } = vectors[0] ?? [];
-  if (dimension !== undefined && length !== dimension) {
-    throw garbage(upstream, `with vectors of ${length} numbers, and of ${dimension} before`);
-  }
-  // In base64 more of them fit into as many bytes.
-  if (length > mostDimension) throw garbage(upstream, `with vectors of ${length} numbers`);
-  // Callers are charged for them, also where the server counts none.
-  const counted = countAt(objectAt(answer, "usage"), "prompt_tokens") ?? estimated(inputs);
-  const tokens = shares(inputs, Math.min(counted, TokenEstimate.mostOf(inputs)));
-  return vectors.map((vector, at) => ({ vector: toUnitLength(vector), tokens: tokens[at] ?? 0 }));
+  return await askJson(upstream, question, signal, (answer) => {
+    const vectors = readVectors(answer, inputs.length);
+    if (vectors === undefined) throw garbage(upstream, "with vectors that are none");
+    const { length = 0 } = vectors[0] ?? [];
+    if (dimension !== undefined && length !== dimension) {
+      throw garbage(upstream, `with vectors of ${length} numbers, and of ${dimension} before`);
+    }
+    // In base64 more of them fit into as many bytes.
+    if (length > mostDimension) throw garbage(upstream, `with vectors of ${length} numbers`);
+    // Callers are charged for them, also where the server counts none.
+    const counted = countAt(objectAt(answer, "usage"), "prompt_tokens") || estimated(inputs);
+    const tokens = shares(inputs, Math.min(counted, TokenEstimate.mostOf(inputs)));
+    return vectors.map((vector, at) => ({ vector: toUnitLength(vector), tokens: tokens[at] ?? 0 }));
+  });
 }
 
 function estimated(inputs: readonly EmbeddingInput[]): number {

@@ -7,6 +7,7 @@ import https from "node:https";
 import { onAbort } from "../../core/abort.ts";
 import { brokenOff, connectionReason } from "../../core/connection-reason.ts";
 import { hasCode } from "../../core/errors.ts";
+import { nextTurn } from "../../core/turns.ts";
 
 /** JSON, in parts. */
 export type Body = readonly (string | Uint8Array)[];
@@ -94,6 +95,7 @@ async function responseTo(
 
   async function* read(): AsyncGenerator<Uint8Array> {
     const chunks = head.iterator({ destroyOnReturn: false });
+    let inTurn = 0;
     try {
       for (;;) {
         signal.throwIfAborted();
@@ -103,7 +105,14 @@ async function responseTo(
         // A body that ends with its connection seems whole when this end has closed that.
         if (done === true && (signal.aborted || failure !== undefined)) throw failure;
         if (done === true) break;
-        yield value;
+        // In one piece with all else that has come: a server may send single bytes.
+        const more = head.readableLength > 0 ? head.read(head.readableLength) : null;
+        const piece: Uint8Array = more === null ? value : Buffer.concat([value, more]);
+        yield piece;
+        inTurn += piece.length;
+        if (inTurn < mostInTurn) continue;
+        inTurn = 0;
+        await nextTurn();
       }
     } catch (error) {
       throw explain(error);
@@ -150,6 +159,9 @@ function requestFor({ url: address, body, key }: ExchangeRequest, fresh: boolean
     },
   });
 }
+
+/** Bytes read in a turn of the loop: what comes at once is otherwise read to its end in one. */
+const mostInTurn = 64 * 1024;
 
 /** Responses 1xx before the answer: each takes time on the event loop. */
 const mostAnnounced = 32;

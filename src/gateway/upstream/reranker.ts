@@ -83,18 +83,21 @@ export function upstreamReranker(
           // Otherwise one passage that is too long fails all of them.
           truncate_prompt_tokens: kind === "vllm" ? -1 : undefined,
         };
-    const answer = await askJson(
-      upstream,
-      { path: "/rerank", body: [JSON.stringify(body)], isBesideVersion: isTei, field: "documents" },
-      signal,
-    );
-    const counted = countAt(objectAt(answer, "usage"), "total_tokens");
-    countsTokens = counted !== undefined;
-    const tokens = counted ?? estimated(question, passages);
-    const scores = readScores(answer, passages.length);
-    if (scores === undefined) throw garbage(upstream, "with scores that are none");
-    const pairs = passages.flatMap((passage) => [question, passage]);
-    return { scores, tokens: Math.min(tokens, TokenEstimate.mostOf(pairs)) };
+    const path = "/rerank";
+    const sent = [JSON.stringify(body)];
+    const asked = { path, body: sent, isBesideVersion: isTei, field: "documents" } as const;
+    return await askJson(upstream, asked, signal, (answer) => {
+      const counted = countAt(objectAt(answer, "usage"), "total_tokens");
+      const scores = readScores(answer, passages.length);
+      if (scores === undefined) throw garbage(upstream, "with scores that are none");
+      countsTokens = counted !== undefined;
+      const pairs = passages.flatMap((passage) => [question, passage]);
+      const tokens = Math.min(
+        counted || estimated(question, passages),
+        TokenEstimate.mostOf(pairs),
+      );
+      return { scores, tokens };
+    });
   };
 
   return {

@@ -19,13 +19,25 @@ export type ChatCounter = (
 /** Tokens per text, including special tokens. */
 export type TextCounter = (texts: readonly string[], signal: AbortSignal) => Promise<number[]>;
 
-type Ask = (path: string, fields: object, messages?: readonly ChatMessage[]) => Promise<unknown>;
+/** What is in an answer; undefined if it is not what was asked for. */
+type Read<Result> = (answer: unknown) => Result | undefined;
+type Ask = <Result>(
+  path: string,
+  fields: object,
+  read: Read<Result>,
+  messages?: readonly ChatMessage[],
+) => Promise<Result>;
 
 interface Dialect {
-  tokenize(ask: Ask, model: string, input: TokenizerInput): Promise<unknown>;
+  tokenize<Result>(
+    ask: Ask,
+    model: string,
+    input: TokenizerInput,
+    read: Read<Result>,
+  ): Promise<Result>;
   /** The tokens in an answer; undefined if there are none. */
-  tokens(answer: unknown): readonly unknown[] | undefined;
-  detokenize(ask: Ask, model: string, tokens: readonly number[]): Promise<unknown>;
+  tokens: Read<readonly unknown[]>;
+  detokenize(ask: Ask, model: string, tokens: readonly number[]): Promise<string>;
 }
 
 /** Undefined if this kind of server does not tokenize. */
@@ -41,20 +53,16 @@ export function upstreamTokenizer(
     async tokenize(input, { signal }) {
       if ("text" in input && input.text.length > contextSize * mostBytesPerToken) return undefined;
       const ask = askerOf(upstream, kind, "prompt", signal);
-      const answer = await dialect.tokenize(ask, model, input);
-      const sent = dialect.tokens(answer) ?? [];
-      const tokens = sent.filter(isToken);
-      if (tokens.length < sent.length) throw garbage(upstream, "tokens that are none");
-      const strings = listAt(answer, "token_strs").filter((one) => typeof one === "string");
-      const pieces = input.pieces === undefined ? undefined : strings;
-      return { tokens: Uint32Array.from(tokens), ...given({ pieces }) };
+      return await dialect.tokenize(ask, model, input, (answer) => {
+        const tokens = dialect.tokens(answer);
+        if (!tokens?.every(isToken)) return undefined;
+        const strings = listAt(answer, "token_strs").filter((one) => typeof one === "string");
+        const pieces = input.pieces === undefined ? undefined : strings;
+        return { tokens: Uint32Array.from(tokens), ...given({ pieces }) };
+      });
     },
-    async detokenize(tokens, { signal }) {
-      const ask = askerOf(upstream, kind, "prompt", signal);
-      const text = await dialect.detokenize(ask, model, tokens);
-      if (typeof text === "string") return text;
-      throw garbage(upstream, "a text that is none");
-    },
+    detokenize: (tokens, { signal }) =>
+      dialect.detokenize(askerOf(upstream, kind, "prompt", signal), model, tokens),
   };
 }
 
@@ -64,10 +72,9 @@ function counterOf(upstream: Upstream, kind: ServerKind, field: Refused["field"]
   if (dialect === undefined || kind === "paddock") return undefined;
   return async (input: TokenizerInput, signal: AbortSignal): Promise<number> => {
     const ask = askerOf(upstream, kind, field, signal);
-    const answer = await dialect.tokenize(ask, upstream.upstreamModel, input);
-    const count = countAt(answer, "count") ?? dialect.tokens(answer)?.length;
-    if (count !== undefined) return count;
-    throw garbage(upstream, "a count of tokens that is none");
+    const countOf = (answer: unknown): number | undefined =>
+      countAt(answer, "count") ?? dialect.tokens(answer)?.length;
+    return await dialect.tokenize(ask, upstream.upstreamModel, input, countOf);
   };
 }
 
@@ -102,9 +109,13 @@ function askerOf(
   signal: AbortSignal,
 ): Ask {
   const isBesideVersion = kind !== "paddock";
-  return (path, fields, messages) => {
+  return (path, fields, read, messages) => {
     const body = messages === undefined ? [JSON.stringify(fields)] : withMessages(fields, messages);
-    return askJson(upstream, { path, body, isBesideVersion, field }, signal);
+    return askJson(upstream, { path, body, isBesideVersion, field }, signal, (answer) => {
+      const found = read(answer);
+      if (found === undefined) throw garbage(upstream, `with something else than ${path} has`);
+      return found;
+    });
   };
 }
 
@@ -113,60 +124,64 @@ const isToken = (value: unknown): value is number =>
 
 /** vLLM's endpoints, which Paddock nodes have too. */
 const vllm = (hasParseSpecial: boolean): Dialect => ({
-  async tokenize(ask, model, input) {
+  async tokenize(ask, model, input, read) {
     if (input.pieces === "text") throw unknown("with_pieces");
     const common = { model, return_token_strs: input.pieces && true };
     if ("messages" in input) {
       const tools = input.tools && toWireTools(input.tools);
-      return await ask("/tokenize", { ...common, tools }, input.messages);
+      return await ask("/tokenize", { ...common, tools }, read, input.messages);
     }
     const { text, addSpecial, parseSpecial } = input;
     if (!hasParseSpecial && !parseSpecial) throw unknown("parse_special");
-    return await ask("/tokenize", {
+    const fields = {
       ...common,
       prompt: text,
       add_special_tokens: addSpecial,
       parse_special: hasParseSpecial ? parseSpecial : undefined,
-    });
+    };
+    return await ask("/tokenize", fields, read);
   },
   tokens: tokensIn,
-  detokenize: async (ask, model, tokens) =>
-    textAt(await ask("/detokenize", { model, tokens }), "prompt"),
+  detokenize: (ask, model, tokens) =>
+    ask("/detokenize", { model, tokens }, (answer) => textAt(answer, "prompt")),
 });
 
 const llamaServer: Dialect = {
-  async tokenize(ask, model, input) {
+  async tokenize(ask, model, input, read) {
     refusePieces(input);
     if ("messages" in input) {
       const tools = input.tools && toWireTools(input.tools);
-      const rendered = await ask("/apply-template", { tools }, input.messages);
-      const text = textAt(rendered, "prompt") ?? "";
-      return await this.tokenize(ask, model, { text, addSpecial: true, parseSpecial: true });
+      const prompt = (answer: unknown) => textAt(answer, "prompt");
+      const text = await ask("/apply-template", { tools }, prompt, input.messages);
+      return await this.tokenize(ask, model, { text, addSpecial: true, parseSpecial: true }, read);
     }
     const { text: content, addSpecial, parseSpecial } = input;
     const fields = { content, add_special: addSpecial, parse_special: parseSpecial };
-    return await ask("/tokenize", fields);
+    return await ask("/tokenize", fields, read);
   },
   tokens: tokensIn,
-  detokenize: async (ask, _, tokens) => textAt(await ask("/detokenize", { tokens }), "content"),
+  detokenize: (ask, _, tokens) =>
+    ask("/detokenize", { tokens }, (answer) => textAt(answer, "content")),
 };
 
 const textEmbeddings: Dialect = {
-  async tokenize(ask, _, input) {
+  async tokenize(ask, _, input, read) {
     if ("messages" in input) throw unknown("messages");
     refusePieces(input);
     if (!input.parseSpecial) throw unknown("parse_special");
-    return await ask("/tokenize", { inputs: input.text, add_special_tokens: input.addSpecial });
+    const fields = { inputs: input.text, add_special_tokens: input.addSpecial };
+    return await ask("/tokenize", fields, read);
   },
   tokens: (answer) => {
     const [first] = Array.isArray(answer) ? answer : [];
     if (!Array.isArray(first)) return undefined;
     return first.map((token) => (isObject(token) ? token.id : token));
   },
-  async detokenize(ask, _, ids) {
-    const answer = await ask("/decode", { ids, skip_special_tokens: false });
-    return Array.isArray(answer) ? answer[0] : undefined;
-  },
+  detokenize: (ask, _, ids) =>
+    ask("/decode", { ids, skip_special_tokens: false }, (answer) => {
+      const text: unknown = Array.isArray(answer) ? answer[0] : undefined;
+      return typeof text === "string" ? text : undefined;
+    }),
 };
 
 function tokensIn(answer: unknown): readonly unknown[] | undefined {

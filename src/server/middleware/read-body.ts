@@ -48,7 +48,7 @@ export class RequestMemory {
         const own = (this.#ofCallers.get(caller) ?? 0) + more;
         if (own > this.#most() - this.#held - more) {
           const why =
-            "Other requests in progress take all the memory for large bodies, images and vectors. Try again later.";
+            "Other requests in progress take all the memory for large bodies, images, vectors and answers. Try again later.";
           throw new NodeError("overloaded", why);
         }
         counted += more;

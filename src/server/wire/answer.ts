@@ -1,5 +1,5 @@
 /** Begins an answer, for every API: caller options, ignored fields, prompt log. */
-import { AnswerRoom } from "../../core/chat/answer-parts.ts";
+import { AnswerRoom, charactersOf } from "../../core/chat/answer-parts.ts";
 import {
   type ChatAnswer,
   type ChatRequest,
@@ -90,6 +90,26 @@ async function beginWith(
   const begun = await begin({ ...context.engineCall, ...given({ prefixScope }) });
   // Without a prompt log, events go to the client directly.
   return context.logsPrompts ? recorded(begun, context) : begun;
+}
+
+/** Each is held as text, and then as JSON until it is read. */
+const bytesPerCharacter = 2;
+const sliceLength = 65_536;
+
+/** An answer without a stream, which counts with what its caller holds: all of it is held until its end. */
+export function held(answer: ChatAnswer, { held }: Pick<RequestContext, "held">): ChatAnswer {
+  async function* counted(): ChatAnswer["events"] {
+    let length = 0;
+    for await (const event of answer.events) {
+      length += charactersOf(event.value);
+      if (length >= sliceLength) {
+        held.add(length * bytesPerCharacter);
+        length = 0;
+      }
+      yield event;
+    }
+  }
+  return { ...answer, events: counted() };
 }
 
 /** The events of an answer that `begin` starts when they are read: a stream sends comments while retrieval waits for a model. */

@@ -5,7 +5,7 @@ import type { AnswerFormat, ToolUse } from "../../../core/ports/chat-engine.ts";
 import { specifiedErrors } from "../../middleware/errors.ts";
 import { specifiedModelErrors } from "../../openapi.ts";
 import { defineOperation, described, namedSchema } from "../../operation.ts";
-import { beginAnswer, type ChatNeeds, streamed } from "../../wire/answer.ts";
+import { beginAnswer, type ChatNeeds, held, streamed } from "../../wire/answer.ts";
 import { toUsage } from "../../wire/completion.ts";
 import { chatNames, type FieldNames, inList } from "../../wire/field-names.ts";
 import { refuse, withoutNulls } from "../../wire/fields.ts";
@@ -91,7 +91,9 @@ export const chat = defineOperation({
     const begin = () => beginAnswer(request, context, needs);
     const includeUsage = body.stream_options?.include_usage ?? false;
     const form = { includeUsage, isOlder: isOlderForm(body) };
-    if (body.stream !== true) return { json: await toChatCompletion(await begin(), form) };
+    if (body.stream !== true) {
+      return { json: await toChatCompletion(held(await begin(), context), form) };
+    }
     return { events: streamed(begin, (answer) => toChunks(answer, form)) };
   },
 });

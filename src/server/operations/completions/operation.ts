@@ -7,7 +7,7 @@ import {
 import type { RawPrompt } from "../../../core/ports/chat-engine.ts";
 import { modelErrors } from "../../openapi.ts";
 import { defineOperation, described, namedSchema } from "../../operation.ts";
-import { beginCompletion, type CompletionNeeds } from "../../wire/answer.ts";
+import { beginCompletion, type CompletionNeeds, held } from "../../wire/answer.ts";
 import { toUsage } from "../../wire/completion.ts";
 import { inputsOf, refuse, withoutNulls } from "../../wire/fields.ts";
 import { toGenerationSettings, toSampling } from "../../wire/generation-fields.ts";
@@ -75,7 +75,8 @@ export const completions = defineOperation({
       return { events: toChunks(answer, candidates, includeUsage) };
     }
     const asksLogprobs = typeof body.logprobs === "number";
-    return { text: await toCompletionJson(answer, candidates, asksLogprobs) };
+    const whole = held(answer, context);
+    return { text: await toCompletionJson(whole, candidates, asksLogprobs) };
   },
 });
 

@@ -4,7 +4,7 @@ import { announceIgnored } from "../../middleware/ignored-fields.ts";
 import { modelErrors } from "../../openapi.ts";
 import { defineOperation, described, namedSchema } from "../../operation.ts";
 import type { RequestContext } from "../../request-context.ts";
-import { beginAnswer, type ChatNeeds, countPrompt, streamed } from "../../wire/answer.ts";
+import { beginAnswer, type ChatNeeds, countPrompt, held, streamed } from "../../wire/answer.ts";
 import { scopesOfRag } from "../../wire/grounding.ts";
 import { type ImageNeeds, imagesFor } from "../../wire/images.ts";
 import { newMessage, toEvents, toMessage } from "./answer.ts";
@@ -97,7 +97,9 @@ export const messageOperations = [
         maxTokens: body.max_tokens,
         contextSize,
       };
-      if (body.stream !== true) return { json: await toMessage(await start(), options) };
+      if (body.stream !== true) {
+        return { json: await toMessage(held(await start(), context), options) };
+      }
       const events = streamed(start, (answer) => toEvents(answer, options));
       return { events, format: messageEvents(context.id) };
     },

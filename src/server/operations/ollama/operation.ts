@@ -7,7 +7,7 @@ import { modelErrors } from "../../openapi.ts";
 import { type Answer, defineOperation, described, namedSchema } from "../../operation.ts";
 import type { RequestContext } from "../../request-context.ts";
 import { type EventFormat, jsonLines, jsonLinesType } from "../../sse.ts";
-import { beginAnswer, beginCompletion, type ChatNeeds, streamed } from "../../wire/answer.ts";
+import { beginAnswer, beginCompletion, type ChatNeeds, held, streamed } from "../../wire/answer.ts";
 import { wireName } from "../../wire/generation-fields.ts";
 import { scopesOfRag } from "../../wire/grounding.ts";
 import { type ImageNeeds, imagesFor } from "../../wire/images.ts";
@@ -104,7 +104,9 @@ async function answered(
     showsThoughts: body.think !== false,
     times: () => context.times,
   };
-  if (body.stream === false) return { json: await toWhole(await begin(), options) };
+  if (body.stream === false) {
+    return { json: await toWhole(held(await begin(), context), options) };
+  }
   const events = streamed(begin, (answer) => toLines(answer, options));
   return { events, format: lines(context) };
 }

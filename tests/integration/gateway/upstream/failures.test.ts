@@ -418,6 +418,26 @@ describe("replicas of a model", () => {
     expect(model.card.upstream?.server).toBe("vLLM 0.11.0");
   });
 
+  test("one that quickly answers with something else than vectors costs nobody an answer, and is left alone", async () => {
+    let asked = 0;
+    const empty: Script = ({ path }) => {
+      if (path !== "/v1/embeddings") return undefined;
+      asked++;
+      return Response.json({});
+    };
+    await using bad = recordedVllm({ instead: empty });
+    await using well = recordedVllm();
+    const urls = [`${bad.url}/v1`, `${well.url}/v1`];
+    const backoff = { firstPauseMs: 3_600_000, longestPauseMs: 3_600_000 };
+    using replicas = new ReplicaSet({ model: "far", urls, backoff, log: recordingLog().log });
+    const { target } = targetAt("", { upstreamModel: vllmModel, replicas });
+    await using model = await openFarEmbedding(target);
+    for (let at = 0; at < 20; at++) {
+      expect(await model.engine.embed([`${at}`], { signal })).toHaveLength(1);
+    }
+    expect([asked, replicas.status()[0]?.state]).toEqual([3, "out"]);
+  });
+
   test("what one is silent about is not given to another: its prompt would be computed twice", async () => {
     await using replicas = await two(() => new Promise<Response>(() => {}), 100);
     const kinds: unknown[] = [];
@@ -504,6 +524,25 @@ describe("numbers of a server that are out of all proportion", () => {
     const [finish] = events.slice(-1);
     expect(finish).toMatchObject({ usage: { completionTokens: 1 } });
     expect(Object(finish).usage.promptTokens).toBeGreaterThan(0);
+  });
+
+  test("of tokens charge nobody for more than was asked for, or for nothing", async () => {
+    let usage = {};
+    await using far = await scripted(() =>
+      streamOf([frame("Hi", "stop"), `data: ${JSON.stringify({ usage })}\n\n`]),
+    );
+    const counted = async (counts: object, wanted: Partial<GenerationRequest> = {}) => {
+      usage = counts;
+      return Object((await run(far, wanted)).at(-1)).usage;
+    };
+    const many = { prompt_tokens: 2e9, completion_tokens: 2e9 };
+    const most = await counted(many);
+    expect(most.promptTokens).toBeLessThan(5000);
+    expect(most.completionTokens).toBe(65_536);
+    expect(await counted(many, { maxTokens: 3 })).toMatchObject({ completionTokens: 3 });
+    const none = await counted({ prompt_tokens: 0, completion_tokens: 0 });
+    expect(none.promptTokens).toBeGreaterThan(0);
+    expect(none.completionTokens).toBe(1);
   });
 
   test("or none at all do not make texts free of every limit", async () => {

@@ -5,6 +5,7 @@ import {
   exchange,
   readText,
 } from "../../../../src/gateway/upstream/http-exchange.ts";
+import { CountedTurns } from "../../../support/counted-turns.ts";
 import { afterRequest, rawServer } from "../../../support/raw-server.ts";
 import { rejectionOf } from "../../../support/rejection.ts";
 import { waitFor } from "../../../support/wait-for.ts";
@@ -145,6 +146,19 @@ describe("a request to a server elsewhere", () => {
       isSilence: true,
     });
     await left.promise;
+  });
+
+  test("takes single bytes that come at once in a few pieces, and a turn of the loop for each", async () => {
+    const many = 300_000;
+    const bytes = "1\r\nx\r\n".repeat(many);
+    const head = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
+    await using server = await rawServer(afterRequest(`${head}${bytes}0\r\n\r\n`));
+    using response = await exchange({ url: server.url, signal, silenceMs: 60_000 });
+    using turns = new CountedTurns();
+    const lengths = (await Array.fromAsync(response.bytes())).map(({ length }) => length);
+    expect(lengths.reduce((sum, length) => sum + length, 0)).toBe(many);
+    expect(lengths.length).toBeLessThan(many / 100);
+    expect(turns.now).toBeGreaterThan(2);
   });
 
   test("hears an answer that was announced a few times", async () => {

@@ -118,6 +118,19 @@ describe("the tokenizer of a server elsewhere", () => {
     expect(await rejectionOf(tokenizer.detokenize([5], options))).toMatchObject(garbage);
   });
 
+  test.each([
+    ["vllm", text],
+    ["llama-server", { messages }],
+    ["tei", text],
+  ] as const)(
+    "of %s that answers with nothing has failed: that is not a text without tokens",
+    async (kind, input) => {
+      await using server = openAiServer(() => Response.json({}));
+      const asked = tokenizerAt(server, kind).tokenize(input, options);
+      expect(await rejectionOf(asked)).toMatchObject({ kind: "upstream_failed" });
+    },
+  );
+
   test.each(["plain", "sglang"] as const)("is none where %s does not tell", (kind) => {
     const { target } = targetAt("http://127.0.0.1:9/v1");
     expect(upstreamTokenizer(target, kind, 16)).toBeUndefined();

@@ -246,18 +246,11 @@ describe("the chunks of a streamed completion", () => {
     expect(() => read(chunks)).toThrow(message);
   });
 
-  test.each([
-    [5000, 4096],
-    // The server says how long an answer may be.
-    [70_000, 10_000_000],
-  ])(
-    "are refused where a text has %d log probabilities, of an answer of %d tokens",
-    (length, answer) => {
-      const logprobs = { content: Array.from({ length }, () => ({})) };
-      const chunk = { choices: [{ index: 0, delta: { content: "a" }, logprobs }] };
-      expect(() => read([chunk], answer)).toThrow("of more tokens than an answer has");
-    },
-  );
+  test("are refused where a text has 70,000 log probabilities", () => {
+    const logprobs = { content: Array.from({ length: 70_000 }, () => ({})) };
+    const chunk = { choices: [{ index: 0, delta: { content: "a" }, logprobs }] };
+    expect(() => read([chunk])).toThrow("of more tokens than an answer has");
+  });
 
   const tokens = ["a"];
   const long = "x".repeat(5 * 1024 * 1024);
@@ -272,7 +265,7 @@ describe("the chunks of a streamed completion", () => {
     ["a long token in a list", { tokens: [long] }, "than any answer has"],
     ["a long token of bytes", { tokens: [`bytes:${long}`] }, "than any answer has"],
     ["a long alternative", { tokens, top_logprobs: [{ [long]: 0 }] }, "than any answer has"],
-    ["a list of too many", { tokens: Array.from({ length: 5000 }, () => 0) }, "of more tokens"],
+    ["a list of too many", { tokens: Array.from({ length: 70_000 }, () => 0) }, "of more tokens"],
   ])("are refused where log probabilities have %s", (_, logprobs, message) => {
     expect(() => read([{ choices: [{ text: "a", logprobs }] }])).toThrow(message);
   });
@@ -281,7 +274,7 @@ describe("the chunks of a streamed completion", () => {
     const content = Array.from({ length: 60_000 }, () => ({ token: "" }));
     const chunk = { choices: [{ text: "a", logprobs: { content } }] };
     const chunks = Array.from({ length: 9 }, () => chunk);
-    expect(() => read(chunks, 65_536)).toThrow("than any answer has");
+    expect(() => read(chunks)).toThrow("than any answer has");
   });
 
   test.each([["x".repeat(10)], [[0, 0, 0]]])("have no alternatives in %j", (top) => {
