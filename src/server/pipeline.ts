@@ -151,14 +151,15 @@ export class Pipeline {
     const { requestTimeoutMs, stallTimeoutMs } = limits;
     const longestMs = operation.facts.isLong === true ? 0 : requestTimeoutMs;
     ending.use(startTimeout(context, longestMs, this.#settings.stopping));
-    const work = async () => {
-      // Its client may have left while it waited.
-      context.signal.throwIfAborted();
-      return await asked.answer(context, services);
-    };
+    const inTurn = () =>
+      this.#documents.run(caller, async () => {
+        // Its client may have left while it waited.
+        context.signal.throwIfAborted();
+        return await asked.answer(context, services);
+      });
     const answer = await (asksDocuments(operation.facts)
-      ? this.#documents.run(caller, work)
-      : work());
+      ? inTurn()
+      : asked.answer(context, services));
     context.isAnswered = true;
 
     if ("events" in answer) {

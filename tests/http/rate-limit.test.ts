@@ -493,27 +493,6 @@ describe("lists, each of which may be megabytes", () => {
     return { items: Array.from({ length: count }, () => item), hasMore: false };
   };
 
-  test("are refused beyond 32 at once of a caller without a limit", async () => {
-    const app = testApp();
-    const line = Promise.withResolvers<void>();
-    let begun = 0;
-    app.registry.files = async () => {
-      begun++;
-      await line.promise;
-      return await page(1);
-    };
-    const statuses: number[] = [];
-    const asked = Array.from({ length: 33 }, async () => {
-      statuses.push((await app.get("/v1/files")).status);
-    });
-    await waitFor("each to be begun or refused", () => begun + statuses.length === 33);
-    expect(statuses).toEqual([429]);
-    line.resolve();
-    await Promise.all(asked);
-    expect(statuses.slice(1)).toEqual(Array.from({ length: 32 }, () => 200));
-    expect((await app.get("/v1/files")).status).toBe(200);
-  });
-
   test("that nobody reads take no more memory than large bodies may", async () => {
     const app = testApp({ maxBodyBytes: 100_000 });
     app.registry.files = () => page(1000);

@@ -43,7 +43,7 @@ export async function acquireLease(
   request: Request,
   context: RequestContext,
   settings: RateLimitSettings,
-  { takesPlace = true, form, query }: Pick<OperationFacts, "takesPlace" | "form" | "query"> = {},
+  { takesPlace = true, form }: Pick<OperationFacts, "takesPlace" | "form"> = {},
 ): Promise<RateLimitLease> {
   const { limiter, addresses, connections, sharePrefixes } = settings;
   const caller = { ...limitedCaller(context.authenticated, request, settings), takesPlace };
@@ -52,8 +52,7 @@ export async function acquireLease(
   if (client !== undefined) leases.use(addresses.lease(client));
   const atOnce = (what: string, most: number) =>
     leases.use(addresses.lease(limitedTo(most, `${caller.id} ${what}`, caller.called)));
-  const isList = query !== undefined;
-  if (!takesPlace || isList) atOnce("beside", caller.limits.concurrency || mostBeside);
+  if (!takesPlace) atOnce("beside", caller.limits.concurrency || mostBeside);
   if (form !== undefined) atOnce("uploading", mostUploads);
   const tell = (status: RateLimitStatus): void => {
     for (const [what, limit] of Object.entries(status)) {
@@ -88,7 +87,7 @@ export async function acquireLease(
   };
 }
 
-/** Most lists and requests without a place in progress, each of which may be megabytes, for a caller without `concurrency`. */
+/** Most requests in progress without a place, each of which may be megabytes, for a caller without `concurrency`. */
 const mostBeside = 32;
 /** Most uploads in progress of one caller: each has a file on the disk, and what was received in memory. */
 const mostUploads = 64;
