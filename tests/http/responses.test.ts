@@ -8,6 +8,7 @@ import { decode, decodeError } from "../support/decode.ts";
 import { readEvents } from "../support/response-events.ts";
 import { finish } from "../support/scripted-engines.ts";
 import { testApp } from "../support/test-app.ts";
+import { waitFor } from "../support/wait-for.ts";
 
 const path = "/v1/responses";
 const body = { model: "chatty", input: "Hello" };
@@ -30,6 +31,30 @@ const tools = ["look", "jump"].map((name) => ({
   parameters: null,
   strict: false,
 }));
+
+test.each([false, true])(
+  "a response counts with what its caller holds until its end, stream: %j",
+  async (stream) => {
+    const app = testApp({ maxBodyBytes: 200_000 });
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const long = [text("x".repeat(450_000)), text("x".repeat(450_000))];
+    app.chat.script(...long, () => promise, finish);
+    const first = app.post(path, { ...body, stream });
+    const reading = first.then((response) => response.text());
+    await waitFor("the answer", () => app.chat.requests.length === 1);
+    app.chat.script(...long, finish);
+    const second = await app.post(path, { ...body, stream });
+    expect(stream ? await second.text() : second.status).toEqual(
+      stream ? expect.stringContaining("take all the memory") : 503,
+    );
+    resolve();
+    await reading;
+    app.chat.script(...long, finish);
+    const third = await app.post(path, { ...body, stream });
+    expect(await third.text()).not.toContain("take all the memory");
+    expect(third.status).toBe(200);
+  },
+);
 
 describe("a plain response", () => {
   test("has every field, also those that nobody asked for", async () => {

@@ -96,7 +96,7 @@ async function beginWith(
 const bytesPerCharacter = 2;
 const sliceLength = 65_536;
 
-/** An answer without a stream, which counts with what its caller holds: all of it is held until its end. */
+/** An answer that is held until its end, and counts with what its caller holds. */
 export function held(answer: ChatAnswer, { held }: Pick<RequestContext, "held">): ChatAnswer {
   async function* counted(): ChatAnswer["events"] {
     let length = 0;

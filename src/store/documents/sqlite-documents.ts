@@ -5,7 +5,8 @@ import type { DocumentRegistry } from "../../core/ports/document-registry.ts";
 import { OwnFile } from "../own-file.ts";
 import { inThread } from "../thread-calls.ts";
 import { fileRows } from "./file-rows.ts";
-import { queueRows, storeFileRows } from "./store-file-rows.ts";
+import { queueRows } from "./queue-rows.ts";
+import { storeFileRows } from "./store-file-rows.ts";
 import { storeRows } from "./store-rows.ts";
 
 export const documentsFile = "documents.sqlite";
@@ -30,7 +31,7 @@ export const sqliteDocuments = (path: string, log = noLog): DocumentRegistry & A
 export function documentRows(path: string): Rows<DocumentRegistry> & Disposable {
   const file = new OwnFile({
     path,
-    tables: { version: 2, sql, upgrade },
+    tables: { version: 3, sql, upgrade },
     called: "The registry of documents",
     advice: "restore it from a backup, or move it away and run 'paddock documents recover'",
   });
@@ -52,9 +53,13 @@ export type Rows<Port> = {
       : never;
 };
 
+const batchesByStore = "create index batches_by_store on batches (store, seq)";
+
 /** The first format did not know who made a vector store. */
-const upgrade = (database: Database): void =>
-  void database.run("alter table stores add column owner text");
+function upgrade(database: Database, found: number): void {
+  if (found === 1) database.run("alter table stores add column owner text");
+  database.run(batchesByStore);
+}
 
 /** `seq` is the order of lists, since two rows may have the same time. */
 const sql = `
@@ -117,6 +122,7 @@ const sql = `
     created_at integer not null,
     cancelled integer not null default 0
   ) strict;
+  ${batchesByStore};
   create table batch_files (
     batch text not null,
     store text not null,

@@ -1,12 +1,8 @@
-/** Rows of files in vector stores, of their batches, and of the queue that ingests them. */
+/** Rows of files in vector stores, and of their batches. */
 import type { Database, SQLQueryBindings } from "bun:sqlite";
 import type { FailureCode, FileStatus, StoreFile } from "../../core/documents/records.ts";
 import { given } from "../../core/given.ts";
-import type {
-  QueueRegistry,
-  StoreFileRegistry,
-  StoreFilesOf,
-} from "../../core/ports/document-registry.ts";
+import type { StoreFileRegistry, StoreFilesOf } from "../../core/ports/document-registry.ts";
 import { Turns } from "../../core/turns.ts";
 import { change, insert, numberOf, orIgnore, put, rowsOf } from "../database.ts";
 import type { OwnFile } from "../own-file.ts";
@@ -15,7 +11,7 @@ import { type Condition, pageOf } from "./pages.ts";
 import type { Rows } from "./sqlite-documents.ts";
 
 const ofBatch = "file in (select file from batch_files where batch = ?)";
-const own = "store = ? and file = ?";
+export const own = "store = ? and file = ?";
 /** In place of a store: that of documents of the command line that are not in it now. */
 export const goneOf = (store: string): string => `gone:${store}`;
 const removeDocuments = `insert or ignore into removals (collection, document)
@@ -53,6 +49,7 @@ export const storeFileRows = (registry: OwnFile): Rows<StoreFileRegistry> => ({
       for (const { file } of files) {
         insert(database, "batch_files", { batch: id, store, file }, orIgnore);
       }
+      forgetBatches(database, store);
       return "put";
     });
   },
@@ -213,71 +210,11 @@ export const storeFileRows = (registry: OwnFile): Rows<StoreFileRegistry> => ({
   },
 });
 
-export const queueRows = (registry: OwnFile): Rows<QueueRegistry> => ({
-  queued(owner) {
-    return registry.number(`select count(*) from store_files where ${waitingOf}`, owner ?? null);
-  },
-
-  waitingOwners() {
-    const sql = "select distinct owner from store_files where status = 'in_progress'";
-    return registry.all<{ owner: string | null }>(sql).map(({ owner }) => owner ?? undefined);
-  },
-
-  nextOf(owner, except) {
-    const row = registry.get<StoreFileRow>(
-      `select * from store_files where status = 'in_progress' and owner is ?
-         and store not in (select value from json_each(?)) order by seq limit 1`,
-      ...[owner ?? null, JSON.stringify([...except])],
-    );
-    return row && toStoreFile(row);
-  },
-
-  begin(store, file) {
-    const sql = `update store_files set begun = 1 where ${own} and status = 'in_progress'`;
-    return registry.run(sql, store, file) > 0;
-  },
-
-  settle({ store, file, status, failure, usageBytes, passages }) {
-    const sql = `update store_files set status = ?, failure_code = ?, failure_message = ?,
-      usage_bytes = ?, passages = ? where ${own} and status = 'in_progress'`;
-    const why = [failure?.code ?? null, failure?.message ?? null];
-    return registry.run(sql, status, ...why, usageBytes, passages, store, file) > 0;
-  },
-
-  removals() {
-    const sql = "select collection, document from removals where collection <> '' limit 1000";
-    const rows = registry.all<{ collection: string; document: string }>(sql);
-    return rows.map(({ collection, document }) => ({
-      collection,
-      document: document || undefined,
-    }));
-  },
-
-  deletions() {
-    return documentsOf(registry, "select document from removals where collection = ''");
-  },
-
-  isRemoved({ collection, document = "" }) {
-    const sql = "select 1 from removals where collection = ? and document = ?";
-    return registry.get(sql, collection, document) !== undefined;
-  },
-
-  addRemoval({ collection, document = "" }) {
-    const sql = "insert or ignore into removals (collection, document) values (?, ?)";
-    registry.run(sql, collection, document);
-  },
-
-  removed({ collection, document = "" }) {
-    const sql = "delete from removals where collection = ? and document = ?";
-    registry.run(sql, collection, document);
-  },
-});
-
-const documentsOf = (file: OwnFile, sql: string, ...values: SQLQueryBindings[]): string[] =>
+export const documentsOf = (file: OwnFile, sql: string, ...values: SQLQueryBindings[]): string[] =>
   file.all<{ document: string }>(sql, ...values).map(({ document }) => document);
 
 /** In progress, of an owner; null: of all. */
-const waitingOf = "status = 'in_progress' and owner is coalesce(?, owner)";
+export const waitingOf = "status = 'in_progress' and owner is coalesce(?, owner)";
 
 /** How many files are in progress once these are added, of all or of one owner. */
 function waitingWith(database: Database, files: readonly StoreFile[], owner?: string): number {
@@ -290,6 +227,20 @@ function waitingWith(database: Database, files: readonly StoreFile[], owner?: st
   return put.length + numberOf(database, others, owner ?? null, known);
 }
 
+/** Finished batches that a vector store remembers: each may have thousands of rows, and counts to nobody's quota. */
+const mostBatches = 100;
+
+function forgetBatches(database: Database, store: string): void {
+  const sql = `select id from
+      (select id from batches where store = ? order by seq desc limit -1 offset ${mostBatches})
+    where not exists (select * from batch_files join store_files using (store, file)
+      where batch = id and status = 'in_progress')`;
+  for (const { id } of rowsOf<{ id: string }>(database, sql, store)) {
+    change(database, "delete from batches where id = ?", id);
+    change(database, "delete from batch_files where batch = ?", id);
+  }
+}
+
 function conditionsOf({ store, batch, status }: StoreFilesOf): Condition {
   const conditions = Object.entries(
     given({ "store = ?": store, [ofBatch]: batch, "status = ?": status }),
@@ -300,7 +251,7 @@ function conditionsOf({ store, batch, status }: StoreFilesOf): Condition {
   };
 }
 
-interface StoreFileRow
+export interface StoreFileRow
   extends Pick<StoreFile, "store" | "file" | "filename" | "document" | "status" | "passages"> {
   attributes: string;
   failure_code: FailureCode | null;
@@ -317,7 +268,7 @@ interface StoreFileRow
 const storeFilesTable =
   "(select store_files.*, files.bytes as bytes from store_files left join files on files.id = store_files.file)";
 
-function toStoreFile(row: StoreFileRow): StoreFile {
+export function toStoreFile(row: StoreFileRow): StoreFile {
   const { store, file, filename, document, status, passages } = row;
   const { failure_code: code, chunk_tokens: maxTokens } = row;
   return {

@@ -13,7 +13,13 @@ import type { ResponseService } from "../../../core/responses/response-service.t
 import type { Answer, Handler } from "../../operation.ts";
 import type { RequestContext } from "../../request-context.ts";
 import { namedEvents } from "../../sse.ts";
-import { beginAnswer, type ChatNeeds, streamed, toRetrievalReport } from "../../wire/answer.ts";
+import {
+  beginAnswer,
+  type ChatNeeds,
+  held,
+  streamed,
+  toRetrievalReport,
+} from "../../wire/answer.ts";
 import { checkedPairs } from "../../wire/attributes.ts";
 import { named } from "../../wire/field-names.ts";
 import { refuse, secondsNow, withoutNulls } from "../../wire/fields.ts";
@@ -219,7 +225,9 @@ async function makeResponse(
   const includes = (name: Includable): boolean => body.include?.includes(name) ?? false;
   const told = withInstructions(body.instructions, messages);
   const { left, dropped } = await fitted(told);
-  const answer = await beginAnswer({ ...request, messages: left }, context, needs);
+  const answering = await beginAnswer({ ...request, messages: left }, context, needs);
+  // One made in the background goes on when its request has ended; the queue bounds these.
+  const answer = body.background === true ? answering : held(answering, context);
   const { grounding } = answer;
   const begun = {
     ...begunResponse(facts, "in_progress"),

@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 import { existsSync } from "node:fs";
 import { copyFile, rename, stat, truncate } from "node:fs/promises";
 import { join } from "node:path";
-import type { FileRecord, StoreRecord } from "../../../../src/core/documents/records.ts";
+import type { FileRecord, StoreFile, StoreRecord } from "../../../../src/core/documents/records.ts";
 import { sqliteDocuments } from "../../../../src/store/documents/sqlite-documents.ts";
 import { recordingLog } from "../../../support/recording-log.ts";
 import { rejectionOf } from "../../../support/rejection.ts";
@@ -157,6 +157,37 @@ test("two that are added at once are not both within the last place", async () =
   ]);
 });
 
+test("of a vector store's finished batches, the last hundred are remembered", async () => {
+  await using folder = await tempDir();
+  const path = join(folder.path, "documents.sqlite");
+  await using registry = sqliteDocuments(path);
+  const createdAt = new Date();
+  const put = async (id: string, store: string, status: StoreFile["status"]) => {
+    const of = {
+      store,
+      file: `file-${status}`,
+      filename: "a.md",
+      document: status,
+      attributes: {},
+    };
+    const counts = { isUploaded: true, usageBytes: 0, passages: 1, createdAt };
+    await registry.putStoreFiles([{ ...of, ...counts, status }], {
+      batch: { id, store, createdAt, isCancelled: false },
+    });
+  };
+  await put("waiting", "vs_1", "in_progress");
+  await put("other", "vs_2", "completed");
+  for (let at = 0; at < 101; at++) await put(`batch-${at}`, "vs_1", "completed");
+  expect(await registry.batch("vs_1", "batch-0")).toBeUndefined();
+  for (const id of ["waiting", "batch-1", "batch-100"]) {
+    expect(await registry.batch("vs_1", id)).toMatchObject({ id });
+  }
+  expect(await registry.batch("vs_2", "other")).toMatchObject({ id: "other" });
+  using file = new Database(path, { readonly: true });
+  const count = "select count(*) as count from batch_files";
+  expect(file.query(count).get()).toEqual({ count: 102 });
+});
+
 test("the registry of an earlier format is upgraded, and has what it had", async () => {
   await using folder = await tempDir();
   const path = join(folder.path, "documents.sqlite");
@@ -172,6 +203,7 @@ test("the registry of an earlier format is upgraded, and has what it had", async
   {
     using earlier = new Database(path);
     earlier.run("alter table stores drop column owner");
+    earlier.run("drop index batches_by_store");
     earlier.run("pragma user_version = 1");
   }
   await using registry = sqliteDocuments(path);

@@ -1,0 +1,65 @@
+/** Rows of the queue that ingests files, and of what is to be deleted. */
+import type { QueueRegistry } from "../../core/ports/document-registry.ts";
+import type { OwnFile } from "../own-file.ts";
+import type { Rows } from "./sqlite-documents.ts";
+import { documentsOf, own, type StoreFileRow, toStoreFile, waitingOf } from "./store-file-rows.ts";
+
+export const queueRows = (registry: OwnFile): Rows<QueueRegistry> => ({
+  queued(owner) {
+    return registry.number(`select count(*) from store_files where ${waitingOf}`, owner ?? null);
+  },
+
+  waitingOwners() {
+    const sql = "select distinct owner from store_files where status = 'in_progress'";
+    return registry.all<{ owner: string | null }>(sql).map(({ owner }) => owner ?? undefined);
+  },
+
+  nextOf(owner, except) {
+    const row = registry.get<StoreFileRow>(
+      `select * from store_files where status = 'in_progress' and owner is ?
+         and store not in (select value from json_each(?)) order by seq limit 1`,
+      ...[owner ?? null, JSON.stringify([...except])],
+    );
+    return row && toStoreFile(row);
+  },
+
+  begin(store, file) {
+    const sql = `update store_files set begun = 1 where ${own} and status = 'in_progress'`;
+    return registry.run(sql, store, file) > 0;
+  },
+
+  settle({ store, file, status, failure, usageBytes, passages }) {
+    const sql = `update store_files set status = ?, failure_code = ?, failure_message = ?,
+      usage_bytes = ?, passages = ? where ${own} and status = 'in_progress'`;
+    const why = [failure?.code ?? null, failure?.message ?? null];
+    return registry.run(sql, status, ...why, usageBytes, passages, store, file) > 0;
+  },
+
+  removals() {
+    const sql = "select collection, document from removals where collection <> '' limit 1000";
+    const rows = registry.all<{ collection: string; document: string }>(sql);
+    return rows.map(({ collection, document }) => ({
+      collection,
+      document: document || undefined,
+    }));
+  },
+
+  deletions() {
+    return documentsOf(registry, "select document from removals where collection = ''");
+  },
+
+  isRemoved({ collection, document = "" }) {
+    const sql = "select 1 from removals where collection = ? and document = ?";
+    return registry.get(sql, collection, document) !== undefined;
+  },
+
+  addRemoval({ collection, document = "" }) {
+    const sql = "insert or ignore into removals (collection, document) values (?, ?)";
+    registry.run(sql, collection, document);
+  },
+
+  removed({ collection, document = "" }) {
+    const sql = "delete from removals where collection = ? and document = ?";
+    registry.run(sql, collection, document);
+  },
+});
