@@ -73,7 +73,7 @@ export interface PipelineSettings extends Observers {
   log: Log;
 }
 
-/** Requests about documents that are worked on at a time for one caller. */
+/** Requests about documents that are worked on at a time for one caller, and as many of MCP's. */
 const mostOfDocuments = 8;
 
 /** Whether one thread answers it, and every caller's, in order. An upload takes as long as its client. */
@@ -151,8 +151,9 @@ export class Pipeline {
     const { requestTimeoutMs, stallTimeoutMs } = limits;
     const longestMs = operation.facts.isLong === true ? 0 : requestTimeoutMs;
     ending.use(startTimeout(context, longestMs, this.#settings.stopping));
+    // By scope: a search of MCP may wait for a model, and a list must not wait for that.
     const inTurn = () =>
-      this.#documents.run(caller, async () => {
+      this.#documents.run(`${scope} ${caller}`, async () => {
         // Its client may have left while it waited.
         context.signal.throwIfAborted();
         return await asked.answer(context, services);

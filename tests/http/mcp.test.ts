@@ -4,6 +4,7 @@ import { decodeError } from "../support/decode.ts";
 import { passage } from "../support/passages.ts";
 import { runningDocuments } from "../support/running-documents.ts";
 import { testApp } from "../support/test-app.ts";
+import { waitFor } from "../support/wait-for.ts";
 
 const ping = { jsonrpc: "2.0", id: 1, method: "ping" };
 const pong = { jsonrpc: "2.0", id: 1, result: {} };
@@ -71,6 +72,27 @@ describe("/mcp", () => {
     const answer = await app.post("/mcp", batch, { authorization: "Bearer a-key" });
     expect([answer.status, await answer.json()]).toMatchObject([200, { length: 8 }]);
     expect(most).toBe(1);
+  });
+
+  test("holds up none of its caller's other requests about documents while searches wait", async () => {
+    await using running = await runningDocuments({ keys: ["a-key"] });
+    const { app } = running;
+    const key = { authorization: "Bearer a-key" };
+    const model = Promise.withResolvers<void>();
+    let begun = 0;
+    app.repository.search = async () => {
+      begun++;
+      await model.promise;
+      return [];
+    };
+    const searches = Array.from({ length: 9 }, () =>
+      app.post("/mcp", searching({ query: "a" }), key),
+    );
+    await waitFor("the searches to begin", () => begun === 8);
+    expect((await app.get("/v1/files", key)).status).toBe(200);
+    model.resolve();
+    const answers = await Promise.all(searches);
+    expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 200));
   });
 
   test("refuses what is no message, by name", async () => {
