@@ -81,9 +81,9 @@ describe("a model on demand", () => {
   });
 
   test("refuses calls of the caller with the most before those of another", async () => {
-    const { engine, loads, ask } = onDemand({ mostWaiting: 2 });
+    const { model, engine, loads, ask } = onDemand({ mostWaiting: 2 });
     const first = ask("ada");
-    const last = ask("ada");
+    const last = model.engine.countTokens([], [], { signal, caller: "ada" });
     const other = ask("bob");
     expect(await rejectionOf(last)).toMatchObject({ kind: "overloaded" });
     expect(await rejectionOf(ask("bob"))).toMatchObject({ kind: "overloaded" });
