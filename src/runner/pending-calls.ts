@@ -1,5 +1,6 @@
 /** A model's calls until they are answered, across restarts of its process. */
 import { copyOf, NodeError } from "../core/errors.ts";
+import { FairQueue } from "../core/limits/fair-queue.ts";
 import { type Call, type CallItem, fromSentError, isLarge, isLast, serialize } from "./protocol.ts";
 import type { RunnerProcess } from "./runner-process.ts";
 
@@ -67,6 +68,15 @@ export class PendingCalls {
     this.#entries.set(id, { ...waiting, call, listener });
     this.#onChange();
     return id;
+  }
+
+  /** Refuses the last waiting call of the caller with the most, if this one has fewer; returns whether it did. */
+  makeRoom(caller: string, error: NodeError): boolean {
+    const unsent = [...this.#entries.values()].filter(({ isDispatched }) => !isDispatched);
+    const queue = new FairQueue<Entry | undefined>(unsent.length);
+    for (const entry of unsent) queue.join(callerOf(entry.call), entry);
+    const lost = queue.admits(caller) ? queue.join(caller, undefined) : undefined;
+    return lost !== undefined && this.#fail((entry) => entry === lost, error) > 0;
   }
 
   dispatchTo(process: Pick<RunnerProcess, "send">): void {
@@ -155,6 +165,8 @@ export class PendingCalls {
     return chosen.length;
   }
 }
+
+export const callerOf = (call: Call): string => ("caller" in call ? (call.caller ?? "") : "");
 
 function dispatch({ id, entry, call }: Waiting, process: Pick<RunnerProcess, "send">): void {
   entry.text = undefined;

@@ -41,7 +41,12 @@ export const subjectOf = ({ path, settings }: ModelSpec): BackendSubject => ({
 });
 
 export type Call =
-  | { type: "count-chat"; messages: readonly ChatMessage[]; tools?: readonly Tool[] }
+  | {
+      type: "count-chat";
+      messages: readonly ChatMessage[];
+      tools?: readonly Tool[];
+      caller?: string;
+    }
   | {
       type: "generate";
       request: GenerationRequest | CompletionRequest;

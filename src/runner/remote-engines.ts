@@ -26,7 +26,11 @@ export function remoteChatEngine(
     contextSize,
     tokenizer: remoteTokenizer(runner),
     async countTokens(messages, tools, options) {
-      const call: Call = { type: "count-chat", messages, ...given({ tools }) };
+      const call: Call = {
+        type: "count-chat",
+        messages,
+        ...given({ tools, caller: options?.caller }),
+      };
       const { counts } = await ask(runner, call, "counts", options);
       return counts[0] ?? 0;
     },

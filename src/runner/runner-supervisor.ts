@@ -6,7 +6,7 @@ import { given } from "../core/given.ts";
 import type { Residence } from "../core/models/model.ts";
 import type { ModelSpec } from "../core/ports/model-host.ts";
 import type { Progress } from "../core/progress.ts";
-import { type CallListener, PendingCalls } from "./pending-calls.ts";
+import { type CallListener, callerOf, PendingCalls } from "./pending-calls.ts";
 import type { Call, Facts } from "./protocol.ts";
 import {
   type Ending,
@@ -115,7 +115,7 @@ export class Runner implements AsyncDisposable {
 
   /** After `cancel`, the listener gets one last item or failure. `credit` allows more events. */
   call(call: Call, listener: CallListener): { cancel(): void; credit(events: number): void } {
-    this.#checkQueue();
+    this.#checkQueue(callerOf(call));
     const id = this.#calls.add(call, listener);
     if (this.#process === undefined) this.#startAgain();
     else if (!this.#isDraining) this.#calls.dispatchTo(this.#process);
@@ -178,16 +178,17 @@ export class Runner implements AsyncDisposable {
     if (this.#process !== undefined && !this.#isDraining) this.#calls.dispatchTo(this.#process);
   }
 
-  #checkQueue(): void {
+  #checkQueue(caller: string): void {
     this.#stopping.signal.throwIfAborted();
     if (this.#process !== undefined && !this.#isDraining) return;
     const { name, mostWaiting } = this.#options;
     if (this.#failure?.kind === "model_not_ready") throw copyOf(this.#failure);
     if (this.#calls.size < mostWaiting) return;
-    throw new NodeError(
+    const full = new NodeError(
       "overloaded",
       `The model '${name}' is being loaded, and ${this.#calls.size} requests wait for it already. Try again in a moment.`,
     );
+    if (!this.#calls.makeRoom(caller, full)) throw full;
   }
 
   #used(): void {

@@ -1,6 +1,7 @@
 /** Fits a conversation into a model's context: how many tokens a prompt may have, and what is dropped. */
 import { NodeError } from "../errors.ts";
 import type { ChatEngine, ChatMessage, Tool } from "../ports/chat-engine.ts";
+import type { EngineCall } from "../ports/telemetry.ts";
 import type { FoundPassage } from "../retrieval/search.ts";
 
 /** Tokens reserved for the answer if the request sets no maximum. */
@@ -44,11 +45,11 @@ export async function fitToContext(
   turns: readonly Turn[],
   render: (turns: readonly Turn[]) => readonly ChatMessage[],
   { tools, maxTokens }: Conversation,
-  { engine, signal }: { engine: ChatEngine; signal: AbortSignal },
+  { engine, ...asking }: { engine: ChatEngine } & Pick<EngineCall, "signal" | "caller">,
 ): Promise<readonly Turn[]> {
   const room = promptRoom(engine.contextSize, maxTokens);
   const tokensOf = (left: readonly Turn[]): Promise<number> =>
-    engine.countTokens(render(left), tools, { signal });
+    engine.countTokens(render(left), tools, asking);
   if ((await tokensOf(turns)) <= room) return turns;
   const fits = async (left: readonly Turn[]): Promise<boolean> =>
     (await tokensOf(left)) <= (left.length > 1 ? roomAfterCut(room) : room);
@@ -75,11 +76,11 @@ interface TruncatedConversation {
 export async function truncateConversation(
   { messages, tools, maxTokens }: Conversation,
   engine: Pick<ChatEngine, "contextSize" | "countTokens">,
-  signal: AbortSignal,
+  asking: Pick<EngineCall, "signal" | "caller">,
 ): Promise<TruncatedConversation> {
   const room = promptRoom(engine.contextSize, maxTokens);
   const tokensOf = (left: readonly ChatMessage[]): Promise<number> =>
-    engine.countTokens(left, tools, { signal });
+    engine.countTokens(left, tools, asking);
   const cuts = cutsOf(messages);
   if (cuts.length === 0 || (await tokensOf(messages)) <= room)
     return { left: messages, dropped: 0 };

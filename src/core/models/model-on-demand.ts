@@ -1,9 +1,11 @@
 /** A model that its first call loads; until then, the node knows what the model's file says of it. */
 import { untilAborted } from "../abort.ts";
 import { asNodeError, copyOf, NodeError } from "../errors.ts";
+import { FairQueue } from "../limits/fair-queue.ts";
 import type { ChatEngine, GenerationEvent } from "../ports/chat-engine.ts";
 import type { EmbeddingEngine } from "../ports/embedding-engine.ts";
 import type { Reranker } from "../ports/reranker.ts";
+import type { EngineCall } from "../ports/telemetry.ts";
 import type { Tokenizer } from "../ports/tokenizer.ts";
 import type { LoadedModel, ModelCard, Residence } from "./model.ts";
 
@@ -53,7 +55,7 @@ export function modelOnDemand({
 function enginesOf(known: KnownModel, first: FirstLoad) {
   const { name } = known.card;
   const tokenizerOf = async (signal: AbortSignal): Promise<Tokenizer> => {
-    const { engine } = await first.ready(signal);
+    const { engine } = await first.ready({ signal });
     if ("tokenizer" in engine && engine.tokenizer !== undefined) return engine.tokenizer;
     throw new NodeError("internal", `The model '${name}' has no tokenizer.`);
   };
@@ -66,33 +68,32 @@ function enginesOf(known: KnownModel, first: FirstLoad) {
   const wrong = new NodeError("internal", `The model '${name}' is not of type '${known.type}'.`);
   if (known.type === "chat") {
     const { type, contextSize } = known;
-    const ready = async (signal?: AbortSignal): Promise<ChatEngine> => {
-      const model = await first.ready(signal);
+    const ready = async (asking?: Asking): Promise<ChatEngine> => {
+      const model = await first.ready(asking);
       if (model.type === "chat") return model.engine;
       throw wrong;
     };
     const engine: ChatEngine = {
       ...{ contextSize, tokenizer },
       countTokens: async (messages, tools, options) =>
-        (await ready(options?.signal)).countTokens(messages, tools, options),
+        (await ready(options)).countTokens(messages, tools, options),
       async *generate(request, options): AsyncGenerator<GenerationEvent> {
-        yield* (await ready(options.signal)).generate(request, options);
+        yield* (await ready(options)).generate(request, options);
       },
     };
     return { type, engine } as const;
   }
   if (known.type === "embedding") {
     const { type, dimension, maxTokens, vocabularySize } = known;
-    const ready = async (signal?: AbortSignal): Promise<EmbeddingEngine> => {
-      const model = await first.ready(signal);
+    const ready = async (asking?: Asking): Promise<EmbeddingEngine> => {
+      const model = await first.ready(asking);
       if (model.type === "embedding") return model.engine;
       throw wrong;
     };
     const engine: EmbeddingEngine = {
       ...{ dimension, maxTokens, vocabularySize, tokenizer },
-      countTokens: async (inputs, options) =>
-        (await ready(options?.signal)).countTokens(inputs, options),
-      embed: async (inputs, options) => (await ready(options.signal)).embed(inputs, options),
+      countTokens: async (inputs, options) => (await ready(options)).countTokens(inputs, options),
+      embed: async (inputs, options) => (await ready(options)).embed(inputs, options),
     };
     // Only the model of the node's collection is asked for it, and that one is loaded at the start.
     const identity = { model: name, fingerprint: "", queryPrefix: "", documentPrefix: "" };
@@ -102,7 +103,7 @@ function enginesOf(known: KnownModel, first: FirstLoad) {
   const engine: Reranker = {
     maxTokens,
     async rank(question, passages, options) {
-      const model = await first.ready(options.signal);
+      const model = await first.ready(options);
       if (model.type === "reranker") return await model.engine.rank(question, passages, options);
       throw wrong;
     },
@@ -113,20 +114,21 @@ function enginesOf(known: KnownModel, first: FirstLoad) {
 /** How long a failed load is not tried again: a file that is broken would be read for every request. */
 const pauseMs = 5000;
 
+type Asking = Partial<Pick<EngineCall, "signal" | "caller">>;
+
 /** One load for all calls that wait for it. */
 class FirstLoad {
   readonly #name: string;
-  readonly #mostWaiting: number;
+  readonly #waiting: FairQueue<PromiseWithResolvers<never>>;
   readonly #load: () => Promise<LoadedModel>;
   #loading: Promise<LoadedModel> | undefined;
   #loaded: LoadedModel | undefined;
   #failure: { error: NodeError; at: number } | undefined;
-  #waiting = 0;
   #isOver = false;
 
   constructor(name: string, mostWaiting: number, load: () => Promise<LoadedModel>) {
     this.#name = name;
-    this.#mostWaiting = mostWaiting;
+    this.#waiting = new FairQueue(mostWaiting);
     this.#load = load;
   }
 
@@ -140,7 +142,7 @@ class FirstLoad {
   }
 
   async loadNow(signal: AbortSignal): Promise<void> {
-    await (await this.ready(signal)).load?.(signal);
+    await (await this.ready({ signal })).load?.(signal);
   }
 
   async unload(signal: AbortSignal): Promise<void> {
@@ -155,7 +157,7 @@ class FirstLoad {
     await model?.[Symbol.asyncDispose]();
   }
 
-  async ready(signal?: AbortSignal): Promise<LoadedModel> {
+  async ready({ signal, caller = "" }: Asking = {}): Promise<LoadedModel> {
     if (this.#isOver) {
       const why = `The model '${this.#name}' was removed.`;
       throw new NodeError("model_not_found", why, { param: "model" });
@@ -164,22 +166,26 @@ class FirstLoad {
     if (this.#failure !== undefined && performance.now() - this.#failure.at < pauseMs) {
       throw copyOf(this.#failure.error);
     }
-    if (this.#waiting >= this.#mostWaiting) {
-      throw new NodeError(
-        "overloaded",
-        `The model '${this.#name}' is being loaded, and ${this.#waiting} requests wait for it already. Try again in a moment.`,
-      );
-    }
-    this.#waiting++;
+    if (!this.#waiting.admits(caller)) throw this.#full();
+    const place = Promise.withResolvers<never>();
+    this.#waiting.join(caller, place)?.reject(this.#full());
     try {
       this.#loading ??= this.#begin();
-      const own = this.#loading.catch((error: unknown) => {
+      const loaded = this.#loading.catch((error: unknown) => {
         throw error instanceof NodeError ? copyOf(error) : error;
       });
+      const own = Promise.race([loaded, place.promise]);
       return await (signal === undefined ? own : untilAborted(own, signal));
     } finally {
-      this.#waiting--;
+      this.#waiting.leave(caller, place);
     }
+  }
+
+  #full(): NodeError {
+    return new NodeError(
+      "overloaded",
+      `The model '${this.#name}' is being loaded, and ${this.#waiting.size} requests wait for it already. Try again in a moment.`,
+    );
   }
 
   async #begin(): Promise<LoadedModel> {

@@ -162,7 +162,7 @@ export interface ChatEngine {
   countTokens(
     messages: readonly ChatMessage[],
     tools?: readonly Tool[],
-    options?: { signal: AbortSignal },
+    options?: Pick<EngineCall, "signal" | "caller">,
   ): Promise<number>;
   /** Ends with exactly one `finish`; text is never empty and splits no character. Aborting throws, and returning early ends, within one token. */
   generate(

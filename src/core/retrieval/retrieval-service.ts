@@ -12,6 +12,7 @@ import type { EmbedOptions } from "../ports/embedding-engine.ts";
 import type { PassageRepository, SearchBounds } from "../ports/passage-repository.ts";
 import type { Reranker } from "../ports/reranker.ts";
 import { withPatience } from "../readiness.ts";
+import { Places } from "../turns.ts";
 import {
   type FoundPassage,
   fuse,
@@ -69,6 +70,9 @@ const mostWaitMs = 10_000;
 /** And how long after storing began: the handbook comes with its vectors and takes a second or two, or some more beside other work; anything slower may take minutes. */
 const mostStoringMs = 60_000;
 
+/** Searches with a filter that one caller has at a time: each may hold what it says of a hundred thousand files. */
+const mostFiltered = 8;
+
 /** Reported until the collection is attached, or something fails. */
 const preparing = "The node's collection is still being prepared.";
 
@@ -87,6 +91,7 @@ export class RetrievalService {
   #stored = Promise.withResolvers<void>();
   #waitUntil = 0;
   #stores: SearchableStores | undefined;
+  readonly #filtered = new Places(mostFiltered);
   readonly #ask: () => Promise<string | undefined>;
 
   constructor(models: ModelRegistry, collection: Collection, settings: RetrievalSettings) {
@@ -204,6 +209,21 @@ export class RetrievalService {
   }
 
   async find(
+    question: string,
+    bounds: SearchBounds,
+    options: EmbedOptions,
+    scope: SearchScope,
+  ): Promise<RetrievalResult> {
+    const find = () => this.#find(question, bounds, options, scope);
+    if (scope.filter === undefined) return await find();
+    return await this.#filtered.run(scope.caller.id ?? "", async () => {
+      // Its client may have left while it waited.
+      options.signal.throwIfAborted();
+      return await find();
+    });
+  }
+
+  async #find(
     question: string,
     bounds: SearchBounds,
     options: EmbedOptions,

@@ -125,9 +125,9 @@ export async function countPrompt(
   engine: ChatEngine,
   messages: readonly ChatMessage[],
   toolUse: ToolUse | undefined,
-  { signal }: RequestContext,
+  { engineCall }: RequestContext,
 ): Promise<number> {
-  const tokens = await engine.countTokens(messages, toolUse?.tools, { signal });
+  const tokens = await engine.countTokens(messages, toolUse?.tools, engineCall);
   if (!Number.isFinite(tokens)) throw longerThanContext(engine.contextSize, "messages");
   return tokens;
 }

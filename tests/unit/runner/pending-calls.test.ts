@@ -28,6 +28,26 @@ describe("the calls of a model", () => {
     });
   }
 
+  test("make room for a caller with fewer, at the cost of the one with the most", () => {
+    const calls = new PendingCalls(() => {});
+    const failed: string[] = [];
+    const full = new NodeError("overloaded", "Full.");
+    const add = (name: string, caller: string) => {
+      const listener = { hear: () => {}, fail: () => void failed.push(name) };
+      return calls.add({ type: "embed", inputs: [name], caller }, listener);
+    };
+    add("sent", "ada");
+    calls.dispatchTo({ send: () => {} });
+    expect(calls.makeRoom("bob", full)).toBe(false);
+    add("first", "ada");
+    add("last", "ada");
+    expect(calls.makeRoom("ada", full)).toBe(false);
+    expect(calls.makeRoom("bob", full)).toBe(true);
+    add("other", "bob");
+    expect(calls.makeRoom("bob", full)).toBe(false);
+    expect([failed, calls.size]).toEqual([["last"], 3]);
+  });
+
   describe("that are large", () => {
     const sending = () => {
       const calls = new PendingCalls(() => {});

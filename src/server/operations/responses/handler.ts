@@ -258,7 +258,11 @@ async function makeResponse(
     const tools = offered.toolUse?.tools ?? [];
     const maxTokens = body.max_output_tokens ?? undefined;
     const { engine } = needs.models.chat(body.model);
-    return await truncateConversation({ messages: told, tools, maxTokens }, engine, context.signal);
+    return await truncateConversation(
+      { messages: told, tools, maxTokens },
+      engine,
+      context.engineCall,
+    );
   }
 }
 

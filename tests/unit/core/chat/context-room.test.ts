@@ -88,7 +88,9 @@ function engineOf(contextSize: number) {
 }
 
 const truncated = (messages: readonly ChatMessage[], contextSize: number, maxTokens = 1) =>
-  truncateConversation({ messages, tools: [], maxTokens }, engineOf(contextSize), never);
+  truncateConversation({ messages, tools: [], maxTokens }, engineOf(contextSize), {
+    signal: never,
+  });
 
 const exchanges = (count: number): ChatMessage[] =>
   Array.from({ length: count }, (_, at) => [user(`question ${at}`), said(`answer ${at}`)]).flat();
@@ -125,7 +127,9 @@ describe("a conversation that is truncated", () => {
   test("is counted a few times, however long it is", async () => {
     const engine = engineOf(50);
     const messages = exchanges(1000);
-    await truncateConversation({ messages, tools: [], maxTokens: undefined }, engine, never);
+    await truncateConversation({ messages, tools: [], maxTokens: undefined }, engine, {
+      signal: never,
+    });
     expect(engine.counted.length).toBeLessThan(15);
   });
 });

@@ -31,9 +31,9 @@ function onDemand({ mostWaiting = 8 } = {}) {
     },
   });
   if (model.type !== "chat") throw new Error("not a chat model");
-  const ask = async (): Promise<string[]> => {
+  const ask = async (caller = ""): Promise<string[]> => {
     engine.script({ type: "text", text: "Hi" }, finish);
-    const events = await Array.fromAsync(model.engine.generate(request, { signal }));
+    const events = await Array.fromAsync(model.engine.generate(request, { signal, caller }));
     return events.map(({ type }) => type);
   };
   return { model, engine, loads, described, ask };
@@ -78,6 +78,20 @@ describe("a model on demand", () => {
     expect(await rejectionOf(ask())).toMatchObject({ kind: "overloaded" });
     loads[0]?.resolve(chatModel("m", engine));
     expect(await first).toEqual(["text", "finish"]);
+  });
+
+  test("refuses calls of the caller with the most before those of another", async () => {
+    const { model, engine, loads, ask } = onDemand({ mostWaiting: 2 });
+    const first = ask("ada");
+    const last = model.engine.countTokens([], [], { signal, caller: "ada" });
+    const other = ask("bob");
+    expect(await rejectionOf(last)).toMatchObject({ kind: "overloaded" });
+    expect(await rejectionOf(ask("bob"))).toMatchObject({ kind: "overloaded" });
+    loads[0]?.resolve(chatModel("m", engine));
+    expect([await first, await other]).toEqual([
+      ["text", "finish"],
+      ["text", "finish"],
+    ]);
   });
 
   test("lets a caller leave, and loads on for the others", async () => {

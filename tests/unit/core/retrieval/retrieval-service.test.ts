@@ -107,6 +107,39 @@ describe("retrieval", () => {
     });
   });
 
+  test("has eight searches with a filter of one caller in progress, and none of who has left", async () => {
+    const { retrieval } = await attached();
+    const opened: (string | undefined)[] = [];
+    const go = Promise.withResolvers<void>();
+    retrieval.searchIn({
+      check: async () => {},
+      open: async ({ caller }) => {
+        opened.push(caller.id);
+        await go.promise;
+        return { all: [], [Symbol.dispose]: () => {} };
+      },
+    });
+    const client = new AbortController();
+    const find = (id: string, { signal } = client) => {
+      const scope = {
+        caller: { id, called: id },
+        filter: { key: "a", type: "eq", value: 1 } as const,
+      };
+      return retrieval.find("q", { limit: 1, scoreThreshold: 0 }, { signal }, scope);
+    };
+    const staying = new AbortController();
+    const ada = Array.from({ length: 8 }, () => find("ada", staying));
+    const waiting = [find("ada", staying), find("ada")];
+    const bob = find("bob", staying);
+    await Bun.sleep(1);
+    expect(opened).toEqual([...Array.from({ length: 8 }, () => "ada"), "bob"]);
+    client.abort(new Error("gone"));
+    go.resolve();
+    expect(await rejectionOf(waiting[1] ?? bob)).toMatchObject({ message: "gone" });
+    await Promise.all([...ada, waiting[0], bob]);
+    expect(opened.slice(9)).toEqual(["ada"]);
+  });
+
   test("has no problem once its collection is attached, or when there is none to wait for", async () => {
     const { retrieval, repository } = await service();
     expect(await retrieval.problem()).toBe("The node's collection is still being prepared.");
