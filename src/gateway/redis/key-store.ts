@@ -111,11 +111,14 @@ export class RedisKeyStore implements KeyStore {
     const found = new Map<string, string>();
     let cursor = "0";
     let read = 0;
+    let characters = 0;
     do {
       const key = this.#connection.name(name);
       const reply = await this.#connection.call("HSCAN", key, cursor, "COUNT", String(slice));
       if (!isPage(reply) || read > mostKeys) throw this.#connection.distrusted();
       const [next, fields] = reply;
+      characters += fields.reduce((sum, { length }) => sum + length, 0);
+      if (characters > mostCharacters) throw this.#connection.distrusted();
       read += Math.max(slice, fields.length / 2);
       for (let at = 0; at < fields.length; at += 2) {
         found.set(String(fields[at]), String(fields[at + 1]));
@@ -128,6 +131,8 @@ export class RedisKeyStore implements KeyStore {
 
 /** More than any nodes share. */
 const mostKeys = 1_000_000;
+/** Of their records, which are held until all are read. */
+const mostCharacters = 256 << 20;
 
 const isCount = (value: unknown): value is number =>
   typeof value === "number" && Number.isSafeInteger(value) && value >= 0;

@@ -32,6 +32,7 @@ describe("keys in a Redis server that answers wrongly", () => {
     ["half a field", "HSCAN", ["0", ["abc"]]],
     ["fields that are lists", "HSCAN", ["0", [[], []]]],
     ["pages without end", "HSCAN", page],
+    ["texts without end", "HSCAN", ["1", ["abc", "x".repeat(20 << 20)]]],
     ["a text instead of a count", "HLEN", "OK"],
     ["a list instead of a count", "HLEN", []],
     ["less than nothing", "HLEN", -1],
