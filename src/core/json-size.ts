@@ -40,9 +40,11 @@ export class JsonSize {
   #values = 0;
   #keys = 0;
   readonly #mostValues: number;
+  readonly #mostKeys: number;
 
-  constructor(most = mostValues) {
-    this.#mostValues = most;
+  constructor(values = mostValues, keys = mostKeys) {
+    this.#mostValues = values;
+    this.#mostKeys = keys;
   }
 
   /** Counts one more text, up to the limits; invalid JSON is counted as well as possible. */
@@ -76,7 +78,7 @@ export class JsonSize {
         }
         case colon:
           if (depth === 1) scan.field = json.subarray(scan.from, scan.to);
-          if (++this.#keys > mostKeys) return excess("keys");
+          if (++this.#keys > this.#mostKeys) return excess("keys");
           break;
         case openList:
         case openObject:

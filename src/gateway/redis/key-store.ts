@@ -95,7 +95,7 @@ export class RedisKeyStore implements KeyStore {
     const revoked = await this.#scan("revoked-keys");
     for (const [id, text] of stored) {
       const at = revoked.get(id);
-      const record = fromStored(text, at === undefined ? null : Number(at));
+      const record = fromStored(text, at === undefined ? null : Number(at) || 0);
       if (record?.id === id) records.set(id, record);
     }
     return records;
@@ -111,11 +111,14 @@ export class RedisKeyStore implements KeyStore {
     const found = new Map<string, string>();
     let cursor = "0";
     let read = 0;
+    let characters = 0;
     do {
       const key = this.#connection.name(name);
       const reply = await this.#connection.call("HSCAN", key, cursor, "COUNT", String(slice));
       if (!isPage(reply) || read > mostKeys) throw this.#connection.distrusted();
       const [next, fields] = reply;
+      characters += fields.reduce((sum, { length }) => sum + length, 0);
+      if (characters > mostCharacters) throw this.#connection.distrusted();
       read += Math.max(slice, fields.length / 2);
       for (let at = 0; at < fields.length; at += 2) {
         found.set(String(fields[at]), String(fields[at + 1]));
@@ -128,8 +131,11 @@ export class RedisKeyStore implements KeyStore {
 
 /** More than any nodes share. */
 const mostKeys = 1_000_000;
+/** Of their records, which are held until all are read. */
+const mostCharacters = 256 << 20;
 
-const isCount = (value: unknown): value is number => Number.isSafeInteger(value);
+const isCount = (value: unknown): value is number =>
+  typeof value === "number" && Number.isSafeInteger(value) && value >= 0;
 
 /** A part of a hash: where the next begins, and fields with their values. */
 const isPage = (reply: unknown): reply is [next: string, fields: string[]] =>
@@ -172,6 +178,8 @@ return { id, redis.call('HGET', keys, id), redis.call('HGET', revoked, id) }
 `;
 
 const Count = T.Union([T.Integer({ minimum: 0 }), T.Null()]);
+/** The latest that a date can be: one beyond it would end the list of all keys. */
+const Time = T.Integer({ minimum: 0, maximum: 8.64e15 });
 const base64 = (bytes: number) =>
   T.String({ pattern: `^[A-Za-z0-9+/]{${Math.ceil((bytes * 4) / 3)}}={0,2}$` });
 
@@ -182,8 +190,8 @@ const StoredKey = T.Object({
   scopes: T.String({ maxLength: 200 }),
   salt: base64(16),
   digest: base64(32),
-  created_at: T.Integer(),
-  expires_at: T.Union([T.Integer(), T.Null()]),
+  created_at: Time,
+  expires_at: T.Union([Time, T.Null()]),
   requests_per_minute: Count,
   tokens_per_minute: Count,
   concurrency: Count,

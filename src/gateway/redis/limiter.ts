@@ -204,7 +204,10 @@ local time = redis.call('TIME')
 local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
 
 local held = redis.call('HMGET', buckets, 'requests', 'tokens', 'at')
-local passed = math.max(0, now - (tonumber(held[3]) or now))
+local at = tonumber(held[3]) or now
+-- The clock was set back, or this is another server in its place.
+if at > now then redis.call('HSET', buckets, 'at', string.format('%.0f', now)) end
+local passed = math.max(0, now - at)
 local function refilled(used, limit)
   if limit == 0 then return 0 end
   return math.max(0, (tonumber(used) or 0) - passed * limit / minuteMs)
@@ -217,6 +220,8 @@ local used = {
 local active = 0
 if concurrency > 0 then
   redis.call('ZREMRANGEBYSCORE', places, '-inf', now)
+  -- Of a clock that was set back; those of nodes that live are renewed.
+  redis.call('ZREMRANGEBYSCORE', places, string.format('(%.0f', now + 2 * placeMs), '+inf')
   active = redis.call('ZCARD', places)
 end
 
@@ -277,7 +282,8 @@ interface Counted {
 const isVerdict = (reply: unknown): boolean =>
   reply === "granted" || reply === "places" || reply === "requests" || reply === "tokens";
 
-const isNumber = (value: number | undefined): value is number => Number.isFinite(value);
+const isNumber = (value: number | undefined): value is number =>
+  value !== undefined && Number.isFinite(value) && value >= 0;
 
 const placesOf = (connection: RedisConnection, { id }: LimitedCaller): string =>
   connection.name("places", id);

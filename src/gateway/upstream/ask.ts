@@ -2,7 +2,7 @@
 import { parseJson } from "../../client/json-fields.ts";
 import { NodeError } from "../../core/errors.ts";
 import { given } from "../../core/given.ts";
-import { JsonSize, largeJson, mostValues } from "../../core/json-size.ts";
+import { JsonSize, largeJson } from "../../core/json-size.ts";
 import type { Log } from "../../core/log.ts";
 import { Turns } from "../../core/turns.ts";
 import {
@@ -33,6 +33,8 @@ export interface Question {
   mostBytes?: number;
   /** Most values of the answer. Default: as many as a request may have. */
   mostValues?: number;
+  /** Most properties of its objects. The same. */
+  mostKeys?: number;
 }
 
 /** Longest body: many vectors, or a long prompt's tokens. It is parsed on the event loop. */
@@ -58,20 +60,44 @@ export async function askJson<Result>(
     using _ = lease;
     using response = await openResponse(upstream, question, lease.url, signal);
     const text = await readText(response, mostBytesOf(question), upstream.silenceMs);
-    if (text === undefined) throw new BadAnswer(tooMuch);
-    const body = await parseAnswer(text, question.mostValues);
+    if (text === undefined || (await holdsTooMuch(text, question))) {
+      throw isByTexts(question) ? textsTooLong(upstream) : new BadAnswer(tooMuch);
+    }
+    const body = await parsed(text);
     if (body === undefined) throw new BadAnswer("something that is not JSON");
     return read(body);
   });
 }
 
+/** To fewer bytes no honest answer is beyond the bounds, at ten properties or values for each. */
+const leastByTexts = 10_000;
+
+/** Whether an answer may be too large by the caller's texts, which its size depends on: each token is described. */
+const isByTexts = ({ mostBytes, body }: Question): boolean =>
+  mostBytes === undefined && lengthOf(body) > leastByTexts;
+
+/** Says nothing against the replica, which may be right; another one may answer with less. */
+const textsTooLong = ({ named }: Upstream): NotBegun => {
+  const why = `The server of ${named} answers such long texts with more than the node reads. Send shorter ones.`;
+  return new NotBegun(new NodeError("payload_too_large", why));
+};
+
 const largeAnswers = new Turns();
 const encoder = new TextEncoder();
 
 /** What a server sent; undefined if it is not JSON, is nested too deep or holds too much. */
-export async function parseAnswer(text: string, most = mostValues): Promise<unknown> {
-  const size = new JsonSize(most);
-  if ((await size.addInSlices(encoder.encode(text))) !== undefined) return undefined;
+export const parseAnswer = async (text: string): Promise<unknown> =>
+  (await holdsTooMuch(text)) ? undefined : await parsed(text);
+
+async function holdsTooMuch(
+  text: string,
+  { mostValues, mostKeys }: Pick<Question, "mostValues" | "mostKeys"> = {},
+): Promise<boolean> {
+  const size = new JsonSize(mostValues, mostKeys);
+  return (await size.addInSlices(encoder.encode(text))) !== undefined;
+}
+
+async function parsed(text: string): Promise<unknown> {
   if (text.length > largeJson) await largeAnswers.next();
   return parseJson(text);
 }

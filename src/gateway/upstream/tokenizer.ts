@@ -102,6 +102,9 @@ export function textCounter(upstream: Upstream, kind: ServerKind): TextCounter |
   );
 }
 
+/** TEI describes a token in five; it serves models with a context of 32,768. */
+const mostKeys = 250_000;
+
 function askerOf(
   upstream: Upstream,
   kind: ServerKind,
@@ -111,7 +114,7 @@ function askerOf(
   const isBesideVersion = kind !== "paddock";
   return (path, fields, read, messages) => {
     const body = messages === undefined ? [JSON.stringify(fields)] : withMessages(fields, messages);
-    return askJson(upstream, { path, body, isBesideVersion, field }, signal, (answer) => {
+    return askJson(upstream, { path, body, isBesideVersion, field, mostKeys }, signal, (answer) => {
       const found = read(answer);
       if (found === undefined) throw garbage(upstream, `with something else than ${path} has`);
       return found;

@@ -132,6 +132,23 @@ describe.skipIf(!hasRedis)("limits that nodes share", () => {
     expect(await living.once()).toBe(true);
   });
 
+  test("hold nobody up for as long as the server's clock was set back", async () => {
+    await using redis = await startRedis();
+    using node = await limitingNode(redis, { requestsPerMinute: 60_000, concurrency: 1 });
+    const hours = 3_600_000;
+    await redis.ask(
+      "HSET",
+      "{test}:limits:ada",
+      "requests",
+      "60000",
+      "at",
+      `${Date.now() + hours}`,
+    );
+    await redis.ask("ZADD", places, `${Date.now() + hours}`, "of-a-node-that-died:0");
+    // What is used up is refilled from now on, a request in a millisecond.
+    await waitFor("a request to be let in", () => node.once());
+  });
+
   test("leave nothing in the server once a caller's buckets are full again", async () => {
     await using redis = await startRedis();
     using one = await limitingNode(redis, {

@@ -118,6 +118,37 @@ describe("the tokenizer of a server elsewhere", () => {
     expect(await rejectionOf(tokenizer.detokenize([5], options))).toMatchObject(garbage);
   });
 
+  describe("answers a long text with a description of each token", () => {
+    const described: Script = ({ body }) => {
+      const tokens = Array.from(Object(body).inputs, (letter, at) => ({
+        ...{ id: 5, text: letter, special: false, start: at, stop: at + 1 },
+      }));
+      return Response.json([tokens]);
+    };
+    const asked = async (length: number) => {
+      await using server = openAiServer(described);
+      const { target, replicas } = targetAt(`${server.url}/v1`);
+      const long = { ...text, text: "a".repeat(length) };
+      const outcome = await upstreamTokenizer(target, "tei", 32_768)
+        ?.tokenize(long, options)
+        .then(
+          (found) => found?.tokens.length,
+          ({ kind }) => kind,
+        );
+      return { outcome, said: replicas.said };
+    };
+
+    test("which is read for the longest context", async () => {
+      expect(await asked(32_768)).toEqual({ outcome: 32_768, said: ["succeeded"] });
+    });
+
+    test("and is no fault of the server's where it is too large", async () => {
+      expect(await asked(60_000)).toEqual({ outcome: "payload_too_large", said: [] });
+      // More than may be read at all.
+      expect(await asked(400_000)).toEqual({ outcome: "payload_too_large", said: [] });
+    });
+  });
+
   test.each([
     ["vllm", text],
     ["llama-server", { messages }],
