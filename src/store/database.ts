@@ -131,8 +131,12 @@ export function openOwn(
   let database: Database | undefined;
   try {
     // SQLite would make it readable by everyone; the files it creates next to it get the same rights.
-    if (path !== ":memory:" && !existsSync(path)) closeSync(openSync(path, "a", ownerOnly));
-    database = new Database(path, { create: true, strict: true });
+    if (path !== ":memory:" && !existsSync(path)) {
+      // It may have been moved away since: beside an empty file, SQLite deletes the log.
+      checkLog(path);
+      closeSync(openSync(path, "a", ownerOnly));
+    }
+    database = new Database(path, { readwrite: true, create: false, strict: true });
     database.run(`pragma busy_timeout = ${waitMs}`);
     for (const pragma of pragmas) database.run(`pragma ${pragma}`);
     useLog(database, waitMs);

@@ -1,4 +1,5 @@
 /** Finds out whether a write-ahead log belongs to the SQLite file beside it, which SQLite itself cannot tell: it would write a former file's log into a backup that was put in its place. */
+import { constants as access, Database } from "bun:sqlite";
 import {
   closeSync,
   constants,
@@ -9,6 +10,7 @@ import {
   statSync,
   truncateSync,
 } from "node:fs";
+import { pathToFileURL } from "node:url";
 import { hasCode } from "../core/errors.ts";
 
 let say = (_: string): void => {};
@@ -82,11 +84,19 @@ function foreignIn(path: string, log: string): string | undefined {
   return [file.change, file.schema, salt].join(" ");
 }
 
+/** Of the file without its log. By SQLite: where a process closes a file that it opened itself, the system takes all locks on it from SQLite's connections, and another program deletes the log that they write. */
 function pageOneOf(path: string): PageOne | undefined {
-  const page = Buffer.alloc(pageHeader);
-  return reading(path, (file) =>
-    readSync(file, page, 0, pageHeader, 0) < pageHeader ? undefined : toPageOne(page),
-  );
+  if ((statSync(path, { throwIfNoEntry: false })?.size ?? 0) === 0) return undefined;
+  const url = pathToFileURL(path);
+  url.searchParams.set("immutable", "1");
+  try {
+    using file = new Database(url.href, access.SQLITE_OPEN_READONLY | access.SQLITE_OPEN_URI);
+    const number = (name: string): number =>
+      Number(file.query<unknown, []>(`pragma ${name}`).values()[0]?.[0]);
+    return { change: number("application_id"), schema: number("schema_version") };
+  } catch {
+    return undefined;
+  }
 }
 
 const toPageOne = (page: Buffer): PageOne => ({

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test } from "bun:test";
-import { readdir, rename, symlink } from "node:fs/promises";
+import { cp, readdir, rename, rm, symlink } from "node:fs/promises";
 import { join } from "node:path";
 import { untilAborted } from "../../src/core/abort.ts";
 import { VectorStore } from "../../src/server/operations/vector-stores/schema.ts";
@@ -453,6 +453,36 @@ describe("files of a vector store", () => {
     await collections.drop("notes");
     expect((await running.client.send("GET", "/vector_stores")).status).toBe(200);
     expect((await running.client.send("GET", "/vector_stores/vs_notes")).status).toBe(404);
+  });
+
+  test("ingests again what its collection lacks, as where that is from before its files", async () => {
+    await using data = await tempDir();
+    const folder = join(data.path, "collections");
+    const options = { documents: { folder: data.path } };
+    const first = await runningDocuments(options);
+    const { id: store } = await first.client.store();
+    const before = await first.client.taken(store, "Llamas hum.");
+    await first[Symbol.asyncDispose]();
+    await cp(folder, `${folder}.before`, { recursive: true });
+    const second = await runningDocuments(options);
+    const rest = { attributes: { kind: "goat" } };
+    const { id: stored } = await second.client.taken(store, "Goats bleat.", "b.md", rest);
+    const { id: lost } = await second.client.taken(store, "Goats jump.", "c.md");
+    await second.client.send("DELETE", `/vector_stores/${store}/files/${before.id}`);
+    await second[Symbol.asyncDispose]();
+    await rm(folder, { recursive: true });
+    await rename(`${folder}.before`, folder);
+    await rm(join(data.path, "files", lost));
+    await using running = await runningDocuments(options);
+    const { client } = running;
+    await client.search(store, "goats");
+    await waitFor("the files", async () => (await client.getFile(store, lost)).status === "failed");
+    expect(await client.settled(store, stored)).toMatchObject({
+      status: "completed",
+      attributes: { kind: "goat" },
+    });
+    expect((await client.getFile(store, lost)).last_error?.message).toContain("upload it again");
+    expect(await client.search(store, "goats")).toMatchObject([{ file_id: stored }]);
   });
 
   test("is not found by the name of another's collection or former id", async () => {

@@ -12,7 +12,7 @@ import { type DetectType, FileService } from "./file-service.ts";
 import { type IngestFile, IngestQueue, ingestFile } from "./ingest-queue.ts";
 import { KnownFiles } from "./known-files.ts";
 import { adoptFilesWith, OpenCollections } from "./open-collections.ts";
-import { reportLostPassages, setOrphansAside } from "./orphans.ts";
+import { queueLostWith, reportLostPassages, setOrphansAside } from "./orphans.ts";
 import { Quota, type QuotaSettings } from "./quota.ts";
 import type { Chunking } from "./records.ts";
 import { StoreAccess } from "./store-access.ts";
@@ -69,7 +69,11 @@ export function createDocuments({ files: stored, ...given }: DocumentParts): Doc
   const { registry, log, ownership } = given;
   const known = new KnownFiles(stored, registry);
   const parts = { ...given, files: known };
-  const collections = new OpenCollections({ ...parts, spec: () => parts.model().spec });
+  const collections: OpenCollections = new OpenCollections({
+    ...parts,
+    spec: () => parts.model().spec,
+    onOpen: (name) => queueLost(name),
+  });
   const quota = new Quota(registry, parts.quota);
   const remover = new PassageRemover({ ...parts, collections });
   const access = new StoreAccess(parts);
@@ -87,6 +91,7 @@ export function createDocuments({ files: stored, ...given }: DocumentParts): Doc
     cleanUp: () => cleanUp(),
     isOwned: () => ownership.take(),
   });
+  const queueLost = queueLostWith({ ...parts, collections, queue });
   const shared = { ...parts, access, collections, adoptFiles, remover, queue };
   const stores = new VectorStoreService(shared);
   const storeFiles: StoreFileService = new StoreFileService(shared, files);

@@ -19,6 +19,8 @@ interface Opened {
 type CollectionParts = Pick<DocumentParts, "store" | "log"> & {
   /** The spec of new collections; throws while the embedding model is not ready. */
   spec: () => CollectionSpec;
+  /** Not waited for. */
+  onOpen?: (name: string) => Promise<void>;
 };
 
 /** Each has an open file and up to two threads of its own. */
@@ -73,6 +75,7 @@ export class OpenCollections implements AsyncDisposable {
     await this.#close(name);
     const opened = { collection: Promise.resolve(collection), users: 0, usedAt: 0, isLent: true };
     this.#opened.set(name, opened);
+    void this.#parts.onOpen?.(name);
   }
 
   async drop(name: string, { forGood }: { forGood: boolean }): Promise<void> {
@@ -87,6 +90,7 @@ export class OpenCollections implements AsyncDisposable {
   #open(name: string): Opened {
     const opened = { collection: this.#openExisting(name), users: 0, usedAt: 0, isLent: false };
     this.#opened.set(name, opened);
+    void this.#parts.onOpen?.(name);
     return opened;
   }
 

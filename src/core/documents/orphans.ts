@@ -1,11 +1,13 @@
-/** Uploads that do not match their registry. Files without a record are set aside and can be recovered; they are never deleted. */
+/** Uploads and passages that do not match their registry. Files without a record are set aside and can be recovered; they are never deleted. */
 import { reasonOf } from "../errors.ts";
+import { given } from "../given.ts";
 import type { Log } from "../log.ts";
 import type { DocumentRegistry } from "../ports/document-registry.ts";
 import type { FileStore } from "../ports/file-store.ts";
 import type { CollectionStore } from "../ports/passage-repository.ts";
+import type { SharedParts } from "./documents.ts";
 import type { DetectType } from "./file-service.ts";
-import { type FileRecord, isFileId } from "./records.ts";
+import { type FileRecord, isFileId, type StoreFile } from "./records.ts";
 
 export interface OrphanParts {
   registry: DocumentRegistry;
@@ -107,6 +109,64 @@ export async function reportLostPassages({
     log.debug("the collections cannot be compared with the vector stores", {
       reason: reasonOf(error),
     });
+  }
+}
+
+/** How many files to read or to queue at a time. */
+const slice = 1000;
+
+/** Returns a look at a collection that was opened: files whose passages it lacks, as where it is older than the registry, are ingested again. */
+export function queueLostWith({
+  registry,
+  collections,
+  queue,
+  ownership,
+  log,
+}: Pick<SharedParts, "registry" | "collections" | "queue" | "ownership" | "log">) {
+  /** What is missing later was stored by this node, and is with it. */
+  const seen = new Set<string>();
+  return async (name: string): Promise<void> => {
+    if (seen.has(name)) return;
+    seen.add(name);
+    try {
+      using lease = await collections.lease(name);
+      const store = lease && (await registry.storeOf(name));
+      if (lease === undefined || store === undefined) return void seen.delete(name);
+      // In this order: what is stored meanwhile is not missed.
+      const lost = new Map(
+        (await completedIn(registry, store.id)).map((file) => [file.document, file.file]),
+      );
+      if (lost.size === 0) return;
+      for (const { name, passages, parts } of await lease.repository.documents()) {
+        if (passages === parts) lost.delete(name);
+      }
+      if (lost.size === 0 || !ownership.take()) return;
+      const files = [...lost.values()];
+      for (let at = 0; at < files.length; at += slice) {
+        await registry.queueAgain(store.id, files.slice(at, at + slice));
+      }
+      queue.wake();
+      const said = "a collection lacks the passages of files, which are ingested again";
+      log.warn(said, { store: store.id, files: files.length });
+    } catch (error) {
+      seen.delete(name);
+      log.debug("a collection cannot be compared with its files", {
+        collection: name,
+        reason: reasonOf(error),
+      });
+    }
+  };
+}
+
+/** Uploads of a vector store whose passages are stored. */
+async function completedIn(registry: DocumentRegistry, store: string): Promise<StoreFile[]> {
+  const found: StoreFile[] = [];
+  for (let after: string | undefined; ; ) {
+    const page = { limit: slice, order: "asc" as const, ...given({ after }) };
+    const { items, hasMore } = await registry.storeFiles({ store, status: "completed" }, page);
+    found.push(...items.filter(({ isUploaded, passages }) => isUploaded && passages > 0));
+    after = items.at(-1)?.file;
+    if (!hasMore) return found;
   }
 }
 

@@ -125,6 +125,8 @@ export interface QueueRegistry {
   begin(store: string, file: string): Promise<boolean>;
   /** Saves the outcome if the file is still in progress; returns whether it was. */
   settle(outcome: StoreFile): Promise<boolean>;
+  /** Puts uploaded files that count as completed into the queue again. */
+  queueAgain(store: string, files: readonly string[]): Promise<void>;
   /** Pending deletions of passages. */
   removals(): Promise<Removal[]>;
   /** The ids of files whose bytes are still to be deleted. */

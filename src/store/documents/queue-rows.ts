@@ -35,6 +35,13 @@ export const queueRows = (registry: OwnFile): Rows<QueueRegistry> => ({
     return registry.run(sql, status, ...why, usageBytes, passages, store, file) > 0;
   },
 
+  queueAgain(store, files) {
+    const sql = `update store_files set status = 'in_progress', begun = 0, usage_bytes = 0, passages = 0
+      where store = ? and status = 'completed' and uploaded = 1
+        and file in (select value from json_each(?))`;
+    registry.run(sql, store, JSON.stringify(files));
+  },
+
   removals() {
     const sql = "select collection, document from removals where collection <> '' limit 1000";
     const rows = registry.all<{ collection: string; document: string }>(sql);

@@ -14,7 +14,7 @@ export const documentsFile = "documents.sqlite";
 const writing: ReadonlySet<string> = new Set([
   ...["addFile", "removeFile", "addStore", "changeStore", "removeStore", "expireStore"],
   ...["putStoreFiles", "changeAttributes", "removeStoreFile", "reconcile", "cancelBatch"],
-  ...["begin", "settle", "addRemoval", "removed"],
+  ...["begin", "settle", "queueAgain", "addRemoval", "removed"],
 ]);
 
 /** Creates no file and no thread until one is needed. */

@@ -1,6 +1,6 @@
 import { Database } from "bun:sqlite";
 import { expect, test } from "bun:test";
-import { copyFileSync, readdirSync, readFileSync } from "node:fs";
+import { copyFileSync, existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { setForeignLogAside } from "../../../src/store/foreign-log.ts";
 import { OwnFile } from "../../../src/store/own-file.ts";
@@ -132,3 +132,20 @@ test("a backup by 'vacuum into', whose pages are elsewhere, gets no log of the f
   restored[Symbol.dispose]();
   expect(isWhole(left)).toBe(true);
 });
+
+const systemLocks = "/proc/locks";
+
+test.skipIf(!existsSync(systemLocks))(
+  "a file that was looked at while it is open stays locked, so that no other program deletes its log",
+  async () => {
+    await using folder = await tempDir();
+    const path = join(folder.path, "notes.sqlite");
+    using file = notesIn(path);
+    add(file, 10, "one");
+    const { ino } = statSync(path);
+    const isLocked = (): boolean => readFileSync(systemLocks, "utf8").includes(`:${ino} `);
+    expect(isLocked()).toBe(true);
+    setForeignLogAside(path);
+    expect(isLocked()).toBe(true);
+  },
+);
