@@ -5,7 +5,7 @@ import { untilAborted } from "../../core/abort.ts";
 import { removePending } from "../../core/documents/cleanup.ts";
 import type { DocumentQuota } from "../../core/documents/document-caller.ts";
 import { createDocuments, type Documents } from "../../core/documents/documents.ts";
-import type { IngestFile } from "../../core/documents/ingest-queue.ts";
+import type { IngestFile } from "../../core/documents/ingest-file.ts";
 import { KnownFiles } from "../../core/documents/known-files.ts";
 import { recoverOrphans } from "../../core/documents/orphans.ts";
 import { asNodeError, NodeError } from "../../core/errors.ts";
