@@ -14,9 +14,8 @@ import {
   promptEcho,
   withoutContained,
 } from "./grounded-prompt.ts";
-import { imageMarks } from "./images.ts";
 import type { FoundPassages, Grounding, RagPolicy, RagRequest, RagSettings } from "./rag.ts";
-import { RememberedPassages } from "./remembered-passages.ts";
+import { RememberedPassages, type TurnKeys, turnKeys } from "./remembered-passages.ts";
 
 export interface GroundedConversation {
   messages: readonly ChatMessage[];
@@ -220,21 +219,7 @@ function checkContextWindow(wanted: number | undefined, most: number): void {
   throw new NodeError("invalid_request", why, { param });
 }
 
-type TurnKeys = ReadonlyMap<number, string>;
-
 const keyOf = ({ store, id }: Pick<PassagePlace, "store" | "id">): string => `${store}/${id}`;
-
-/** By index of each user message: a hash of the conversation up to it. It runs on, so that a long conversation is read once. */
-function turnKeys(messages: readonly ChatMessage[]): Map<number, string> {
-  const keys = new Map<number, string>();
-  const hash = new Bun.CryptoHasher("sha256");
-  for (const [index, message] of messages.entries()) {
-    const text = { ...message, images: imageMarks(message) };
-    hash.update(`${JSON.stringify(text)}\n`);
-    if (message.role === "user") keys.set(index, hash.copy().digest("base64"));
-  }
-  return keys;
-}
 
 const shortenedNotice = (most: number): string =>
   `The last user message has more tokens than the embedding model takes (${most}); its end was matched.`;

@@ -1,5 +1,7 @@
 /** The passages that callers' turns were given: ids alone, since the text is read again. */
+import type { ChatMessage } from "../ports/chat-engine.ts";
 import type { PassagePlace } from "../retrieval/search.ts";
+import { imageMarks } from "./images.ts";
 
 type Places = readonly PassagePlace[];
 
@@ -33,4 +35,18 @@ export class RememberedPassages {
     const [oldest] = most.keys();
     if (oldest !== undefined) this.forget(loser, oldest);
   }
+}
+
+export type TurnKeys = ReadonlyMap<number, string>;
+
+/** By index of each user message: a hash of the conversation up to it. It runs on, so that a long conversation is read once. */
+export function turnKeys(messages: readonly ChatMessage[]): TurnKeys {
+  const keys = new Map<number, string>();
+  const hash = new Bun.CryptoHasher("sha256");
+  for (const [index, message] of messages.entries()) {
+    const text = { ...message, images: imageMarks(message) };
+    hash.update(`${JSON.stringify(text)}\n`);
+    if (message.role === "user") keys.set(index, hash.copy().digest("base64"));
+  }
+  return keys;
 }
