@@ -4,6 +4,7 @@ import {
   closeSync,
   constants,
   copyFileSync,
+  fsyncSync,
   openSync,
   readSync,
   rmSync,
@@ -32,6 +33,7 @@ export function setForeignLogAside(path: string): void {
   const aside = `${log}.${new Date().toISOString().replaceAll(/\D/g, "").slice(0, 14)}.foreign`;
   try {
     copyFileSync(log, aside, constants.COPYFILE_EXCL);
+    sync(aside);
   } catch (error) {
     // The disk is full; each try would leave a part.
     if (!hasCode(error, "EEXIST")) rmSync(aside, { force: true });
@@ -41,6 +43,16 @@ export function setForeignLogAside(path: string): void {
   say(
     `The log beside ${path} had changes of another file, as where a backup was put in the place of what a killed node left. They are not applied, and stored in ${aside}.`,
   );
+}
+
+/** A crash of the machine must not leave neither of the two. */
+function sync(path: string): void {
+  const file = openSync(path, "r+");
+  try {
+    fsyncSync(file);
+  } finally {
+    closeSync(file);
+  }
 }
 
 /** Whether a backup was copied over a file that is open: `change` is the number of one that the file had, or its log. */
