@@ -114,6 +114,20 @@ describe("a tool call", () => {
     expect(calls.every((call) => valid(call.name, call.text))).toBe(true);
   });
 
+  test.each([
+    { type: "object", properties: { a: null } },
+    { oneOf: 5 },
+    { enum: 5 },
+    { type: "array", prefixItems: "ab" },
+  ])("is refused by name where the prompt cannot have its tool: %j", async (schema) => {
+    const broken = { name: "b", parameters: { type: "object", properties: { a: schema } } };
+    for (const choice of ["auto", "required"] as const) {
+      const toolUse = { tools: [...tools, broken], choice, parallel: true };
+      const error = await rejectionOf(run(plain, ask(choice, { toolUse })));
+      expect(error).toMatchObject({ kind: "invalid_request", subject: { part: "tools", at: 2 } });
+    }
+  });
+
   test("is not made where the model answers with text", async () => {
     const logitBias = new Map([[tokenOf("|"), -100]]);
     const request = ask("auto", { format: { schema: { type: "boolean" } }, logitBias });

@@ -58,6 +58,7 @@ const charactersOfOneStep = 64;
 
 /** What a caller wrote, as far as a message repeats it. */
 export function shown(value: unknown): string {
-  const text = String(value);
+  // An object of a caller may have a `toString` that is none.
+  const text = Object(value) === value ? "{…}" : String(value);
   return text.length <= mostShown ? text : `${text.slice(0, mostShown)}…`;
 }

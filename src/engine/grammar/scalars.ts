@@ -10,6 +10,9 @@ export function stringGrammar(schema: SchemaObject, context: PartContext): strin
   const { pattern, format } = schema;
   const [least, most] = bounds(schema, "minLength", "maxLength", context);
   const bounded = least > 0 || most !== undefined;
+  for (const [name, text] of Object.entries({ pattern, format })) {
+    if (text !== undefined && typeof text !== "string") throw refuse(name, "is not a string");
+  }
   if (pattern !== undefined) {
     if (format !== undefined) throw refuse("pattern", "cannot be held together with a format");
     if (bounded) throw refuse("pattern", "cannot be held together with a length");

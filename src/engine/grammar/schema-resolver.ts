@@ -292,7 +292,7 @@ const requiredOf = ({ required }: SchemaObject): Set<unknown> =>
 function forbids(closed: SchemaObject, other: SchemaObject): boolean {
   if (closed.additionalProperties !== false || !Array.isArray(other.required)) return false;
   const properties = isObject(closed.properties) ? closed.properties : {};
-  return other.required.some((key) => !Object.hasOwn(properties, String(key)));
+  return other.required.some((key) => typeof key !== "string" || !Object.hasOwn(properties, key));
 }
 
 function fixedValues(schema: SchemaObject, budget: Budget): string[] | undefined {

@@ -1,6 +1,8 @@
 /** A model's chat template: renders a conversation to tokens, and knows the markers of the model's answers. */
 import {
+  type ChatHistoryItem,
   type ChatModelFunctions,
+  ChatModelFunctionsDocumentationGenerator,
   type ChatWrapper,
   type GbnfJsonSchema,
   isLlamaText,
@@ -13,6 +15,7 @@ import {
   SpecialTokensText,
   type Token,
 } from "node-llama-cpp";
+import { NodeError } from "../../core/errors.ts";
 import { given } from "../../core/given.ts";
 import type { PromptTemplateName } from "../../core/models/model.ts";
 import type { ChatMessage, Tool } from "../../core/ports/chat-engine.ts";
@@ -75,12 +78,7 @@ export class PromptTemplate {
   ): Promise<Prompt | undefined> {
     const tools = offered ?? [];
     if (this.#tokenizer.cannotFit(textsOf(messages), most)) return undefined;
-    const state = this.#wrapper.generateContextState({
-      chatHistory: toChatHistory(messages),
-      ...(tools.length === 0
-        ? {}
-        : { availableFunctions: toFunctions(tools), documentFunctionParams: true }),
-    });
+    const state = this.#stateOf(toChatHistory(messages), tools);
     const budget = { most, loop: new LoopYield(signal) };
     const tokens = await this.#tokenizer.tokensOf(state.contextText, budget);
     if (tokens === undefined) return undefined;
@@ -91,6 +89,21 @@ export class PromptTemplate {
       startsInThought: this.#openThought(state, markers),
       calls: this.#callStyle(state),
     };
+  }
+
+  #stateOf(chatHistory: ChatHistoryItem[], tools: readonly Tool[]): ContextState {
+    if (tools.length === 0) return this.#wrapper.generateContextState({ chatHistory });
+    const availableFunctions = toFunctions(tools);
+    const documented = { chatHistory, availableFunctions, documentFunctionParams: true };
+    try {
+      return this.#wrapper.generateContextState(documented);
+    } catch (error) {
+      const at = tools.findIndex((tool) => !isPrintable(tool));
+      if (at === -1) throw error;
+      const why =
+        "The schema cannot be written into the prompt: a part of it is not what JSON Schema wants there.";
+      throw new NodeError("invalid_request", why, { cause: error, subject: { part: "tools", at } });
+    }
   }
 
   /** The marker that closes the thought in which the prompt ends, or in which every answer starts. */
@@ -201,6 +214,17 @@ function toFunctions(tools: readonly Tool[]): ChatModelFunctions {
 /** The library only prints the schema into the prompt; our own grammar enforces it. */
 const isSchema = (value: unknown): value is GbnfJsonSchema =>
   typeof value === "object" && value !== null;
+
+/** The library fails at a schema that is none, such as that of `a` in `{"properties": {"a": null}}`. */
+function isPrintable(tool: Tool): boolean {
+  try {
+    const printer = new ChatModelFunctionsDocumentationGenerator(toFunctions([tool]));
+    printer.getTypeScriptFunctionSignatures({ documentParams: true });
+    return true;
+  } catch {
+    return false;
+  }
+}
 
 /** Templates by their names in a configuration: the library's wrappers, or Jinja. */
 const templates: Record<

@@ -40,6 +40,26 @@ const isRefusal = (error: unknown): boolean =>
     error.kind === "invalid_request" &&
     error.subject?.part === "schema");
 
+describe("a value that cannot be made a text is refused by name:", () => {
+  const text = { toString: 1 };
+  test.each([
+    { type: text },
+    { type: [text] },
+    { type: "string", pattern: text },
+    { type: "string", format: text },
+    { type: "object", required: [text] },
+    {
+      oneOf: [
+        { type: "object", additionalProperties: false },
+        { type: "object", required: [text] },
+      ],
+    },
+  ])("%j", (schema) => {
+    const { refusal } = compile(schema);
+    expect([refusal, isRefusal(refusal)]).toEqual([refusal, true]);
+  });
+});
+
 describe("the work for a schema is bounded:", () => {
   // Before there were bounds some of these took seconds, and others would not have ended in a lifetime.
   test.each(Object.entries(repetitive))("%s is compiled", (_, schema) => {
