@@ -55,7 +55,10 @@ export function listen({ hostname, port, app, connections, keepAlive, log }: Lis
       });
       const response = await app.fetch(request);
       // A stream reports its own end.
-      if (!isEventStream(response)) connections.ended(request);
+      if (isEventStream(response)) return response;
+      connections.ended(request);
+      // Bun begins to send a file with `idleTimeout`, and a client that paused would lose the rest. Does nothing after the answer.
+      setImmediate(() => server.timeout(received, keepAlive));
       return response;
     },
     /** Errors outside of the app; the app handles its own. */
