@@ -21,6 +21,8 @@ import {
 /** Exit codes; those of commands are in cli/program.ts. */
 const interrupted = 130;
 const unread = 141;
+/** How long a node's last words wait for somebody to read them. */
+const lastWordsMs = 1000;
 
 setProgramFolders({
   cacheFolder: resolve(
@@ -86,7 +88,7 @@ async function beProgram(): Promise<number> {
     });
   }
   const { runProgram } = await import("./cli/program.ts");
-  return await runProgram(
+  const code = await runProgram(
     {
       env: process.env,
       cwd: process.cwd(),
@@ -137,6 +139,8 @@ async function beProgram(): Promise<number> {
     },
     process.argv.slice(2),
   );
+  if (isNode) setTimeout(() => process.exit(code), lastWordsMs).unref();
+  return code;
 }
 
 /** Calls back at SIGHUP, by which a terminal that is closed tells its processes to end, too. */
