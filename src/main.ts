@@ -87,6 +87,9 @@ async function beProgram(): Promise<number> {
       stop.abort(new Error(`The process received ${signal}`));
     });
   }
+  const onHangup = isNode
+    ? hangups(() => stop.abort(new Error("The terminal was closed")))
+    : () => new DisposableStack();
   const { runProgram } = await import("./cli/program.ts");
   const code = await runProgram(
     {
@@ -133,7 +136,7 @@ async function beProgram(): Promise<number> {
         startOf: processStart,
         hangUp: (id) => void process.kill(id, "SIGHUP"),
       },
-      onHangup: (hear) => hangups(hear, () => stop.abort(new Error("The terminal was closed"))),
+      onHangup,
       stopped: stop.signal,
       end: (code) => process.exit(code),
     },
@@ -143,10 +146,24 @@ async function beProgram(): Promise<number> {
   return code;
 }
 
-/** Calls back at SIGHUP, by which a terminal that is closed tells its processes to end, too. */
-function hangups(hear: () => void, end: () => void): Disposable {
+/**
+ * Listens for SIGHUP, by which a terminal that is closed tells its processes to end, too: from the start,
+ * since it ends a process that does not. What comes before somebody hears it is heard then.
+ */
+function hangups(end: () => void): (hear: () => void) => Disposable {
   const hadTerminal = isatty(process.stderr.fd);
-  const heard = (): void => (hadTerminal && !isatty(process.stderr.fd) ? end() : hear());
-  process.on("SIGHUP", heard);
-  return { [Symbol.dispose]: () => void process.off("SIGHUP", heard) };
+  let isWaiting = false;
+  let hear = (): void => {
+    isWaiting = true;
+  };
+  process.on("SIGHUP", () => (hadTerminal && !isatty(process.stderr.fd) ? end() : hear()));
+  return (next) => {
+    hear = next;
+    if (isWaiting) hear();
+    return {
+      [Symbol.dispose]() {
+        hear = () => {};
+      },
+    };
+  };
 }
