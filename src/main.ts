@@ -21,6 +21,8 @@ import {
 /** Exit codes; those of commands are in cli/program.ts. */
 const interrupted = 130;
 const unread = 141;
+/** How long a node's last words wait for somebody to read them. */
+const lastWordsMs = 1000;
 
 setProgramFolders({
   cacheFolder: resolve(
@@ -85,8 +87,11 @@ async function beProgram(): Promise<number> {
       stop.abort(new Error(`The process received ${signal}`));
     });
   }
+  const onHangup = isNode
+    ? hangups(() => stop.abort(new Error("The terminal was closed")))
+    : () => new DisposableStack();
   const { runProgram } = await import("./cli/program.ts");
-  return await runProgram(
+  const code = await runProgram(
     {
       env: process.env,
       cwd: process.cwd(),
@@ -131,18 +136,34 @@ async function beProgram(): Promise<number> {
         startOf: processStart,
         hangUp: (id) => void process.kill(id, "SIGHUP"),
       },
-      onHangup: (hear) => hangups(hear, () => stop.abort(new Error("The terminal was closed"))),
+      onHangup,
       stopped: stop.signal,
       end: (code) => process.exit(code),
     },
     process.argv.slice(2),
   );
+  if (isNode) setTimeout(() => process.exit(code), lastWordsMs).unref();
+  return code;
 }
 
-/** Calls back at SIGHUP, by which a terminal that is closed tells its processes to end, too. */
-function hangups(hear: () => void, end: () => void): Disposable {
+/**
+ * Listens for SIGHUP, by which a terminal that is closed tells its processes to end, too: from the start,
+ * since it ends a process that does not. What comes before somebody hears it is heard then.
+ */
+function hangups(end: () => void): (hear: () => void) => Disposable {
   const hadTerminal = isatty(process.stderr.fd);
-  const heard = (): void => (hadTerminal && !isatty(process.stderr.fd) ? end() : hear());
-  process.on("SIGHUP", heard);
-  return { [Symbol.dispose]: () => void process.off("SIGHUP", heard) };
+  let isWaiting = false;
+  let hear = (): void => {
+    isWaiting = true;
+  };
+  process.on("SIGHUP", () => (hadTerminal && !isatty(process.stderr.fd) ? end() : hear()));
+  return (next) => {
+    hear = next;
+    if (isWaiting) hear();
+    return {
+      [Symbol.dispose]() {
+        hear = () => {};
+      },
+    };
+  };
 }

@@ -1,24 +1,28 @@
 /** The node's log on standard error: pretty on a terminal, else JSON lines. */
 import pino from "pino";
-import pretty from "pino-pretty";
+import { prettyFactory } from "pino-pretty";
 import type { Config } from "../config/schema.ts";
 import type { Log, LogFields } from "../core/log.ts";
 import { tellOfLogs } from "../store/foreign-log.ts";
 import { printable } from "./printing.ts";
 
 const standardError = 2;
+/** Bytes that are held for a reader who is behind; what comes after is lost. */
+const mostHeld = 1024 * 1024;
+const retryMs = 100;
 
 export interface LevelledLog extends Log {
   setLevel(level: string): void;
 }
 
 export function createLog(level: string, isTerminal: boolean): LevelledLog {
-  const destination = isTerminal
-    ? pretty({ destination: standardError, sync: true, ignore: "pid,hostname" })
-    : pino.destination({ fd: standardError, sync: true });
+  const destination = impatient((lines) =>
+    at("warn")("lines of the log were lost: standard error took no more", { lines }),
+  );
+  const pretty = prettyFactory({ ignore: "pid,hostname" });
   const logger = pino(
     { level, base: null, serializers: { error: (error: unknown) => printed(errorFields(error)) } },
-    destination,
+    isTerminal ? { write: (line) => destination.write(pretty(line)) } : destination,
   );
   const at =
     (name: "debug" | "info" | "warn" | "error") =>
@@ -34,6 +38,35 @@ export function createLog(level: string, isTerminal: boolean): LevelledLog {
       logger.level = next;
     },
   };
+}
+
+/** Does not wait while a pipe is full that nobody reads, or the disk of a file: every request would wait too. */
+function impatient(onLost: (lines: number) => void) {
+  const destination = pino.destination({
+    fd: standardError,
+    sync: true,
+    maxLength: mostHeld,
+    retryEAGAIN: () => false,
+  });
+  let lost = 0;
+  let isWaiting = false;
+  destination.on("drop", () => {
+    lost++;
+  });
+  destination.on("error", () => {
+    if (isWaiting) return;
+    isWaiting = true;
+    setTimeout(() => {
+      isWaiting = false;
+      destination.write("");
+    }, retryMs).unref();
+  });
+  destination.on("drain", () => {
+    const lines = lost;
+    lost = 0;
+    if (lines > 0) onLost(lines);
+  });
+  return destination;
 }
 
 /** For commands other than `serve`: they print what they do, so `info` is raised to `warn`. */

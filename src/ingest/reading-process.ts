@@ -145,7 +145,11 @@ function start({ program: { command, env }, isBackground = false }: ReadingOptio
     ipc: (message: FromReader) => hear(message),
     onExit: () => hear(undefined),
   });
-  if (isBackground) setPriority(process.pid, constants.priority.PRIORITY_BELOW_NORMAL);
+  try {
+    if (isBackground) setPriority(process.pid, constants.priority.PRIORITY_BELOW_NORMAL);
+  } catch {
+    // A node with a lower priority gave it that one, and only an administrator may raise it.
+  }
   return {
     process,
     send(message: ToReader): void {

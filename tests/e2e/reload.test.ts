@@ -1,3 +1,4 @@
+import { Database } from "bun:sqlite";
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { readdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -10,7 +11,12 @@ import {
   openAiServer,
   streamOf,
 } from "../support/openai-server.ts";
-import { runPaddock, type ServingPaddock, servePaddock } from "../support/paddock-process.ts";
+import {
+  runPaddock,
+  type ServingPaddock,
+  servePaddock,
+  startPaddock,
+} from "../support/paddock-process.ts";
 import { openTerminal } from "../support/paddock-terminal.ts";
 import { skipUnless } from "../support/skip-reason.ts";
 import { type TempDir, tempDir } from "../support/temp-dir.ts";
@@ -181,6 +187,23 @@ describe.skipIf(skipUnless(process.platform !== "win32", "Windows has no SIGHUP"
       .find((text) => text.includes(error));
     expect(line).toContain("nothing was changed");
     expect((await chat(["one", "two"])).status).toBe(400);
+  });
+
+  test("reloads a node that was still starting", async () => {
+    await using own = await tempDir();
+    const file = join(own.path, "paddock.toml");
+    await writeFile(file, `auth.api_keys = ["sk-of-the-file"]\n${config()}`, { mode: 0o644 });
+    await runPaddock(["keys", "create", "alice"], { cwd: own.path });
+    using keys = new Database(join(own.path, ".paddock", "keys.sqlite"));
+    // The node waits for whoever writes its keys.
+    keys.run("pragma journal_mode = delete");
+    keys.run("begin exclusive");
+    await using starting = startPaddock(["serve", "--port", "0"], { cwd: own.path });
+    await waitFor("the first line", () => starting.stderr().includes("holds secrets"));
+    starting.process.kill("SIGHUP");
+    keys.run("rollback");
+    await starting.printed("listening on");
+    await waitFor("the reload", () => starting.stderr().includes("was read again"));
   });
 
   test("reloads a node in a terminal, and ends it where the terminal was closed", async () => {

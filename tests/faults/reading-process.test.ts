@@ -1,4 +1,5 @@
 import { afterAll, describe, expect, test } from "bun:test";
+import { join } from "node:path";
 import { type Chunk, chunk } from "../../src/ingest/chunk.ts";
 import { defaultLimits } from "../../src/ingest/readers/limits.ts";
 import type { ReadOptions } from "../../src/ingest/readers/read.ts";
@@ -71,6 +72,26 @@ describe("reading in a process of its own", () => {
     });
     expect(await read(reading, "b.txt", note, {})).toHaveLength(1);
   });
+
+  const withoutRights = process.getuid?.() === 0 ? ["setpriv", "--bounding-set", "-sys_nice"] : [];
+  test.skipIf(Bun.which("setpriv") === null)(
+    "reads for a node of a lower priority than it would have",
+    async () => {
+      const script = `
+        const { ReadingProcess } = await import(${JSON.stringify(join(import.meta.dir, "../../src/ingest/reading-process.ts"))});
+        const program = { command: ${JSON.stringify(programUnderTest)}, env: process.env };
+        const options = { program, isBackground: true, read_timeout: 60, read_memory: 2048 };
+        await using reading = new ReadingProcess(options);
+        const signal = new AbortController().signal;
+        const countTokens = async (texts) => texts.map(() => 1);
+        const document = { name: "a.md", bytes: new TextEncoder().encode("Llamas hum.") };
+        const [cut] = await reading.cut([document], {}, { maxTokens: 64, overlapTokens: 0, signal, countTokens });
+        console.log(cut[0].source);`;
+      const command = [...withoutRights, "nice", "-n", "15", process.execPath, "-e", script];
+      const child = Bun.spawn(command, { stdout: "pipe", stderr: "inherit" });
+      expect(await new Response(child.stdout).text()).toBe("Llamas hum.\n");
+    },
+  );
 
   test("reads every kind of file, and ends at read_memory whichever it is", async () => {
     await using reading = reader({ read_memory: 400 });

@@ -25,6 +25,13 @@ function expectShared(config: Config): void {
   expect(config.vectorstore.url).toBe("http://qdrant:6333");
 }
 
+test("the systemd unit lets the node choose who runs first, and ends no process for a system call", async () => {
+  const unit = await Bun.file(join(deploy, "paddock.service")).text();
+  const filters = [...unit.matchAll(/^SystemCallFilter=(.*)$/gm)].map(([, calls]) => calls);
+  expect(filters.at(-1)?.split(" ")).toEqual(["sched_setattr", "setpriority"]);
+  expect(unit).toContain("\nSystemCallErrorNumber=EPERM\n");
+});
+
 describe("the compose file", () => {
   const path = join(deploy, "compose", "compose.yaml");
 

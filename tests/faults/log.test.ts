@@ -1,0 +1,90 @@
+/** The log goes to somebody who does not read it. */
+import { describe, expect, test } from "bun:test";
+import { closeSync, constants, openSync, readSync } from "node:fs";
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { environmentIn, programUnderTest } from "../support/paddock-process.ts";
+import { type TempDir, tempDir } from "../support/temp-dir.ts";
+import { tinyChatConfig } from "../support/tiny-node.ts";
+import { waitFor } from "../support/wait-for.ts";
+
+/** A node that writes its log to an open file. */
+async function nodeLoggingTo(stderr: number, { path: cwd }: TempDir) {
+  await writeFile(join(cwd, "paddock.toml"), await tinyChatConfig());
+  const node = Bun.spawn([...programUnderTest, "serve", "--port", "0"], {
+    cwd,
+    env: environmentIn(cwd),
+    stdin: "ignore",
+    stdout: "pipe",
+    stderr,
+  });
+  let said = "";
+  const decoder = new TextDecoder();
+  for await (const chunk of node.stdout) {
+    said += decoder.decode(chunk, { stream: true });
+    if (said.includes("Try:")) break;
+  }
+  const origin = /listening on (\S+)/.exec(said)?.[1] ?? "";
+  const ask = async (): Promise<number> =>
+    (await fetch(`${origin}/v1/models`, { signal: AbortSignal.timeout(5000) })).status;
+  return {
+    ask,
+    async askOften(times: number) {
+      for (let n = 0; n < times; n += 20) await Promise.all(Array.from({ length: 20 }, ask));
+    },
+    async stop(): Promise<number> {
+      node.kill("SIGTERM");
+      return await node.exited;
+    },
+    async [Symbol.asyncDispose]() {
+      node.kill("SIGKILL");
+      await node.exited;
+    },
+  };
+}
+
+describe.skipIf(process.platform === "win32")("a node whose log nobody reads", () => {
+  test("answers, says how many lines were lost once it is read, and ends when it is asked to", async () => {
+    await using folder = await tempDir();
+    const pipe = join(folder.path, "log");
+    Bun.spawnSync(["mkfifo", pipe]);
+    const reading = openSync(pipe, constants.O_RDONLY | constants.O_NONBLOCK);
+    const writing = openSync(pipe, constants.O_WRONLY);
+    await using node = await nodeLoggingTo(writing, folder);
+    closeSync(writing);
+    // A pipe holds some hundred lines, and the node some thousand more.
+    await node.askOften(8000);
+    expect(await node.ask()).toBe(200);
+    let log = "";
+    const buffer = Buffer.alloc(65_536);
+    await waitFor("the lost lines", () => {
+      try {
+        log += buffer.toString("utf8", 0, readSync(reading, buffer));
+      } catch {
+        // It is empty for a moment.
+      }
+      return log.includes("lines of the log were lost");
+    });
+    const lines = log
+      .trim()
+      .split("\n")
+      .filter((line) => line.startsWith("{"))
+      .map((line) => JSON.parse(line));
+    const asked = lines.filter(({ path }) => path === "/v1/models").length;
+    const lost = lines.find(({ msg }) => msg.includes("were lost"))?.lines;
+    expect(asked + lost).toBe(8001);
+    await node.askOften(1000);
+    expect(await node.stop()).toBe(0);
+    closeSync(reading);
+  });
+
+  test.skipIf(process.platform !== "linux")("answers while its disk is full", async () => {
+    await using folder = await tempDir();
+    const full = openSync("/dev/full", "w");
+    await using node = await nodeLoggingTo(full, folder);
+    closeSync(full);
+    await node.askOften(100);
+    expect(await node.ask()).toBe(200);
+    expect(await node.stop()).toBe(0);
+  });
+});
