@@ -186,7 +186,8 @@ const base64 = (bytes: number) =>
 /** A key record as JSON. The revocation is stored separately, since a record never changes. */
 const StoredKey = T.Object({
   id: T.String({ pattern: "^[0-9a-f]{12}$" }),
-  name: T.String({ minLength: 1, maxLength: 64 }),
+  /** 64 letters, each of which may count as two. */
+  name: T.String({ minLength: 1, maxLength: 128 }),
   scopes: T.String({ maxLength: 200 }),
   salt: base64(16),
   digest: base64(32),
@@ -197,7 +198,8 @@ const StoredKey = T.Object({
   concurrency: Count,
   document_bytes: Count,
   document_passages: Count,
-  vector_stores: T.Union([T.String({ maxLength: 10_000 }), T.Null()]),
+  /** A thousand, the most that a node has by default, with names of collections as long as they can be. */
+  vector_stores: T.Union([T.String({ maxLength: 100_000 }), T.Null()]),
 });
 
 type StoredKey = Static<typeof StoredKey>;

@@ -18,7 +18,7 @@ export type KeyRecord = {
   concurrency: number | null;
   document_bytes: number | null;
   document_passages: number | null;
-  /** Ids, separated by spaces. */
+  /** Ids, each as in an address, separated by spaces. */
   vector_stores: string | null;
 };
 
@@ -43,7 +43,7 @@ export function newKeyRecord(key: NewKey): { record: KeyRecord; text: string } {
     concurrency: limits.concurrency ?? null,
     document_bytes: quota.bytes ?? null,
     document_passages: quota.passages ?? null,
-    vector_stores: vectorStores?.join(" ") ?? null,
+    vector_stores: vectorStores?.map(encodeURI).join(" ") ?? null,
   };
   return { record, text: `pk_${id}_${secret}` };
 }
@@ -81,9 +81,20 @@ export function toKey(record: KeyRecord): ApiKey {
       bytes: record.document_bytes ?? undefined,
       passages: record.document_passages ?? undefined,
     }),
-    ...given({ vectorStores: record.vector_stores?.split(" ").filter((id) => id !== "") }),
+    ...given({ vectorStores: toIds(record.vector_stores) }),
     createdAt: new Date(record.created_at),
     ...(record.expires_at === null ? {} : { expiresAt: new Date(record.expires_at) }),
     ...(record.revoked_at === null ? {} : { revokedAt: new Date(record.revoked_at) }),
   };
+}
+
+function toIds(stored: string | null): string[] | undefined {
+  return stored?.split(" ").flatMap((id) => {
+    try {
+      return id === "" ? [] : decodeURI(id);
+    } catch {
+      // Written by another program: it opens what it says, and that is not there.
+      return id;
+    }
+  });
 }

@@ -55,6 +55,16 @@ describe.skipIf(!hasRedis)("keys that nodes share", () => {
     expect(other.connection.isUp).toBe(true);
   });
 
+  test("let in also with the longest name and as many vector stores as a node has", async () => {
+    await using redis = await startRedis();
+    using one = await mirroringNode(redis);
+    const vectorStores = Array.from({ length: 1000 }, (_, at) => `vs_${at}${"x".repeat(60)}:read`);
+    const wanted = { name: "𝒜".repeat(64), scopes, vectorStores };
+    const { key, text } = await one.store.create(wanted);
+    expect(await one.store.list()).toEqual([key]);
+    await one.until(text, "valid");
+  });
+
   test("have one name each", async () => {
     await using redis = await startRedis();
     using one = await mirroringNode(redis);

@@ -80,6 +80,15 @@ describe("keys in a file", () => {
     expect(keys.list().map((key) => key.limits)).toEqual([limits, {}]);
   });
 
+  test("are bound to the vector stores that they name, whatever characters are in an id", async () => {
+    await using folder = await tempDir();
+    using keys = new SqliteKeys(pathIn(folder));
+    // Of collections that another program made in Qdrant; the parts of one may be ids of others.
+    const vectorStores = ["vs_team b", "vs_team", "vs_100%20 été:read"];
+    const { text } = keys.create({ name: "ada", scopes: ["chat"], vectorStores });
+    expect(keys.find(text)?.vectorStores).toEqual(vectorStores);
+  });
+
   test("of a file that was made before they had limits still let in, and go on without", async () => {
     await using folder = await tempDir();
     const secret = "s".repeat(43);
