@@ -3,7 +3,7 @@ import { NodeError } from "../errors.ts";
 import type { CollectionSpec, PassageRepository } from "../ports/passage-repository.ts";
 import { findMismatch, type OpenCollection, openExisting } from "../retrieval/collection.ts";
 import type { DocumentParts } from "./documents.ts";
-import { fileIdOf, type StoreFile, type StoreRecord, shownName } from "./records.ts";
+import type { StoreRecord } from "./records.ts";
 
 /** Holds a collection open until it is disposed of. */
 export interface CollectionLease extends OpenCollection, Disposable {}
@@ -147,7 +147,7 @@ export function adoptFilesWith(
     const repository = open ?? lease?.repository;
     if (repository === undefined) {
       // What was said about its documents holds when it is back.
-      if (!(await all.isMissing(store.collection))) await registry.reconcile(store.id, []);
+      if (!(await all.isMissing(store.collection))) await registry.reconcile(store, "[]", now());
       return;
     }
     const revision = await repository.revision();
@@ -156,14 +156,8 @@ export function adoptFilesWith(
     const hidden = await registry.hidden(store.collection);
     const found = documents
       .filter(({ name }) => !hidden.has(name))
-      .map(
-        ({ name, passages }): StoreFile => ({
-          ...{ store: store.id, file: fileIdOf(store.collection, name), document: name },
-          ...{ filename: shownName(name), attributes: {}, isUploaded: false },
-          ...{ status: "completed", usageBytes: 0, passages, createdAt: now() },
-        }),
-      );
-    await registry.reconcile(store.id, found);
+      .map(({ name, passages }) => [name, passages]);
+    await registry.reconcile(store, JSON.stringify(found), now());
     seen.set(store.id, revision);
   };
 }
