@@ -2,6 +2,7 @@
 import { NodeError } from "../errors.ts";
 import type { CollectionSpec, PassageRepository } from "../ports/passage-repository.ts";
 import { findMismatch, type OpenCollection, openExisting } from "../retrieval/collection.ts";
+import { Places } from "../turns.ts";
 import type { DocumentParts } from "./documents.ts";
 import type { StoreRecord } from "./records.ts";
 
@@ -141,6 +142,7 @@ export function adoptFilesWith(
 ) {
   /** The revision of each collection when its documents were last read. */
   const seen = new Map<string, string>();
+  const looks = new Places(1);
   return async (store: StoreRecord, open?: PassageRepository): Promise<void> => {
     if (store.isOwn) return;
     using lease = open ? undefined : await collections.lease(store.collection);
@@ -151,13 +153,16 @@ export function adoptFilesWith(
       return;
     }
     const revision = await repository.revision();
-    if (seen.get(store.id) === revision) return;
-    const documents = await repository.documents();
-    const hidden = await registry.hidden(store.collection);
-    const found = documents
-      .filter(({ name }) => !hidden.has(name))
-      .map(({ name, passages }) => [name, passages]);
-    await registry.reconcile(store, JSON.stringify(found), now());
-    seen.set(store.id, revision);
+    // A list may be of hundreds of thousands: one is held at a time, and serves all that wait for it.
+    await looks.run(store.id, async () => {
+      if (seen.get(store.id) === revision) return;
+      const documents = await repository.documents();
+      const hidden = await registry.hidden(store.collection);
+      const found = documents
+        .filter(({ name }) => !hidden.has(name))
+        .map(({ name, passages }) => [name, passages]);
+      await registry.reconcile(store, JSON.stringify(found), now());
+      seen.set(store.id, revision);
+    });
   };
 }
