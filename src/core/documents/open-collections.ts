@@ -2,8 +2,9 @@
 import { NodeError } from "../errors.ts";
 import type { CollectionSpec, PassageRepository } from "../ports/passage-repository.ts";
 import { findMismatch, type OpenCollection, openExisting } from "../retrieval/collection.ts";
+import { Places } from "../turns.ts";
 import type { DocumentParts } from "./documents.ts";
-import { fileIdOf, type StoreFile, type StoreRecord, shownName } from "./records.ts";
+import type { StoreRecord } from "./records.ts";
 
 /** Holds a collection open until it is disposed of. */
 export interface CollectionLease extends OpenCollection, Disposable {}
@@ -141,29 +142,27 @@ export function adoptFilesWith(
 ) {
   /** The revision of each collection when its documents were last read. */
   const seen = new Map<string, string>();
+  const looks = new Places(1);
   return async (store: StoreRecord, open?: PassageRepository): Promise<void> => {
     if (store.isOwn) return;
     using lease = open ? undefined : await collections.lease(store.collection);
     const repository = open ?? lease?.repository;
     if (repository === undefined) {
       // What was said about its documents holds when it is back.
-      if (!(await all.isMissing(store.collection))) await registry.reconcile(store.id, []);
+      if (!(await all.isMissing(store.collection))) await registry.reconcile(store, "[]", now());
       return;
     }
     const revision = await repository.revision();
-    if (seen.get(store.id) === revision) return;
-    const documents = await repository.documents();
-    const hidden = await registry.hidden(store.collection);
-    const found = documents
-      .filter(({ name }) => !hidden.has(name))
-      .map(
-        ({ name, passages }): StoreFile => ({
-          ...{ store: store.id, file: fileIdOf(store.collection, name), document: name },
-          ...{ filename: shownName(name), attributes: {}, isUploaded: false },
-          ...{ status: "completed", usageBytes: 0, passages, createdAt: now() },
-        }),
-      );
-    await registry.reconcile(store.id, found);
-    seen.set(store.id, revision);
+    // A list may be of hundreds of thousands: one is held at a time, and serves all that wait for it.
+    await looks.run(store.id, async () => {
+      if (seen.get(store.id) === revision) return;
+      const documents = await repository.documents();
+      const hidden = await registry.hidden(store.collection);
+      const found = documents
+        .filter(({ name }) => !hidden.has(name))
+        .map(({ name, passages }) => [name, passages]);
+      await registry.reconcile(store, JSON.stringify(found), now());
+      seen.set(store.id, revision);
+    });
   };
 }

@@ -121,31 +121,29 @@ async function fetchNoted(
   if (sha256 !== undefined) await noteDigest(path, sha256, options.folder);
 }
 
-/** Uses the sizes from HEAD requests; without them, each file is checked on its own. */
+/** Requests at a time: `fetch` has 256 for the whole process, those to Qdrant among them. */
+const sizesAtOnce = 8;
+
+/** Uses the sizes from HEAD requests, up to one that fails; without them, each file is checked on its own. */
 async function checkRoomForAll(
   urls: readonly string[],
   folder: string,
   { source, hub }: Subject,
   signal: AbortSignal,
 ): Promise<void> {
-  const sizes = await Promise.all(
-    urls.map(async (url) => {
-      const answer = await sendRequest({
-        url,
-        method: "HEAD",
-        hub,
-        signal,
-        timeoutMs: responseTimeoutMs,
-      }).catch(() => undefined);
-      signal.throwIfAborted();
-      return answer?.size ?? Number(answer?.response.headers.get("content-length") ?? 0);
-    }),
-  );
-  await checkRoom(
-    folder,
-    sizes.reduce((sum, size) => sum + size, 0),
-    source,
-  );
+  const sizeAt = async (url: string): Promise<number | undefined> => {
+    const head = { url, method: "HEAD", hub, signal, timeoutMs: responseTimeoutMs } as const;
+    const answer = await sendRequest(head).catch(() => undefined);
+    signal.throwIfAborted();
+    return answer && (answer.size ?? Number(answer.response.headers.get("content-length") ?? 0));
+  };
+  let bytes = 0;
+  for (let at = 0; at < urls.length; at += sizesAtOnce) {
+    const sizes = await Promise.all(urls.slice(at, at + sizesAtOnce).map(sizeAt));
+    bytes += sizes.reduce<number>((sum, size = 0) => sum + size, 0);
+    if (sizes.includes(undefined)) break;
+  }
+  await checkRoom(folder, bytes, source);
 }
 
 /** Whether a file is a new one that replaces an old one once all files of its model are complete. */

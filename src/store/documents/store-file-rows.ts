@@ -1,6 +1,12 @@
 /** Rows of files in vector stores, and of their batches. */
 import type { Database, SQLQueryBindings } from "bun:sqlite";
-import type { FailureCode, FileStatus, StoreFile } from "../../core/documents/records.ts";
+import {
+  type FailureCode,
+  type FileStatus,
+  fileIdOf,
+  type StoreFile,
+  shownName,
+} from "../../core/documents/records.ts";
 import { given } from "../../core/given.ts";
 import type { StoreFileRegistry, StoreFilesOf } from "../../core/ports/document-registry.ts";
 import { Turns } from "../../core/turns.ts";
@@ -158,12 +164,16 @@ export const storeFileRows = (registry: OwnFile): Rows<StoreFileRegistry> => ({
     return registry.get<{ filename: string }>(sql, file)?.filename;
   },
 
-  reconcile(store, found) {
+  reconcile({ id: store, collection }, documents, createdAt) {
     const rows = registry.all<{ file: string; passages: number; uploaded: number }>(
       "select file, passages, uploaded from store_files where store = ?",
       store,
     );
     const known = new Map(rows.map((row) => [row.file, row]));
+    const all: [document: string, passages: number][] = JSON.parse(documents);
+    const found = all.map(([document, passages]) => {
+      return { file: fileIdOf(collection, document), document, passages };
+    });
     const there = new Set(found.map(({ file }) => file));
     const gone = rows.filter(({ file, uploaded }) => uploaded === 0 && !there.has(file));
     const changed = found.filter(({ file, passages }) => {
@@ -178,11 +188,15 @@ export const storeFileRows = (registry: OwnFile): Rows<StoreFileRegistry> => ({
         change(database, `${place} and attributes <> '{}'`, goneOf(store), 0, store, file);
         change(database, `delete from store_files where ${own}`, store, file);
       }
-      for (const { file, passages, ...each } of changed) {
+      for (const { file, document, passages } of changed) {
         const isKnown = [store, goneOf(store)].some(
           (from) => change(database, place, store, passages, from, file) > 0,
         );
-        if (!isKnown) putStoreFile(database, { ...each, file, passages });
+        if (isKnown) continue;
+        putStoreFile(database, {
+          ...{ store, file, document, filename: shownName(document), attributes: {} },
+          ...{ isUploaded: false, status: "completed", usageBytes: 0, passages, createdAt },
+        });
       }
     });
   },

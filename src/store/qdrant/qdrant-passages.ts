@@ -53,8 +53,9 @@ const bytesOfValue = 21;
 const documentPage = 2000;
 /** Of a document's name and digest. */
 const documentBytes = 8 << 10;
-/** Texts that a list of documents can hold. */
+/** What a list of documents can hold: their texts, and what each takes besides. */
 const mostListed = 256 << 20;
+const bytesOfDocument = 512;
 
 export class QdrantPassages {
   readonly #connection: QdrantConnection;
@@ -291,31 +292,30 @@ const ofDocument = (document: string) => ({
   must: [{ key: documentField, match: { value: document } }],
 });
 
-type Tallies = Map<string, { passages: number; parts: number; hashes: Set<string> }>;
+/** Without `hash`: its passages have several. */
+type Tallies = Map<string, { passages: number; parts: number; hash?: string }>;
 
-/** Counts the passages of each document from the payloads of points; returns how long new texts are. */
+/** Counts the passages of each document from the payloads of points; returns how much new ones take. */
 function tally(points: readonly Schemas["Record"][], tallies: Tallies): number {
-  let length = 0;
+  let bytes = 0;
   for (const { payload } of points) {
     const name = textOr(payload?.document);
     if (name === "") continue;
-    const known = tallies.get(name) ?? { passages: 0, parts: 0, hashes: new Set() };
     const hash = textOr(payload?.document_hash);
-    if (known.passages === 0) length += name.length;
-    if (!known.hashes.has(hash)) length += hash.length;
-    tallies.set(name, known);
+    let known = tallies.get(name);
+    if (known === undefined) {
+      known = { passages: 0, parts: 0, hash };
+      tallies.set(name, known);
+      bytes += bytesOfDocument + name.length + hash.length;
+    }
     known.passages += 1;
     known.parts = Math.max(known.parts, countOr(payload?.parts));
-    known.hashes.add(hash);
+    if (known.hash !== hash) delete known.hash;
   }
-  return length;
+  return bytes;
 }
 
 const documentsIn = (tallies: Tallies): StoredDocument[] =>
   [...tallies]
-    .map(([name, { passages, parts, hashes }]) => {
-      const [hash = "", ...others] = hashes;
-      const isKnown = hash !== "" && others.length === 0;
-      return { name, ...(isKnown && { hash }), passages, parts };
-    })
+    .map(([name, { hash = "", ...counts }]) => ({ name, ...(hash !== "" && { hash }), ...counts }))
     .sort((a, b) => (a.name < b.name ? -1 : 1));

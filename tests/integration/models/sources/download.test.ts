@@ -8,6 +8,7 @@ import { type Answer, honest, modelServer } from "../../../support/model-server.
 import { rejectionOf } from "../../../support/rejection.ts";
 import { silentProgress } from "../../../support/silence.ts";
 import { tempDir } from "../../../support/temp-dir.ts";
+import { waitFor } from "../../../support/wait-for.ts";
 
 const bytes = modelBytes(50_000);
 
@@ -94,6 +95,33 @@ describe("a model of the hub", () => {
       "/owner/repo/resolve/main/m-00001-of-00003.gguf",
       "/owner/repo/resolve/main/m-00002-of-00003.gguf",
     ]);
+  });
+
+  test("takes few of the process's connections where it has many parts and the hub is slow", async () => {
+    const held: (() => void)[] = [];
+    let asked = 0;
+    const hub = Bun.serve({
+      hostname: "127.0.0.1",
+      port: 0,
+      async fetch() {
+        // The first is about the file's commit.
+        if (++asked > 1) await new Promise<void>((resolve) => held.push(resolve));
+        return new Response(bytes);
+      },
+    });
+    await using folder = await tempDir();
+    const leaving = new AbortController();
+    const { signal } = leaving;
+    const env = { HF_ENDPOINT: hub.url.origin };
+    const source = "hf:owner/repo/m-00001-of-01000.gguf";
+    const pulled = rejectionOf(downloadInto(folder.path, source, env, { signal }));
+    await waitFor("the hub to be asked for sizes", () => held.length > 1);
+    await Bun.sleep(200);
+    expect(held.length).toBeLessThan(20);
+    leaving.abort();
+    for (const answer of held) answer();
+    await pulled;
+    await hub.stop(true);
   });
 
   test("must have the digest and the size that the hub tells", async () => {

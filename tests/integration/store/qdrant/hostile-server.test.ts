@@ -174,6 +174,26 @@ describe("answers of a Qdrant server", () => {
     }
   });
 
+  test("that name documents without end are read no further than a node can hold", async () => {
+    const made = 2000;
+    const document = "D".repeat(8);
+    const point = (at: number) => `{"id":1,"payload":{"document":"${document}${at}","parts":1}}`;
+    const page = Array.from({ length: made }, (_, at) => point(at)).join(",");
+    let pages = 0;
+    await using server = hostile(() => {
+      pages++;
+      // So that a reader that goes on ends all the same.
+      const next = pages > 300 ? "null" : pages;
+      const points = page.replaceAll(document, `${pages}.`);
+      return new Response(`{"result":{"points":[${points}],"next_page_offset":${next}}}`);
+    });
+    await using notes = await notesOf(server);
+    expect(await rejectionOf(notes.documents())).toMatchObject({
+      kind: "unavailable",
+      message: expect.stringContaining("larger than a node can hold"),
+    });
+  }, 60_000);
+
   test("with more points than were asked for are cut", async () => {
     const points = Array.from({ length: 500 }, (_, id) => ({ id, payload: { source: "A" } }));
     await using server = hostile(() => pointsOf(points));

@@ -1,8 +1,14 @@
 import { describe, expect, test } from "bun:test";
-import { OpenCollections } from "../../../../src/core/documents/open-collections.ts";
+import {
+  adoptFilesWith,
+  OpenCollections,
+} from "../../../../src/core/documents/open-collections.ts";
 import type { CollectionStore } from "../../../../src/core/ports/passage-repository.ts";
+import { sqliteDocuments } from "../../../../src/store/documents/sqlite-documents.ts";
+import { watchLoop } from "../../../support/loop-watch.ts";
 import { rejectionOf } from "../../../support/rejection.ts";
 import { silentLog } from "../../../support/silence.ts";
+import { tempDir } from "../../../support/temp-dir.ts";
 import { specOf } from "../../../support/test-models.ts";
 import { unusedRepository } from "../../../support/unused-repository.ts";
 
@@ -36,7 +42,7 @@ function recordingStore(there: string[], fingerprint = "weights") {
     };
   };
   const collections = new OpenCollections({ store, spec: () => spec, log: silentLog });
-  return { collections, open, opened, there, fault };
+  return { store, collections, open, opened, there, fault };
 }
 
 describe("open collections", () => {
@@ -95,4 +101,36 @@ describe("open collections", () => {
     });
     expect(open.size).toBe(0);
   });
+});
+
+test("the documents of a large collection become files without holding the loop up", async () => {
+  await using folder = await tempDir();
+  await using registry = sqliteDocuments(`${folder.path}/documents.sqlite`);
+  const now = new Date();
+  const store = { id: "vs_c", collection: "c", name: "c", state: "ready" as const };
+  const record = { ...store, metadata: {}, isOwn: false, createdAt: now, lastActiveAt: now };
+  await registry.addStore(record);
+  const counts = { passages: 1, parts: 1 };
+  const documents = Array.from({ length: 30_000 }, (_, at) => ({ name: `${at}.md`, ...counts }));
+  let lists = 0;
+  const repository = {
+    ...unusedRepository,
+    revision: async () => "1",
+    documents: async () => {
+      lists++;
+      return documents;
+    },
+  };
+  const { collections, store: all } = recordingStore(["c"]);
+  const adoptFiles = adoptFilesWith({ registry, store: all, now: () => now }, collections);
+  using loop = watchLoop();
+  structuredClone(documents.map((each) => ({ ...each, ...store, createdAt: now })));
+  const copying = loop.longest();
+  await loop.idle();
+  loop.longest();
+  await Promise.all([1, 2, 3].map(() => adoptFiles(record, repository)));
+  // One list serves all that wait for it.
+  expect(lists).toBe(1);
+  expect(loop.longest()).toBeLessThan(copying / 2);
+  expect(await registry.counts({ store: "vs_c" })).toMatchObject({ completed: documents.length });
 });
