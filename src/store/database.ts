@@ -193,7 +193,7 @@ export function prepareTables(
       if (found === version) return;
       if (found > version) {
         throw new Error(
-          `it was written by a newer Paddock (format ${found}; this one knows ${version})`,
+          `it was written by a newer Paddock, which can use it (format ${found}; this one knows ${version})`,
         );
       }
       if (found > 0 && upgrade !== undefined) upgrade(database, found);
