@@ -11,8 +11,8 @@ import {
 } from "node:fs";
 import { basename, dirname } from "node:path";
 import { pathToFileURL } from "node:url";
-import { NodeError, reasonOf } from "../core/errors.ts";
-import { setForeignLogAside } from "./foreign-log.ts";
+import { hasCode, NodeError, reasonOf } from "../core/errors.ts";
+import { logOf, setForeignLogAside } from "./foreign-log.ts";
 
 export const ownerOnly = 0o600;
 export const folderOfOwner = 0o700;
@@ -154,7 +154,7 @@ export function openOwn(
 
 /** SQLite would delete the log that a killed process left if the file itself was moved away, and write it into another file. */
 export function checkLog(path: string): void {
-  const log = `${path}-wal`;
+  const log = logOf(path);
   // In this order: a process that makes both makes the log last.
   if (!isThere(log)) return;
   if (isThere(path)) {
@@ -193,7 +193,7 @@ export function prepareTables(
       if (found === version) return;
       if (found > version) {
         throw new Error(
-          `it was written by a newer Paddock (format ${found}; this one knows ${version})`,
+          `it was written by a newer Paddock, which can use it (format ${found}; this one knows ${version})`,
         );
       }
       if (found > 0 && upgrade !== undefined) upgrade(database, found);
@@ -208,7 +208,7 @@ export const versionOf = (database: Database): number => numberOf(database, "pra
 
 /** Undefined if a crash left a write-ahead log, which only a writer can apply. */
 function openImmutable(path: string): Database | undefined {
-  if (isThere(`${path}-wal`)) return undefined;
+  if (isThere(logOf(path))) return undefined;
   const escaped = path.replaceAll("%", "%25").replaceAll("?", "%3f").replaceAll("#", "%23");
   return new Database(
     `file:${escaped}?mode=ro&immutable=1`,
@@ -237,8 +237,9 @@ export function isWritable(folder: string): boolean {
 /** Opens a SQLite file read-only, without creating or changing other files, even if it is in use. */
 export function openReadOnly(path: string): Database {
   const url = pathToFileURL(path);
+  const log = logOf(path);
   // With a write-ahead log, its index file is used read-only; without one, there is no writer.
-  if (isThere(`${path}-wal`) && existsSync(`${path}-shm`)) {
+  if (isThere(log) && existsSync(log.replace(/wal$/, "shm"))) {
     url.searchParams.set("mode", "ro");
     url.searchParams.set("readonly_shm", "1");
   } else url.searchParams.set("immutable", "1");
@@ -272,7 +273,7 @@ const remedies = {
 };
 
 export function remedyFor(error: unknown): string | undefined {
-  const code = codeOf(error);
+  const code = hasCode(error, "EACCES") ? "SQLITE_CANTOPEN" : codeOf(error);
   return Object.entries(remedies).find(([beginning]) => code.startsWith(beginning))?.[1];
 }
 

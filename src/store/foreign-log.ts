@@ -7,6 +7,7 @@ import {
   fsyncSync,
   openSync,
   readSync,
+  realpathSync,
   rmSync,
   statSync,
   truncateSync,
@@ -26,9 +27,18 @@ export const logWasSetAside = (notice: string): void => say(notice);
 /** How long a log has to look like another's: another process may be changing both right now. */
 const certainAfterMs = 50;
 
+/** The log of a link is beside the file that it leads to. */
+export function logOf(path: string): string {
+  try {
+    return `${realpathSync(path)}-wal`;
+  } catch {
+    return `${path}-wal`;
+  }
+}
+
 /** Copies a log that is another file's, and empties it, since a process may have it open. */
 export function setForeignLogAside(path: string): void {
-  const log = `${path}-wal`;
+  const log = logOf(path);
   if (!isForeign(path, log)) return;
   const aside = `${log}.${new Date().toISOString().replaceAll(/\D/g, "").slice(0, 14)}.foreign`;
   try {
@@ -57,7 +67,7 @@ function sync(path: string): void {
 
 /** Whether a backup was copied over a file that is open: `change` is the number of one that the file had, or its log. */
 export function isOverwritten(path: string, change: number): boolean {
-  const log = `${path}-wal`;
+  const log = logOf(path);
   // In this order: what is in no log is in the file.
   if ((statSync(log, { throwIfNoEntry: false })?.size ?? 0) === 0) {
     const file = pageOneOf(path);

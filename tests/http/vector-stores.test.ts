@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test } from "bun:test";
-import { cp, readdir, rename, rm, symlink } from "node:fs/promises";
+import { cp, readdir, rename, rm, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { untilAborted } from "../../src/core/abort.ts";
 import { VectorStore } from "../../src/server/operations/vector-stores/schema.ts";
@@ -417,7 +417,7 @@ describe("files of a vector store", () => {
     expect(await first.getFile(id, large)).toMatchObject({ status: "completed" });
   });
 
-  test("and what was said of the command line's are there again with a collection that was moved", async () => {
+  test("and what was said of the command line's are there again with a collection that was moved, or whose file was empty", async () => {
     await using data = await tempDir();
     const folder = join(data.path, "collections");
     const collections = new SqliteCollectionStore(folder, silentLog);
@@ -448,11 +448,46 @@ describe("files of a vector store", () => {
       expect(await describe(running.client)).toMatchObject(whole);
     }
     await rename(`${folder}.away`, folder);
+    // As a copy leaves it that was broken off.
+    await rename(join(folder, "notes.sqlite"), join(folder, "notes.away"));
+    await writeFile(join(folder, "notes.sqlite"), "");
+    {
+      await using running = await runningDocuments(options);
+      expect(await describe(running.client)).toMatchObject(whole);
+    }
+    await rename(join(folder, "notes.away"), join(folder, "notes.sqlite"));
     await using running = await runningDocuments(options);
     expect(await describe(running.client)).toMatchObject(whole);
     await collections.drop("notes");
     expect((await running.client.send("GET", "/vector_stores")).status).toBe(200);
     expect((await running.client.send("GET", "/vector_stores/vs_notes")).status).toBe(404);
+  });
+
+  test("waits to make its collection while the others are away", async () => {
+    await using running = await runningDocuments();
+    const { client, app, place } = running;
+    const folder = join(place, "collections");
+    const collections = new SqliteCollectionStore(folder, silentLog);
+    await using own = await collections.create("default", specOf(2));
+    const prefixes = { queryPrefix: "", documentPrefix: "" };
+    await app.documents.collections.attach("default", { repository: own, prefixes });
+    await rename(folder, `${folder}.away`);
+    const { id } = await client.store();
+    const file = await client.file("Llamas hum.");
+    await client.add(id, { file_id: file });
+    const state = () => client.getFile(id, file);
+    await waitFor("it to wait", async () => {
+      const { status, last_error } = await state();
+      return status === "completed" || last_error !== null;
+    });
+    expect(await state()).toMatchObject({
+      status: "in_progress",
+      last_error: { message: expect.stringContaining("gone from the disk") },
+    });
+    expect(await readdir(place)).not.toContain("collections");
+    await rename(`${folder}.away`, folder);
+    expect(await client.settled(id, file)).toMatchObject({ status: "completed" });
+    expect(await client.search(id, "llamas")).toHaveLength(1);
   });
 
   test("ingests again what its collection lacks, as where that is from before its files", async () => {

@@ -68,9 +68,12 @@ export function ingestFile(parts: IngestFileParts): QueueParts["ingest"] {
 async function checkNew(
   { store }: StoreFile,
   collection: string,
-  { registry, store: all }: IngestFileParts,
+  { registry, store: all, collections, ownCollection }: IngestFileParts,
 ): Promise<void> {
   if (!(await all.isMissing(collection))) return;
+  // Throws where the node's own, which is always open, is away too.
+  using own = await collections.lease(ownCollection);
+  await own?.repository.count();
   if ((await registry.counts({ store })).completed === 0) return;
   const why = `The passages of the vector store '${store}' are away. Put the collections back; or, if they are lost, remove the files from this vector store and add them again.`;
   throw new NodeError("unavailable", why);

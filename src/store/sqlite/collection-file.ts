@@ -147,7 +147,7 @@ function prepareTables(database: Database, onRebuild: () => void = () => {}): vo
     .transaction(() => {
       const found = versionOf(database);
       if (found > version) {
-        const why = `its file was written by a newer Paddock (format ${found}; this one knows ${version})`;
+        const why = `its file was written by a newer Paddock, which can use it (format ${found}; this one knows ${version})`;
         throw new Error(why);
       }
       if (found > 0) onRebuild();

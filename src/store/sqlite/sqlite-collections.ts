@@ -76,9 +76,12 @@ export class SqliteCollectionStore implements CollectionStore {
     return names.filter((name) => seen.get(name)?.isBlank === false).sort();
   }
 
-  /** A dropped collection leaves its empty file. */
+  /** A dropped collection leaves its tables; of a file without any, its content is lost. */
   async isMissing(name: string): Promise<boolean> {
-    return (await statOf(this.#path(name))) === undefined;
+    const file = await statOf(this.#path(name)).catch((cause: unknown) => {
+      throw asNodeError(cause, `The collection '${name}' cannot be looked for`);
+    });
+    return (file?.size ?? 0n) === 0n;
   }
 
   async open(name: string): Promise<PassageRepository | undefined> {

@@ -1,6 +1,13 @@
 import { Database } from "bun:sqlite";
 import { expect, test } from "bun:test";
-import { copyFileSync, existsSync, readdirSync, readFileSync, statSync } from "node:fs";
+import {
+  copyFileSync,
+  existsSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  symlinkSync,
+} from "node:fs";
 import { join } from "node:path";
 import { setForeignLogAside } from "../../../src/store/foreign-log.ts";
 import { OwnFile } from "../../../src/store/own-file.ts";
@@ -66,6 +73,28 @@ test("a backup is not damaged by the log that a killed node left", async () => {
   const aside = readdirSync(folder.path).filter((name) => name.endsWith(".foreign"));
   expect(aside).toHaveLength(1);
   expect(readFileSync(join(folder.path, aside[0] ?? "")).equals(log)).toBe(true);
+});
+
+test("nor where the file is a link, and its log is elsewhere", async () => {
+  await using folder = await tempDir();
+  const [path, backup, left, link] = ["notes", "backup", "left", "link"].map((name) =>
+    join(folder.path, `${name}.sqlite`),
+  );
+  if (!path || !backup || !left || !link) throw new Error("there are four");
+  using file = notesIn(path);
+  add(file, 50, "one");
+  await isEmptied(path);
+  copyFileSync(path, backup);
+  for (let at = 0; at < 10; at++) add(file, 200, "two");
+  await isEmptied(path);
+  add(file, 30, "three");
+  killed(path, left);
+  copyFileSync(backup, left);
+  symlinkSync(left, link);
+  using restored = notesIn(link);
+  expect(countIn(restored)).toBe(50);
+  restored[Symbol.dispose]();
+  expect(isWhole(left)).toBe(true);
 });
 
 test("the log of the file itself is applied, however much of it the file has already", async () => {
