@@ -11,6 +11,7 @@ export class ScriptedContext implements CacheContext, StepContext {
   readonly contextSize = 1024;
   readonly needsCheckpoints = false;
   attentionTile = 1;
+  gatherMs = 0;
   modelBytes = 0;
   /** Every batch that was decoded. */
   readonly batches: BatchPart[][] = [];

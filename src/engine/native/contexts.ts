@@ -76,6 +76,8 @@ export class NativeChatContext {
   readonly needsCheckpoints: boolean;
   /** Tokens of a sequence that attention computes at once; 1: it has no such number. */
   readonly attentionTile: number;
+  /** How long a prompt waits for others that come with it: an accelerator computes several in little more time than one. */
+  readonly gatherMs: number;
   readonly modelBytes: number;
   readonly #context: LlamaContext;
   readonly #raw: RawContext;
@@ -104,6 +106,7 @@ export class NativeChatContext {
     this.needsCheckpoints = isHybrid || isRecurrent || swaSize !== undefined;
     const usesTiles = model.llama.gpu === false && context.flashAttention !== false;
     this.attentionTile = usesTiles ? flashAttentionTile : 1;
+    this.gatherMs = model.llama.gpu === false ? 0 : 1;
     this.modelBytes = model.size;
   }
 

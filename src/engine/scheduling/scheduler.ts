@@ -1,4 +1,5 @@
 /** Continuous batching: one loop owns the context and computes all answers in steps, so no request waits longer than a step. */
+import { setTimeout as sleep } from "node:timers/promises";
 import type { Token } from "node-llama-cpp";
 import { NodeError } from "../../core/errors.ts";
 import type { StepWatch } from "../machine/steps.ts";
@@ -10,7 +11,7 @@ import type { KvCache } from "./kv-cache.ts";
 
 export type StepContext = Pick<
   NativeChatContext,
-  "batchSize" | "decode" | "halt" | "releaseThreads"
+  "batchSize" | "decode" | "gatherMs" | "halt" | "releaseThreads"
 >;
 
 /** A part of a step, while what is sampled after it is taken. */
@@ -75,6 +76,7 @@ export class Scheduler {
 
   async #run(): Promise<void> {
     try {
+      await this.#gather();
       for (;;) {
         this.#woken = false;
         await this.#steps.run(0, () => this.#prepareSequences());
@@ -94,6 +96,15 @@ export class Scheduler {
     // Nothing is awaited between the last look for work and this line, so no call to wake is lost.
     this.#running = false;
     this.#native.releaseThreads();
+  }
+
+  /** Until no more prompts come: one that missed the first pass would wait for the whole of it. */
+  async #gather(): Promise<void> {
+    const { gatherMs } = this.#native;
+    const waiting = (): number => [...this.#runs].filter(({ prepared }) => !prepared).length;
+    for (let before = 0; gatherMs > 0 && waiting() > before; await sleep(gatherMs)) {
+      before = waiting();
+    }
   }
 
   async #prepareSequences(): Promise<void> {

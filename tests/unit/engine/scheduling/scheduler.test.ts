@@ -65,6 +65,21 @@ describe("the scheduler", () => {
     ]);
   });
 
+  test("computes prompts that come together in one pass where that is wanted", async () => {
+    const { context, start, done } = setUp();
+    context.gatherMs = 1;
+    const [first, second] = [new ScriptedAnswer(2), new ScriptedAnswer(2)];
+    start(0, first);
+    // Later, but before any timer.
+    for (let turn = 0; turn < 100; turn++) await Promise.resolve();
+    start(1, second);
+    await done(first, second);
+    expect(context.shape[0]).toEqual([
+      [0, 10],
+      [1, 10],
+    ]);
+  });
+
   test("clears a used sequence between two steps, while others are in the midst of their answers", async () => {
     const { context, start, done } = setUp();
     const used = new ScriptedAnswer(3);
