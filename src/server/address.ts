@@ -24,9 +24,10 @@ export function checkAddress(request: Request): void {
 
 /** HTTP/1.0 has no Host header: such a request is for the server that received it. */
 export function withHost(request: Request, origin: string): Request {
-  const { url, method, headers, body, signal } = request;
+  const { url, headers } = request;
   if (headers.has("host") || !url.startsWith("/")) return request;
-  // `new Request(url, request)` would lose the signal.
+  // `new Request(url, request)` would lose the signal. Bun makes a stream of a body that is looked at.
+  const { method, body, signal } = request;
   return new Request(`${origin}${url}`, { method, headers, body, signal });
 }
 
