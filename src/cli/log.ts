@@ -18,7 +18,8 @@ export interface LevelledLog extends Log {
 /** `waits`: for who reads it, rather than lose a line. */
 export function createLog(level: string, isTerminal: boolean, waits = false): LevelledLog {
   const destination = waits
-    ? pino.destination({ fd: standardError, sync: true })
+    ? // A full disk does not end it.
+      pino.destination({ fd: standardError, sync: true }).on("error", () => {})
     : impatient((lines) =>
         at("warn")("lines of the log were lost: standard error took no more", { lines }),
       );
