@@ -15,10 +15,14 @@ export interface LevelledLog extends Log {
   setLevel(level: string): void;
 }
 
-export function createLog(level: string, isTerminal: boolean): LevelledLog {
-  const destination = impatient((lines) =>
-    at("warn")("lines of the log were lost: standard error took no more", { lines }),
-  );
+/** `waits`: for who reads it, rather than lose a line. */
+export function createLog(level: string, isTerminal: boolean, waits = false): LevelledLog {
+  const destination = waits
+    ? // A full disk does not end it.
+      pino.destination({ fd: standardError, sync: true }).on("error", () => {})
+    : impatient((lines) =>
+        at("warn")("lines of the log were lost: standard error took no more", { lines }),
+      );
   const pretty = prettyFactory({ ignore: "pid,hostname" });
   const logger = pino(
     { level, base: null, serializers: { error: (error: unknown) => printed(errorFields(error)) } },
@@ -56,10 +60,11 @@ function impatient(onLost: (lines: number) => void) {
   destination.on("error", () => {
     if (isWaiting) return;
     isWaiting = true;
+    // Not unref'ed: a node that ends is given a moment in which its last lines may be read.
     setTimeout(() => {
       isWaiting = false;
       destination.write("");
-    }, retryMs).unref();
+    }, retryMs);
   });
   destination.on("drain", () => {
     const lines = lost;
@@ -69,9 +74,9 @@ function impatient(onLost: (lines: number) => void) {
   return destination;
 }
 
-/** For commands other than `serve`: they print what they do, so `info` is raised to `warn`. */
+/** For commands other than `serve`: they print what they do, so `info` is raised to `warn`, and nobody else waits for them. */
 export function createCommandLog({ log_level: level }: Config, isTerminal: boolean): Log {
-  return createLog(level === "info" ? "warn" : level, isTerminal);
+  return createLog(level === "info" ? "warn" : level, isTerminal, true);
 }
 
 /** Makes all strings printable: fields contain names from callers and files. */

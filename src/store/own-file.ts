@@ -40,6 +40,8 @@ export class OwnFile implements Disposable {
   readonly #options: OwnFileOptions;
   #opened: { database: Database; isReadOnly: boolean; stamp: FileStamp } | undefined;
   #idle: Timer | undefined;
+  /** Why the last change could not be written. */
+  #unwritten: NodeError | undefined;
 
   constructor(options: OwnFileOptions) {
     this.#options = options;
@@ -64,8 +66,14 @@ export class OwnFile implements Disposable {
       this.#idle = setTimeout(() => this.#emptyLog(), idleMs).unref();
       const result = inTransaction(database, () => change(database));
       this.#look();
+      this.#unwritten = undefined;
       return result;
     });
+  }
+
+  /** Throws if the last change could not be written, as where the disk is full: reading goes on. */
+  checkWritten(): void {
+    if (this.#unwritten !== undefined) throw this.#unwritten;
   }
 
   /** The rows of a query; none if there is no file yet. */
@@ -161,7 +169,9 @@ export class OwnFile implements Disposable {
       const { path, called, advice } = this.#options;
       const remedy = remedyFor(cause) ?? `${reasonOf(cause)}; ${advice}`;
       const why = `${called} cannot be ${verb}: ${remedy}. The file is ${path}.`;
-      throw new NodeError("unavailable", why, { cause });
+      const error = new NodeError("unavailable", why, { cause });
+      if (verb === "written") this.#unwritten = error;
+      throw error;
     }
   }
 }

@@ -78,6 +78,49 @@ describe.skipIf(process.platform === "win32")("a node whose log nobody reads", (
     closeSync(reading);
   });
 
+  test("has what the node held when it was stopped, if it is read at once", async () => {
+    await using folder = await tempDir();
+    const pipe = join(folder.path, "log");
+    Bun.spawnSync(["mkfifo", pipe]);
+    const reading = openSync(pipe, constants.O_RDONLY | constants.O_NONBLOCK);
+    const writing = openSync(pipe, constants.O_WRONLY);
+    await using node = await nodeLoggingTo(writing, folder);
+    closeSync(writing);
+    await node.askOften(1000);
+    const stopped = node.stop();
+    let log = "";
+    const buffer = Buffer.alloc(65_536);
+    const read = (): void => {
+      try {
+        for (let n = 1; n > 0; ) {
+          n = readSync(reading, buffer);
+          log += buffer.toString("utf8", 0, n);
+        }
+      } catch {
+        // It is empty for a moment.
+      }
+    };
+    await waitFor("the last line", () => {
+      read();
+      return log.split('"path":"/v1/models"').length - 1 === 1000;
+    });
+    expect(await stopped).toBe(0);
+    closeSync(reading);
+  });
+
+  test("and a command waits for who reads it, and loses no line", async () => {
+    const script = `
+      const { createCommandLog } = await import(${JSON.stringify(join(import.meta.dir, "../../src/cli/log.ts"))});
+      // With this a pipe does not hold up who writes to it.
+      process.stderr.isTTY;
+      const log = createCommandLog({ log_level: "warn" }, false);
+      for (let n = 0; n < 3000; n++) log.warn("x".repeat(100));`;
+    const piped = '"$0" -e "$1" 2>&1 | (sleep 1; cat)';
+    const child = Bun.spawn(["sh", "-c", piped, process.execPath, script], { stdout: "pipe" });
+    const lines = (await new Response(child.stdout).text()).trim().split("\n");
+    expect(lines).toHaveLength(3000);
+  });
+
   test.skipIf(process.platform !== "linux")("answers while its disk is full", async () => {
     await using folder = await tempDir();
     const full = openSync("/dev/full", "w");

@@ -1,8 +1,14 @@
+import { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
+import { rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import { NodeError } from "../../src/core/errors.ts";
 import { Readiness } from "../../src/server/operations/node/schema.ts";
+import { ResponseObject } from "../../src/server/operations/responses/schema.ts";
 import { decode } from "../support/decode.ts";
+import { documentsClient } from "../support/documents-client.ts";
 import { finish, ScriptedChatEngine } from "../support/scripted-engines.ts";
+import { tempDir } from "../support/temp-dir.ts";
 import { type TestAppOptions, testApp } from "../support/test-app.ts";
 import { chatModel } from "../support/test-models.ts";
 import { waitFor } from "../support/wait-for.ts";
@@ -127,9 +133,9 @@ describe("readiness", () => {
 
   test("is not said while the registry of documents hangs, whose disk may be away", async () => {
     const app = testApp({ documents: { patienceMs: 1 } });
-    const hanging = Promise.withResolvers<number>();
+    const hanging = Promise.withResolvers<void>();
     let asked = 0;
-    app.registry.queued = () => {
+    app.registry.check = () => {
       asked++;
       return hanging.promise;
     };
@@ -143,14 +149,14 @@ describe("readiness", () => {
       ]);
     }
     expect(asked).toBe(1);
-    hanging.resolve(0);
+    hanging.resolve();
     await waitFor("the node to be ready", async () => (await app.get("/ready")).status === 200);
   });
 
   test("is not said while the stored responses hang, for which every response would wait", async () => {
     const app = testApp({ responses: { patienceMs: 1 } });
-    const hanging = Promise.withResolvers<boolean>();
-    app.responses.store.hasUnfinished = () => hanging.promise;
+    const hanging = Promise.withResolvers<void>();
+    app.responses.store.check = () => hanging.promise;
     expect(await answer(await app.get("/ready"))).toEqual([
       503,
       {
@@ -166,7 +172,7 @@ describe("readiness", () => {
     const keys = ["a-good-key"];
     const app = testApp({ keys });
     const why = "Stored responses cannot be used: it is damaged.";
-    app.responses.store.hasUnfinished = async () => {
+    app.responses.store.check = async () => {
       throw new NodeError("unavailable", why);
     };
     const known = { authorization: "Bearer a-good-key" };
@@ -179,6 +185,44 @@ describe("readiness", () => {
       200,
       { status: "ready", reasons: [hidden] },
     ]);
+  });
+
+  test("says of which stores the last change could not be written, until one is", async () => {
+    await using folder = await tempDir();
+    const paths = ["responses", "documents"].map((name) => join(folder.path, `${name}.sqlite`));
+    const [responses = ""] = paths;
+    const app = testApp({ responses: { path: responses }, documents: { folder: folder.path } });
+    const client = documentsClient(app);
+    const body = { model: "chatty", input: "Hi" };
+    const ask = async () => {
+      app.chat.script(finish);
+      return (await decode(ResponseObject, await app.post("/v1/responses", body))).store;
+    };
+    const reasons = async () =>
+      (await decode(Readiness, await app.get("/ready"))).reasons.join(" ");
+    const change = (sql: string) => {
+      for (const path of paths) {
+        using database = new Database(path);
+        database.run(sql.replaceAll("$", path === responses ? "responses" : "files"));
+      }
+    };
+    await writeFile(join(folder.path, "files"), "");
+    expect((await client.upload("Llamas hum.")).status).toBe(503);
+    expect(await reasons()).toContain("The file cannot be stored");
+    await rm(join(folder.path, "files"));
+    expect(await ask()).toBe(true);
+    await client.file("Llamas hum.");
+    expect(await reasons()).toBe("");
+    // Readable as before, as on a full disk.
+    change("create trigger full before insert on $ begin select raise(abort, 'it is full'); end");
+    expect(await ask()).toBe(false);
+    expect(await reasons()).toMatch(/^Stored responses cannot be written: it is full/);
+    expect((await client.upload("Llamas hum.")).status).toBe(503);
+    expect(await reasons()).toContain("The registry of documents cannot be written: it is full");
+    change("drop trigger full");
+    expect(await ask()).toBe(true);
+    await client.file("Llamas hum.");
+    expect(await reasons()).toBe("");
   });
 
   test("and health want no key", async () => {

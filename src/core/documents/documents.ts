@@ -123,8 +123,9 @@ const hanging =
 const stateOf = ({ registry, patienceMs = 5000 }: DocumentParts, files: KnownFiles) =>
   watchStore(
     async () => {
-      await registry.queued();
+      await registry.check();
       await files.check();
+      files.checkWritten();
     },
     { late: hanging, patienceMs },
   );

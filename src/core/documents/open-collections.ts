@@ -140,8 +140,9 @@ export function adoptFilesWith(
   { registry, store: all, now }: Pick<DocumentParts, "registry" | "store" | "now">,
   collections: OpenCollections,
 ) {
-  /** The revision of each collection when its documents were last read. */
-  const seen = new Map<string, string>();
+  /** The revision of each collection when its documents were last read, and the place of that among all that was asked. */
+  const seen = new Map<string, { revision: string; begun: number }>();
+  let asks = 0;
   const looks = new Places(1);
   return async (store: StoreRecord, open?: PassageRepository): Promise<void> => {
     if (store.isOwn) return;
@@ -152,17 +153,21 @@ export function adoptFilesWith(
       if (!(await all.isMissing(store.collection))) await registry.reconcile(store, "[]", now());
       return;
     }
+    const asked = ++asks;
     const revision = await repository.revision();
     // A list may be of hundreds of thousands: one is held at a time, and serves all that wait for it.
     await looks.run(store.id, async () => {
-      if (seen.get(store.id) === revision) return;
+      const last = seen.get(store.id);
+      // One that began later has what there was, also of a collection that changes all the time.
+      if (last !== undefined && (last.revision === revision || last.begun > asked)) return;
+      const begun = ++asks;
       const documents = await repository.documents();
       const hidden = await registry.hidden(store.collection);
       const found = documents
         .filter(({ name }) => !hidden.has(name))
         .map(({ name, passages }) => [name, passages]);
       await registry.reconcile(store, JSON.stringify(found), now());
-      seen.set(store.id, revision);
+      seen.set(store.id, { revision, begun });
     });
   };
 }

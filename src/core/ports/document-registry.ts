@@ -120,6 +120,8 @@ export interface StoreFileRegistry {
 }
 
 export interface QueueRegistry {
+  /** Throws if it cannot be read now, or its last change could not be written. */
+  check(): Promise<void>;
   /** Number of files in progress, of all or of one owner. */
   queued(owner?: string): Promise<number>;
   waitingOwners(): Promise<(string | undefined)[]>;

@@ -61,6 +61,8 @@ export interface ResponseStore {
   /** Undefined if it has expired, or is another caller's. Body, input and conversation are parsed on each access. */
   find(id: string, owner: string | undefined): Promise<SavedResponse | undefined>;
   delete(id: string, owner: string | undefined): Promise<boolean>;
+  /** Throws if it cannot be read now, or its last change could not be written. */
+  check(): Promise<void>;
   hasUnfinished(): Promise<boolean>;
   /** Marks all unfinished responses as failed, since their process is gone; returns how many. */
   failUnfinished(failure: ResponseFailure): Promise<number>;

@@ -97,7 +97,7 @@ const hanging =
   "The stored responses do not answer. Check the disk of the data dir, and that no other program keeps responses.sqlite locked.";
 
 const stateOf = ({ store, patienceMs = 5000 }: ResponseServiceOptions) =>
-  watchStore(() => store.hasUnfinished(), { late: hanging, patienceMs });
+  watchStore(() => store.check(), { late: hanging, patienceMs });
 
 const noSuchResponse = (id: string): NodeError =>
   new NodeError("no_such_object", `Response with id ${quoted(id)} not found.`);

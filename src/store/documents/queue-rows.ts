@@ -5,6 +5,11 @@ import type { Rows } from "./sqlite-documents.ts";
 import { documentsOf, own, type StoreFileRow, toStoreFile, waitingOf } from "./store-file-rows.ts";
 
 export const queueRows = (registry: OwnFile): Rows<QueueRegistry> => ({
+  check() {
+    this.queued();
+    registry.checkWritten();
+  },
+
   queued(owner) {
     return registry.number(`select count(*) from store_files where ${waitingOf}`, owner ?? null);
   },

@@ -116,6 +116,11 @@ export class ResponseRows implements Disposable {
     return true;
   }
 
+  check(): void {
+    this.countUnfinished();
+    this.#file.checkWritten();
+  }
+
   countUnfinished(): number {
     return this.#file.number(`select count(*) from responses where ${unfinished}`);
   }

@@ -83,6 +83,10 @@ export class SqliteResponses implements ResponseStore, AsyncDisposable {
     return await this.#inTurn(owner, remove);
   }
 
+  async check(): Promise<void> {
+    await this.#rows.check();
+  }
+
   async hasUnfinished(): Promise<boolean> {
     return (await this.#rows.countUnfinished()) > 0;
   }

@@ -134,3 +134,37 @@ test("the documents of a large collection become files without holding the loop 
   expect(loop.longest()).toBeLessThan(copying / 2);
   expect(await registry.counts({ store: "vs_c" })).toMatchObject({ completed: documents.length });
 });
+
+test("a list of a collection that changes all the time serves who asked before it began", async () => {
+  await using folder = await tempDir();
+  await using registry = sqliteDocuments(`${folder.path}/documents.sqlite`);
+  const now = new Date();
+  const store = { id: "vs_c", collection: "c", name: "c", state: "ready" as const };
+  const record = { ...store, metadata: {}, isOwn: false, createdAt: now, lastActiveAt: now };
+  await registry.addStore(record);
+  let changes = 0;
+  let lists = 0;
+  const begun = Promise.withResolvers<void>();
+  const first = Promise.withResolvers<void>();
+  const repository = {
+    ...unusedRepository,
+    revision: async () => `${++changes}`,
+    documents: async () => {
+      const list = ++lists;
+      begun.resolve();
+      if (list === 1) await first.promise;
+      return [{ name: `${list}.md`, passages: 1, parts: 1 }];
+    },
+  };
+  const { collections, store: all } = recordingStore(["c"]);
+  const adoptFiles = adoptFilesWith({ registry, store: all, now: () => now }, collections);
+  const asked = [adoptFiles(record, repository)];
+  await begun.promise;
+  for (let n = 0; n < 20; n++) asked.push(adoptFiles(record, repository));
+  await Promise.resolve();
+  first.resolve();
+  await Promise.all(asked);
+  expect(lists).toBe(2);
+  await adoptFiles(record, repository);
+  expect(lists).toBe(3);
+});

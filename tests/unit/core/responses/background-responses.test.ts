@@ -288,6 +288,7 @@ test("what is made while the store is away is saved once it is back", async () =
       replace: (response, before) => store.replace(response, before),
       find: (id, owner) => store.find(id, owner),
       delete: (id, owner) => store.delete(id, owner),
+      check: () => store.check(),
       hasUnfinished: () => store.hasUnfinished(),
       failUnfinished: (failure) => store.failUnfinished(failure),
       tidy: () => store.tidy(),
