@@ -100,7 +100,8 @@ async function attempt(url: string, partial: PartialFile, options: FetchOptions)
     const verdict: Verdict = isAnother
       ? { type: "restart" }
       : judge(answer.response, { ...note, bytes: from });
-    if (verdict.type === "whole") return await complete(partial, hashed, digest, subject);
+    if (verdict.type === "whole")
+      return await complete(partial, { hash: hashed, bytes, digest }, subject);
     if (verdict.type === "restart") {
       await answer.response.body?.cancel();
       await partial.remove();
@@ -129,7 +130,7 @@ async function attempt(url: string, partial: PartialFile, options: FetchOptions)
         hash.update(chunk);
         step.update(bytes);
       });
-      const sha256 = await complete(partial, hash, digest, subject);
+      const sha256 = await complete(partial, { hash, bytes: end, digest }, subject);
       step.finish(byteSize(end));
       return sha256;
     } catch (error) {
@@ -176,15 +177,14 @@ async function* chunksOf(response: Response, host: string): AsyncGenerator<Uint8
 
 async function complete(
   partial: PartialFile,
-  hash: Bun.CryptoHasher,
-  digest: string | undefined,
+  { hash, bytes, digest }: { hash: Bun.CryptoHasher; bytes: number; digest: string | undefined },
   { source }: Subject,
 ): Promise<string> {
   const sha256 = hash.digest("hex");
   if (digest !== undefined && sha256 !== digest) {
     await partial.dropFor(wrongDigest(source, sha256, digest));
   }
-  await partial.finish();
+  await partial.finish(bytes);
   return sha256;
 }
 

@@ -44,7 +44,12 @@ export class PartialFile {
     await writeFile(this.#notePath, JSON.stringify(note));
   }
 
-  async finish(): Promise<void> {
+  /** `bytes`: how many the file has, unless something else moved or changed it meanwhile. */
+  async finish(bytes: number): Promise<void> {
+    if ((await sizeOf(this.path)) !== bytes) {
+      const why = `${this.path} was moved, or changed, while it was downloaded. Leave it where it is, and pull the model again.`;
+      await this.dropFor(new NodeError("unavailable", why));
+    }
     {
       await using file = await open(this.path, "r+");
       await file.sync();

@@ -144,7 +144,9 @@ export const specifiedErrors: ErrorFormat = { ...openaiErrors, statuses: { model
 const retryAfter = ({ retryAfterMs }: NodeError): Record<string, string> =>
   retryAfterMs === undefined ? {} : { "retry-after": String(Math.ceil(retryAfterMs / 1000)) };
 
-const absolute = /(?<![\w:/.])(?:\/|[A-Za-z]:\\)(?:[^\s'"/\\]+[/\\])+[^\s'",;)]*/g;
+/** A folder's name may have spaces; a sentence goes on after other signs. */
+const absolute =
+  /(?<![\w:/.])(?:\/|[A-Za-z]:\\)(?:(?:[^\s'"/\\]|(?<![.,:;)]) )+[/\\])+[^\s'",;)]*/g;
 const relative = /(?<![\w:/.])\.{1,2}[/\\][^\s'",;)]+/g;
 const credentials = /\/\/[^\s/@]+@/g;
 

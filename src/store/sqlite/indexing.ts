@@ -197,16 +197,17 @@ class SegmentJob implements Job {
     const vectors = writeVectors(folder, collection, this.#part, dimension);
     const { replaced, from, end = this.#lastKey } = this.#plan;
     const range = { first: from + 1, last: end };
-    const isWritten = inTransaction(database, () => {
-      // Meanwhile, another process may have done it, or dropped the collection.
-      if (dimensionIn(database) === undefined || !this.#isWanted()) return false;
-      if (replaced !== undefined) deleteSegment(database, replaced.id);
-      insertSegment(database, this.#part, range, vectors);
-      const sql = "delete from removed where seq <= ? and key between ? and ?";
-      change(database, sql, this.#lastRemoval, range.first, range.last);
-      return true;
-    });
-    if (!isWritten) removeFile(folder, vectors.file);
+    keepIf(folder, vectors, () =>
+      inTransaction(database, () => {
+        // Meanwhile, another process may have done it, or dropped the collection.
+        if (dimensionIn(database) === undefined || !this.#isWanted()) return false;
+        if (replaced !== undefined) deleteSegment(database, replaced.id);
+        insertSegment(database, this.#part, range, vectors);
+        const sql = "delete from removed where seq <= ? and key between ? and ?";
+        change(database, sql, this.#lastRemoval, range.first, range.last);
+        return true;
+      }),
+    );
     const used = new Set(
       segmentRows(database).flatMap((row) => [row.vectors.file, row.graph?.file ?? ""]),
     );
@@ -261,9 +262,19 @@ class GraphJob implements Job {
     );
     const before = this.#segment.graph === undefined ? null : JSON.stringify(this.#segment.graph);
     const sql = "update segments set graph = ? where id = ? and graph is ?";
-    const isUsed = change(database, sql, JSON.stringify(file), this.#segment.id, before) > 0;
-    if (!isUsed) removeFile(folder, file.file);
+    const { id } = this.#segment;
+    return keepIf(folder, file, () => change(database, sql, JSON.stringify(file), id, before) > 0);
+  }
+}
+
+/** Removes a file that no row names: each try on a full disk would leave one. */
+function keepIf(folder: string, { file }: IndexFile, isNamed: () => boolean): boolean {
+  let isUsed = false;
+  try {
+    isUsed = isNamed();
     return isUsed;
+  } finally {
+    if (!isUsed) removeFile(folder, file);
   }
 }
 

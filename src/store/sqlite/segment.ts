@@ -115,6 +115,8 @@ export class Segment extends Part {
   readonly #frequencies = new Map<string, number>();
   #matrix: Int8Array | undefined;
   #areVectorsRead = false;
+  /** The file of a disk that cannot be written stays. */
+  #areVectorsDamaged = false;
   #graph: VectorGraph | undefined;
   /** The file of the graph in use. */
   #used: string | undefined;
@@ -177,23 +179,37 @@ export class Segment extends Part {
     if (file.file === this.row.vectors.file) {
       this.#areVectorsRead = true;
       if (isWhole) return;
+      this.#areVectorsDamaged = true;
       removeFile(this.#folder, file.file);
       this.#matrix = undefined;
-    } else if (isWhole) {
-      this.#used = file.file;
+    } else if (isWhole) this.#use(file);
+    else this.#discard(file);
+  }
+
+  #use(file: IndexFile): void {
+    try {
       this.#graph = VectorGraph.view(join(this.#folder, file.file), this.#dimension);
-      // The graph has vectors of its own. Mapped ones take memory until garbage is collected, and a quiet thread has little.
-      this.#matrix = undefined;
-      Bun.gc(true);
-    } else {
-      const sql = "update segments set graph = null where graph = ?";
-      change(this.#database, sql, JSON.stringify(file));
+    } catch (error) {
+      // On a full disk usearch writes a file without its end, and reports nothing.
+      this.#discard(file);
+      throw error;
     }
+    this.#used = file.file;
+    // The graph has vectors of its own. Mapped ones take memory until garbage is collected, and a quiet thread has little.
+    this.#matrix = undefined;
+    Bun.gc(true);
+  }
+
+  #discard(file: IndexFile): void {
+    const sql = "update segments set graph = null where graph = ?";
+    change(this.#database, sql, JSON.stringify(file));
+    removeFile(this.#folder, file.file);
   }
 
   /** A missing file is read from the rows, which hold everything. */
   #openVectors(): Int8Array {
-    if (hasVectors(this.#folder, this.row.vectors, this.#dimension)) {
+    const isThere = hasVectors(this.#folder, this.row.vectors, this.#dimension);
+    if (isThere && !this.#areVectorsDamaged) {
       return openVectors(this.#folder, this.row);
     }
     const matrix = new Int8Array(this.count * this.#dimension);

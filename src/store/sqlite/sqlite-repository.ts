@@ -36,6 +36,8 @@ const quietPace = { vectors: 32, threads: 1 };
 const busyForMs = 1000;
 /** How often a question looks for rows that another process stored, and left to be indexed. */
 const followEveryMs = 5000;
+/** How long an index that could not be built is left alone: a disk that was full may have room by then. */
+const pauseMs = 300_000;
 
 export class SqliteRepository implements PassageRepository {
   readonly matchesWords: boolean;
@@ -52,7 +54,8 @@ export class SqliteRepository implements PassageRepository {
   #later: NodeJS.Timeout | undefined;
   #indexing: Promise<void> | undefined;
   #isClosed = false;
-  #isBroken = false;
+  #pausedUntil = 0;
+  #problem: string | undefined;
 
   constructor(name: string, opened: OpenedCollection, threads: CollectionThreads, log: Log) {
     this.#name = name;
@@ -171,7 +174,8 @@ export class SqliteRepository implements PassageRepository {
 
   /** Updates the index in the background. */
   #follow(): void {
-    if (this.#indexing !== undefined || this.#isClosed || this.#isBroken) return;
+    if (this.#indexing !== undefined || this.#isClosed) return;
+    if (performance.now() < this.#pausedUntil) return;
     this.#followedAt = performance.now();
     this.#indexing = this.#index()
       .catch((error: unknown) => this.#giveUp(error))
@@ -207,11 +211,14 @@ export class SqliteRepository implements PassageRepository {
 
   /** Results stay right without the index; questions only take longer. */
   #giveUp(error: unknown): void {
-    if (this.#isBroken || this.#isClosed) return;
-    this.#isBroken = true;
+    if (this.#isClosed) return;
+    this.#pausedUntil = performance.now() + pauseMs;
+    const reason = reasonOf(error);
+    if (reason === this.#problem) return;
+    this.#problem = reason;
     const message =
-      "the index of a collection cannot be built; its passages are compared one by one";
-    this.#log.warn(message, { collection: this.#name, reason: reasonOf(error) });
+      "the index of a collection cannot be built; its passages are compared one by one, until it is tried again after five minutes";
+    this.#log.warn(message, { collection: this.#name, reason });
   }
 
   #checkVector(vector: Float32Array): void {

@@ -1,10 +1,12 @@
 import { describe, expect, test } from "bun:test";
+import { existsSync, rmSync, truncateSync } from "node:fs";
 import { mkdir, readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type FetchOptions, fetchFile } from "../../../../src/models/sources/fetch-file.ts";
 import { hubFrom } from "../../../../src/models/sources/hub-reference.ts";
 import { modelBytes, sha256Of } from "../../../support/model-bytes.ts";
 import { type Answer, type Asked, honest, modelServer } from "../../../support/model-server.ts";
+import { rejectionOf } from "../../../support/rejection.ts";
 import { silentProgress } from "../../../support/silence.ts";
 import { tempDir } from "../../../support/temp-dir.ts";
 import { waitFor } from "../../../support/wait-for.ts";
@@ -316,6 +318,26 @@ describe("a file that is not what it should be", () => {
       "sends more than the 400000 bytes it promised",
     );
     expect(await readdir(folder.path)).toEqual([]);
+  });
+
+  test.each([
+    ["moved", rmSync],
+    ["cut", truncateSync],
+  ])("is refused where it was %s while it came", async (_, change) => {
+    await using server = await modelServer(whole);
+    await using folder = await tempDir();
+    const update = (): void => {
+      if (existsSync(join(folder.path, "m.gguf.part"))) change(join(folder.path, "m.gguf.part"));
+    };
+    const progress = { step: () => ({ ...silentProgress.step("", 0, "bytes"), update }) };
+    const refused = fetchInto(folder.path, server.url, { progress });
+    expect(await rejectionOf(refused)).toMatchObject({
+      kind: "unavailable",
+      message: expect.stringContaining("while it was downloaded"),
+    });
+    expect(await readdir(folder.path)).toEqual([]);
+    await fetchInto(folder.path, server.url);
+    await expectWhole(folder.path);
   });
 
   test("is refused where the server finds a range unsatisfiable that was not asked for", async () => {

@@ -1,5 +1,5 @@
 import { Database } from "bun:sqlite";
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, spyOn, test } from "bun:test";
 import { readdirSync, statSync, writeFileSync } from "node:fs";
 import { cp, readdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -22,6 +22,12 @@ const many = Array.from({ length: 1500 }, (_, at) =>
 );
 const queries = Array.from({ length: 20 }, () => passage(0, vector()).vector);
 const bounds = { limit: 5, scoreThreshold: -1 };
+
+/** From now on, the time after which an index that could not be built is tried again has passed. */
+function afterThePause(): Disposable {
+  const now = performance.now.bind(performance);
+  return spyOn(performance, "now").mockImplementation(() => now() + 300_000);
+}
 
 /** What an exact scan finds. */
 const exact = (query: Float32Array, among: typeof many): string[] =>
@@ -76,7 +82,7 @@ interface SegmentFiles {
 }
 
 /** The files of each segment that the collection names. */
-function filesOf(folder: TempDir): SegmentFiles[] {
+function filesOf(folder: Pick<TempDir, "path">): SegmentFiles[] {
   using database = new Database(join(folder.path, "big.sqlite"), { readonly: true });
   const rows = database
     .query<{ vectors: string; graph: string | null }, []>("select vectors, graph from segments")
@@ -88,7 +94,7 @@ function filesOf(folder: TempDir): SegmentFiles[] {
 }
 
 /** Waits until every segment has a graph on disk. */
-async function indexed(folder: TempDir, count = 3): Promise<SegmentFiles[]> {
+async function indexed(folder: Pick<TempDir, "path">, count = 3): Promise<SegmentFiles[]> {
   let files: SegmentFiles[] = [];
   await waitFor("the index to be written", () => {
     files = filesOf(folder);
@@ -365,7 +371,7 @@ describe("a large collection", () => {
     expect(await repository.count()).toBe(many.length);
   });
 
-  test("answers without an index where none can be kept, and says so", async () => {
+  test("answers without an index where none can be kept, says so, and has one once it can be", async () => {
     await using folder = await tempDir();
     const { log, lines } = recordingLog();
     const store = new SqliteCollectionStore(join(folder.path, "gone"), log, sizes);
@@ -377,6 +383,31 @@ describe("a large collection", () => {
     await rename(aside, place);
     expect(lines).toMatchObject([{ level: "warn", fields: { collection: "big" } }]);
     await expectExact(repository);
+    using _ = afterThePause();
+    await expectExact(repository);
+    await indexed({ path: place });
+  });
+
+  test("has a graph built again that was written without its end, as on a full disk", async () => {
+    await using folder = await filled();
+    const [first] = filesOf(folder);
+    const whole = await readFile(join(folder.path, first?.graph ?? ""));
+    const cut = writeIndexFile(folder.path, "big", "usearch", (path) =>
+      writeFileSync(path, whole.subarray(0, 4096)),
+    );
+    {
+      using database = new Database(join(folder.path, "big.sqlite"));
+      const sql = "update segments set graph = ? where json_extract(graph, '$.file') = ?";
+      database.run(sql, [JSON.stringify(cut), first?.graph ?? ""]);
+    }
+    const { log, lines } = recordingLog();
+    const store = new SqliteCollectionStore(folder.path, log, sizes);
+    await using repository = await store.create("big", specOf(dimension));
+    await waitFor("the word of it", () => lines.length > 0);
+    expect(await readdir(folder.path)).not.toContain(cut.file);
+    using _ = afterThePause();
+    await expectExact(repository);
+    expect((await indexed(folder)).map((each) => each.graph)).not.toContain(cut.file);
   });
 
   test("is gone when it is dropped, also for those that have it open, who see what comes after", async () => {

@@ -109,6 +109,8 @@ const hidden = "(a path on the node)";
 
 test.each([
   ["Its file is /var/lib/paddock/a.sqlite; restore it.", `Its file is ${hidden}; restore it.`],
+  ["The file is /mnt/my disk/data ü/keys.sqlite.", `The file is ${hidden}`],
+  ["It is in /var/lib/a.sqlite. See https://x.org/a b", `It is in ${hidden} See https://x.org/a b`],
   ["open '/home/ada/my.gguf' failed", `open '${hidden}' failed`],
   ["The model file './gone.gguf' does not exist.", `The model file '${hidden}' does not exist.`],
   ["read ../models/a.gguf, then stop...", `read ${hidden}, then stop...`],

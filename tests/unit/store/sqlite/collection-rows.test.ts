@@ -1,4 +1,6 @@
+import { Database } from "bun:sqlite";
 import { expect, test } from "bun:test";
+import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { CollectionRows } from "../../../../src/store/sqlite/collection-rows.ts";
 import { passage } from "../../../support/passages.ts";
@@ -30,6 +32,33 @@ test("a choice of documents finds passages whose segment was made since they wer
     rows.index({ vectors: 1000, threads: 1, isChanging: false });
     expect(found()).toEqual(["The llama number 7"]);
   }
+});
+
+test.each(["insert", "update"])("an index whose %s fails leaves no file behind", async (step) => {
+  await using folder = await tempDir();
+  const path = join(folder.path, "notes.sqlite");
+  const segmentSizes = { least: 100, most: 100 };
+  using rows = new CollectionRows({ name: "notes", path, folder: folder.path, segmentSizes });
+  rows.open(specOf(2));
+  const passages = Array.from({ length: 200 }, (_, at) => passage(at, [1, 0]));
+  rows.upsert(
+    passages,
+    Float32Array.from({ length: 400 }, (_, at) => 1 - (at % 2)),
+  );
+  {
+    using database = new Database(path);
+    database.run(
+      `create trigger full before ${step} on segments begin select raise (abort, 'full'); end`,
+    );
+  }
+  const index = (): void => {
+    while (!rows.isIndexed()) rows.index({ vectors: 1000, threads: 1, isChanging: false });
+  };
+  expect(index).toThrow("full");
+  const left = (await readdir(folder.path)).filter((file) => /vectors|usearch/.test(file));
+  expect(left.filter((file) => file.endsWith(step === "insert" ? "vectors" : "usearch"))).toEqual(
+    [],
+  );
 });
 
 test("a segment that will soon be replaced gets no graph while passages are stored", async () => {
