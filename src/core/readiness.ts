@@ -13,8 +13,8 @@ export interface ReadinessParts {
   /** What is still in progress in the background, a sentence each. */
   coming: ReadonlyMap<string, string>;
   isDraining: () => boolean;
-  /** Reports on the state that several nodes share; absent if this node is alone. */
-  shared?: (who: { isStranger: boolean }) => SharedReport;
+  /** Reports on the keys, or on the state that several nodes share. */
+  keys?: (who: { isStranger: boolean }) => SharedReport;
 }
 
 export interface StoreState {
@@ -49,7 +49,7 @@ export interface ReadinessReport {
 
 /** `isStranger`: a caller without a key, which gets no details of the store. */
 export async function checkReadiness(
-  { models, activities, retrieval, coming, isDraining, shared, ...stores }: ReadinessParts,
+  { models, activities, retrieval, coming, isDraining, keys, ...stores }: ReadinessParts,
   { isStranger = false } = {},
 ): Promise<ReadinessReport> {
   const [problem, ...hanging] = await Promise.all([
@@ -57,7 +57,7 @@ export async function checkReadiness(
     stores.documents.problem(),
     stores.responses.problem(),
   ]);
-  const common = shared?.({ isStranger }) ?? {};
+  const common = keys?.({ isStranger }) ?? {};
   const notes = [stores.documents.note(), stores.responses.note()].map((note) =>
     note === undefined || !isStranger ? note : storeNotUsable,
   );

@@ -95,7 +95,7 @@ export class LlamaChatEngine implements ChatEngine {
     const { maxTokens = Number.POSITIVE_INFINITY, logitBias } = request;
     const { signal } = options;
     const isRaw = "prompt" in request;
-    const prompt = await this.#prompt(request, signal);
+    const prompt = await this.#prompt(request, options);
     // An invalid logit_bias is refused before a slot is taken.
     const bias = logitBias && toTokenBias(logitBias, this.tokenizer.bytes);
     const scoresPrompt = isRaw && request.echo === true && request.topLogprobs !== undefined;
@@ -130,10 +130,10 @@ export class LlamaChatEngine implements ChatEngine {
   /** The prompt; throws if the context has no room for an answer after it. */
   async #prompt(
     request: GenerationRequest | CompletionRequest,
-    signal: AbortSignal,
+    { signal, caller }: CallOptions,
   ): Promise<Prompt> {
     const { contextSize } = this;
-    const bounds = { most: contextSize, signal };
+    const bounds = { most: contextSize, signal, caller };
     const isRaw = "prompt" in request;
     const prompt = await (isRaw
       ? renderRaw(this.tokenizer, request, bounds)

@@ -14,7 +14,7 @@ import { RateLimiter } from "../core/limits/rate-limiter.ts";
 import type { ModelCard } from "../core/models/model.ts";
 import { ModelActivities } from "../core/models/model-activity.ts";
 import { ModelRegistry } from "../core/models/model-registry.ts";
-import { checkReadiness } from "../core/readiness.ts";
+import { checkReadiness, type SharedReport } from "../core/readiness.ts";
 import { RetrievalService } from "../core/retrieval/retrieval-service.ts";
 import { TrustedClock } from "../core/trusted-clock.ts";
 import type { McpDocuments } from "../mcp/resources.ts";
@@ -115,7 +115,7 @@ export class PaddockNode implements AsyncDisposable {
       ...{ models, activities, retrieval, coming, isDraining },
       documents: documents.state,
       responses: this.#responses.responses.state,
-      ...(shared === undefined ? {} : { shared: shared.report.bind(shared) }),
+      keys: shared?.report.bind(shared) ?? (() => toReport(own.problem(), config)),
     };
     const metrics = createMetrics({
       models: config.models.map(({ name, type, source }) => ({
@@ -260,6 +260,10 @@ export class PaddockNode implements AsyncDisposable {
     return dataDirOf(config, baseDir);
   }
 }
+
+/** Keys of the configuration still open a node whose others are away. */
+const toReport = (problem: string | undefined, { auth }: Config): SharedReport =>
+  auth.api_keys.length === 0 ? given({ problem }) : given({ note: problem });
 
 /** MCP over HTTP; its libraries are loaded with the first request. */
 export const mcpEndpoint = (version: string, documents: McpDocuments): McpEndpoint => ({

@@ -96,6 +96,11 @@ describe("paddock keys", () => {
     });
     expect(JSON.stringify(refused)).not.toContain(node.cwd);
     expect((await fetch(`${node.origin}/health`)).status).toBe(200);
+    const ready = await fetch(`${node.origin}/ready`);
+    expect([ready.status, await ready.text()]).toEqual([
+      503,
+      expect.stringContaining("keys.sqlite in the data dir cannot be read"),
+    ]);
     lock.run("rollback");
     expect([await status(key), await status("wrong")]).toEqual([200, 401]);
   });

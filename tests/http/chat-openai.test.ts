@@ -384,10 +384,17 @@ describe("fields that the node does not act on", () => {
     app.chat.script(finish);
     const response = await app.post(
       path,
-      { ...body, reasoning_effort: "low", made_up: 1, messages: [{ ...user, name: "me" }] },
+      {
+        ...{ ...body, reasoning_effort: "low", made_up: 1 },
+        messages: [
+          { ...user, name: "me" },
+          { role: "user", content: [{ type: "text", text: "Hi", cache_control: {} }] },
+        ],
+      },
       { "x-request-id": "my-id" },
     );
-    const ignored = ["reasoning_effort", "made_up", "messages[0].name"];
+    const cached = "messages[1].content[0].cache_control";
+    const ignored = ["reasoning_effort", "made_up", "messages[0].name", cached];
     expect(response.status).toBe(200);
     expect(response.headers.get("x-paddock-ignored")).toBe(ignored.join(", "));
     expect(app.log.filter(({ message }) => message.includes("not acted on"))).toEqual([

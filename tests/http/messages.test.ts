@@ -319,7 +319,7 @@ describe("a count of tokens", () => {
 
   test("names what it does not act on, and refuses what an answer would", async () => {
     const app = testApp();
-    const response = await app.post(counted, body, { "anthropic-beta": "odd-1" });
+    const response = await app.post(`${counted}?beta=true`, body, { "anthropic-beta": "odd-1" });
     expect(response.headers.get("x-paddock-ignored")).toBe("max_tokens, anthropic-beta.odd-1");
     const refused = await app.post(counted, { ...body, messages: [] });
     expect(refused.status).toBe(400);

@@ -47,6 +47,11 @@ describe("the list of models", () => {
     expect([response.status, await response.json()]).toEqual([200, list]);
   });
 
+  test("names a parameter of the address that is not acted on", async () => {
+    const response = await testApp().get("/v1/models?limit=1&after_id=chatty");
+    expect(response.headers.get("x-paddock-ignored")).toBe("limit, after_id");
+  });
+
   test("is empty until a model is ready", async () => {
     const response = await testApp({ unprepared: true }).get("/v1/models");
     expect(await response.json()).toEqual({ object: "list", data: [], manageable: true, memory });

@@ -78,7 +78,7 @@ export interface TestAppOptions {
   /** What it shares with other nodes; default: nothing. */
   shared?: {
     numbers: NonNullable<MetricsSources["shared"]>;
-    report: NonNullable<ReadinessParts["shared"]>;
+    report: NonNullable<ReadinessParts["keys"]>;
   };
   /** The clock of the limits; default: the real one. */
   now?: () => number;
@@ -194,7 +194,7 @@ export function testApp(options: TestAppOptions = {}): TestApp {
     responses: responses.responses.state,
     coming: new Map(options.coming?.map((notice, at) => [`${at}`, notice])),
     isDraining,
-    ...(options.shared === undefined ? {} : { shared: options.shared.report }),
+    ...(options.shared === undefined ? {} : { keys: options.shared.report }),
   };
   const metrics = createMetrics({
     models: configured.map((model) => ({ ...model, place: "local" })),

@@ -19,6 +19,7 @@ import { NodeError } from "../../core/errors.ts";
 import { given } from "../../core/given.ts";
 import type { PromptTemplateName } from "../../core/models/model.ts";
 import type { ChatMessage, Tool } from "../../core/ports/chat-engine.ts";
+import { Turns } from "../../core/turns.ts";
 import type { Markers } from "../generation/segmenter.ts";
 import type { CallSyntax } from "../generation/tool-call-parser.ts";
 import { LoopYield, SlicedTokenizer } from "../tokenizer/sliced-tokenizer.ts";
@@ -38,6 +39,7 @@ export interface Prompt {
 export interface PromptBounds {
   most: number;
   signal?: AbortSignal | undefined;
+  caller?: string | undefined;
 }
 
 export interface CallStyle {
@@ -54,6 +56,8 @@ export class PromptTemplate {
   readonly #model: LlamaModel;
   readonly #wrapper: ChatWrapper;
   readonly #tokenizer: SlicedTokenizer;
+  /** A template takes a tenth of a second for a thousand messages, all at once. */
+  readonly #turns = new Turns();
 
   constructor(model: LlamaModel, wrapper: ChatWrapper) {
     this.#model = model;
@@ -74,10 +78,12 @@ export class PromptTemplate {
   async render(
     messages: readonly ChatMessage[],
     offered: readonly Tool[] | undefined,
-    { most, signal }: PromptBounds,
+    { most, signal, caller }: PromptBounds,
   ): Promise<Prompt | undefined> {
     const tools = offered ?? [];
     if (this.#tokenizer.cannotFit(textsOf(messages), most)) return undefined;
+    await this.#turns.next(caller);
+    signal?.throwIfAborted();
     const state = this.#stateOf(toChatHistory(messages), tools);
     const budget = { most, loop: new LoopYield(signal) };
     const tokens = await this.#tokenizer.tokensOf(state.contextText, budget);

@@ -100,7 +100,7 @@ function checkLists(body: unknown, bounds: readonly ListBound[], limits: ListLim
   }
 }
 
-/** Reads the query, if it has a schema. Empty means absent; lists: `name=a&name=b`, `name[]=a`. */
+/** Reads the query; without a schema nothing of it is known. Empty means absent; lists: `name=a&name=b`, `name[]=a`. */
 export function queryReader<Query extends TObject>(
   schema: Query | undefined,
 ): (asked: URLSearchParams) => { query: Static<Query>; ignored: () => string[] } {
@@ -126,8 +126,7 @@ export function queryReader<Query extends TObject>(
       else query[name] = property.type === "integer" ? toInteger(text) : text;
     }
     if (!isValid(query)) throw invalid(schema, query);
-    const names = schema === undefined ? [] : [...new Set(asked.keys())];
-    const unknown = names.filter((name) => !known.has(nameOf(name)));
+    const unknown = [...new Set(asked.keys())].filter((name) => !known.has(nameOf(name)));
     return { query, ignored: () => [...unknown, ...examine(query)] };
   };
 }

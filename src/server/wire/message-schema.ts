@@ -3,22 +3,20 @@ import { type Static, Type as T } from "@sinclair/typebox";
 import * as f from "./fields.ts";
 
 /** A content part of any type; only texts and images are accepted when it is read. */
-const Part = f.unexamined(
-  f.openObject({
-    type: T.String({ description: "`text`, `image_url` or `refusal`." }),
-    text: T.Optional(T.String()),
-    refusal: T.Optional(T.String()),
-    image_url: T.Optional(
-      f.openObject(
-        {
-          url: T.String({ description: f.imageAddress }),
-          detail: f.nullable(T.String(), "Passed on to the model's server."),
-        },
-        { description: "Of `image_url`: the image." },
-      ),
+const Part = f.openObject({
+  type: T.String({ description: "`text`, `image_url` or `refusal`." }),
+  text: T.Optional(T.String()),
+  refusal: T.Optional(T.String()),
+  image_url: T.Optional(
+    f.openObject(
+      {
+        url: T.String({ description: f.imageAddress }),
+        detail: f.nullable(T.String(), "Passed on to the model's server."),
+      },
+      { description: "Of `image_url`: the image." },
     ),
-  }),
-);
+  ),
+});
 
 /** Calls of an earlier answer that clients send back, with fields of its stream. */
 const FunctionCall = f.unexamined(f.openObject({ name: f.nonEmpty, arguments: T.String() }));

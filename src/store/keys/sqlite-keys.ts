@@ -52,6 +52,15 @@ export class SqliteKeys implements KeyRing, KeyStore, Disposable {
     return this.#hadKeys;
   }
 
+  /** Why keys that were given out open nothing. */
+  problem(): string | undefined {
+    try {
+      const isThere = (this.#file.read((database) => numberOf(database, anyKey)) ?? 0) > 0;
+      if (isThere || !this.#hadKeys) return undefined;
+    } catch {}
+    return `${keysFile} in the data dir cannot be read, or has no keys any more: those that were given out open nothing. Put it back, or restore it from a backup.`;
+  }
+
   find(text: string): ApiKey | undefined {
     return matchKey(text, (id) => this.#record("id = ?", id));
   }

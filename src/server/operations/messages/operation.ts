@@ -1,10 +1,12 @@
 /** POST /v1/messages and /v1/messages/count_tokens */
+import { Type as T } from "@sinclair/typebox";
 import type { Log } from "../../../core/log.ts";
 import { announceIgnored } from "../../middleware/ignored-fields.ts";
 import { modelErrors } from "../../openapi.ts";
 import { defineOperation, described, namedSchema } from "../../operation.ts";
 import type { RequestContext } from "../../request-context.ts";
 import { beginAnswer, type ChatNeeds, countPrompt, held, streamed } from "../../wire/answer.ts";
+import * as f from "../../wire/fields.ts";
 import { scopesOfRag } from "../../wire/grounding.ts";
 import { type ImageNeeds, imagesFor } from "../../wire/images.ts";
 import { newMessage, toEvents, toMessage } from "./answer.ts";
@@ -14,6 +16,13 @@ import { messageNames, toChatRequest, toPrompt, toThoughts } from "./request.ts"
 import { CountTokensRequest, MessageRequest } from "./schema.ts";
 
 type MessageNeeds = ChatNeeds & ImageNeeds;
+
+const MessageQuery = T.Object({
+  beta: f.acceptedAs(
+    T.Optional(T.String()),
+    "The header `anthropic-beta` says which are asked for.",
+  ),
+});
 
 /** Errors name Anthropic's fields, and headers that are ignored are announced. */
 function begin(context: RequestContext, log: Log): void {
@@ -65,6 +74,7 @@ export const messageOperations = [
       "Generates the assistant's next message, as one JSON body or, with `stream`, as server-sent events from `message_start` to `message_stop`.",
     tag: "Chat",
     scope: "chat",
+    query: MessageQuery,
     body: {
       ...namedSchema({ MessageRequest }),
       example: request,
@@ -111,6 +121,7 @@ export const messageOperations = [
     summary: "Count the tokens of a conversation, in Anthropic's API",
     tag: "Chat",
     scope: "chat",
+    query: MessageQuery,
     body: {
       ...namedSchema({ CountTokensRequest }),
       example: prompt,

@@ -169,16 +169,22 @@ describe("a keys file that was put in the place of another", () => {
   test("lets nobody in without a key while it is gone, empty or damaged", async () => {
     await using given = await replaced();
     const { node, path, other, text } = given;
-    expect(node.hasKeys()).toBe(true);
+    const away = expect.stringContaining("keys.sqlite in the data dir cannot be read, or has no");
+    expect([node.hasKeys(), node.problem()]).toEqual([true, undefined]);
     await rm(path);
-    expect([node.hasKeys(), worth(node, text)]).toEqual([true, "unknown"]);
+    expect([node.hasKeys(), worth(node, text), node.problem()]).toEqual([true, "unknown", away]);
     await copyFile(other, path);
     await truncate(path, 0);
-    expect([node.hasKeys(), worth(node, text)]).toEqual([true, "unknown"]);
+    expect([node.hasKeys(), worth(node, text), node.problem()]).toEqual([true, "unknown", away]);
     await truncate(path, 100);
     expect(() => worth(node, text)).toThrow("cannot be used");
+    expect(node.problem()).toEqual(away);
     await copyFile(other, path);
-    expect([node.hasKeys(), worth(node, text)]).toEqual([true, "revoked"]);
+    expect([node.hasKeys(), worth(node, text), node.problem()]).toEqual([
+      true,
+      "revoked",
+      undefined,
+    ]);
   });
 
   test.each([
