@@ -161,6 +161,8 @@ export function createMetrics(sources: MetricsSources): Metrics {
 
   let making: Promise<string> | undefined;
   const page = async (): Promise<string> => {
+    // A model that was deleted has none any more.
+    for (const each of [queueLength, slotCount, slotsInUse]) each.reset();
     for (const { bounds, waiting, inUse } of activities()) {
       const { name: model, slots } = bounds;
       queueLength.set({ model }, waiting);

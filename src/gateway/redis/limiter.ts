@@ -52,20 +52,25 @@ export class RedisLimiter implements Limiter, Disposable {
     const { connection, own } = this.#options;
     const places = this.#placesFor(caller);
     const counted = await count(connection, caller, { check: "all", requests: 1, places });
-    if (counted === undefined) return this.#decideAlone(caller);
+    if (counted === undefined) {
+      const decision = this.#decideAlone(caller, places);
+      // Redis may have taken the places, and not have answered in time.
+      if ("refused" in decision) this.#places.hold(caller, places)[Symbol.dispose]();
+      return decision;
+    }
     const { isRefused, standing, status } = counted;
     if (isRefused) return { refused: refusalOf(caller, standing) ?? full(), status };
     return this.#grant(caller, own.lease(caller, { isAdmitted: true }), places, status);
   }
 
-  #decideAlone(caller: LimitedCaller): Decision {
+  #decideAlone(caller: LimitedCaller, places = this.#placesFor(caller)): Decision {
     const { own, whenAway, onAlone } = this.#options;
     onAlone();
     if (whenAway === "refuse") return { refused: away(), status: {} };
     const decision = own.acquire(caller);
     if ("refused" in decision || !isBounded(caller)) return decision;
     // Its places are counted for all nodes as soon as Redis is back.
-    return this.#grant(caller, decision, this.#placesFor(caller), own.status(caller));
+    return this.#grant(caller, decision, places, own.status(caller));
   }
 
   #placesFor({ takesPlace = true }: LimitedCaller): string[] {
@@ -141,13 +146,20 @@ class HeldPlaces implements Disposable {
   /** Distinguishes this process from others, and from the previous one. */
   readonly #node = randomBytes(6).toString("hex");
   readonly #held = new Map<string, Held>();
+  /** Released while the server did not answer; it may still count them. */
+  readonly #owed: (readonly string[])[] = [];
   readonly #renewing: ReturnType<typeof setInterval>;
   #made = 0;
 
   constructor(connection: RedisConnection) {
     this.#connection = connection;
     this.#renewing = setInterval(() => this.#renew(), placeMs / 3).unref();
-    connection.watch({ up: () => this.#renew() });
+    connection.watch({
+      up: () => {
+        for (const released of this.#owed.splice(0)) this.#remove(released);
+        this.#renew();
+      },
+    });
   }
 
   names(many: number): string[] {
@@ -174,11 +186,14 @@ class HeldPlaces implements Disposable {
     if (held === undefined || places.length === 0) return;
     for (const place of places) held.places.delete(place);
     if (held.places.size === 0) this.#held.delete(caller.id);
-    if (!this.#connection.isUp) return;
-    // If this fails, the place expires by itself.
-    this.#connection
-      .call("ZREM", placesOf(this.#connection, caller), ...places)
-      .catch(() => undefined);
+    this.#remove([placesOf(this.#connection, caller), ...places]);
+  }
+
+  #remove(released: readonly string[]): void {
+    this.#connection.call("ZREM", ...released).catch(() => {
+      // Further ones expire by themselves.
+      if (this.#owed.length < mostOwed) this.#owed.push(released);
+    });
   }
 
   #renew(): void {
@@ -188,6 +203,8 @@ class HeldPlaces implements Disposable {
     }
   }
 }
+
+const mostOwed = 1000;
 
 /** How long a place lasts without being renewed: a node that dies does not hold it for ever. */
 const placeMs = 15_000;

@@ -3,6 +3,8 @@ import { granted, limitingNode, refusal } from "../../../support/limiting-node.t
 import { hasRedis, startRedis } from "../../../support/redis-server.ts";
 import { waitFor } from "../../../support/wait-for.ts";
 
+const places = "{test}:places:ada";
+
 describe.skipIf(!hasRedis)("limits that nodes share, while the server is away", () => {
   test("are each node's own, which goes on from what it had let in", async () => {
     await using redis = await startRedis();
@@ -45,7 +47,7 @@ describe.skipIf(!hasRedis)("limits that nodes share, while the server is away", 
     granted(await one.ask("ada", { takesPlace: false }))[Symbol.dispose]();
     expect(refusal(await one.ask())).not.toBe("granted");
     await redis.start();
-    await waitFor("its place", async () => (await redis.ask("ZCARD", "{test}:places:ada")) === 1);
+    await waitFor("its place", async () => (await redis.ask("ZCARD", places)) === 1);
   });
 
   test("keep nobody waiting twice for a server that is paused", async () => {
@@ -80,12 +82,28 @@ describe.skipIf(!hasRedis)("limits that nodes share, while the server is away", 
     expect(refusal(await one.ask())).not.toBe("granted");
     await redis.start();
     await waitFor("it to be back", () => one.connection.isUp);
-    await waitFor("both places", async () => (await redis.ask("ZCARD", "{test}:places:ada")) === 2);
+    await waitFor("both places", async () => (await redis.ask("ZCARD", places)) === 2);
     expect(refusal(await one.ask())).not.toBe("granted");
     before[Symbol.dispose]();
     meanwhile[Symbol.dispose]();
-    await waitFor("no places", async () => (await redis.ask("ZCARD", "{test}:places:ada")) === 0);
+    await waitFor("no places", async () => (await redis.ask("ZCARD", places)) === 0);
     expect(await one.once()).toBe(true);
+  });
+
+  test("free what ended meanwhile as soon as the server answers again", async () => {
+    await using redis = await startRedis();
+    using one = await limitingNode(redis, { concurrency: 2 }, { timeoutMs: 1000 });
+    const before = granted(await one.ask());
+    redis.pause();
+    // The server counts its place when it goes on, for a node that does not wait any more.
+    granted(await one.ask())[Symbol.dispose]();
+    expect(one.connection.isUp).toBe(false);
+    before[Symbol.dispose]();
+    redis.resume();
+    await waitFor("it to be back", () => one.connection.isUp);
+    // They no longer expire by themselves.
+    await redis.ask("PERSIST", places);
+    await waitFor("no places", async () => (await redis.ask("EXISTS", places)) === 0);
   });
 
   test.each([
