@@ -3,8 +3,8 @@ import { stat } from "node:fs/promises";
 import { basename } from "node:path";
 import { isUpstream } from "../../config/model-schema.ts";
 import type { Config } from "../../config/schema.ts";
-import { unlessLate, untilAborted } from "../../core/abort.ts";
-import { asNodeError, NodeError, reasonOf } from "../../core/errors.ts";
+import { unlessLate } from "../../core/abort.ts";
+import { NodeError, reasonOf } from "../../core/errors.ts";
 import { given } from "../../core/given.ts";
 import type { LoadedModel } from "../../core/models/model.ts";
 import type { ModelActivities } from "../../core/models/model-activity.ts";
@@ -16,17 +16,12 @@ import type {
 } from "../../core/models/model-library.ts";
 import { modelOnDemand } from "../../core/models/model-on-demand.ts";
 import type { ModelRegistry } from "../../core/models/model-registry.ts";
-import { noProgress, type Progress } from "../../core/progress.ts";
-import { quoted } from "../../core/quoted.ts";
+import { noProgress } from "../../core/progress.ts";
 import { readMachineMemory } from "../../engine/machine/machine.ts";
-import { readPulledFacts } from "../../engine/machine/model-memory.ts";
-import { findFetched, modelsFolder, removeModel, withoutKey } from "../../models/models-folder.ts";
-import { hubFrom } from "../../models/sources/hub-reference.ts";
-import { isNear } from "../../models/sources/redirects.ts";
-import { findSource, resolveSource } from "../../models/sources/resolve.ts";
-import { nameOf } from "../../models/starter-models.ts";
+import { findFetched, removeModel } from "../../models/models-folder.ts";
+import { findSource } from "../../models/sources/resolve.ts";
 import type { Metrics } from "../../telemetry/metrics.ts";
-import { dataDirOf, isStarterChat, type ModelOptions, toModelBounds } from "../node-settings.ts";
+import { isStarterChat, type ModelOptions, toModelBounds } from "../node-settings.ts";
 import {
   type FolderModel,
   findFolderModels,
@@ -34,6 +29,7 @@ import {
   pickDefault,
   toKnownModel,
 } from "./folder-models.ts";
+import { FolderPulls, folderOf } from "./folder-pulls.ts";
 import { memoryLimitOf } from "./model-hosts.ts";
 import { type NodeModels, withChosenSource } from "./node-models.ts";
 
@@ -62,9 +58,6 @@ export async function readFolder(configured: LibraryOptions): Promise<FolderStat
     : config.models;
   return { config: { ...config, models }, found, changedAt };
 }
-
-const folderOf = ({ config, baseDir }: Pick<ModelOptions, "config" | "baseDir">): string =>
-  modelsFolder(dataDirOf(config, baseDir));
 
 const changeOf = (folder: string): Promise<number> =>
   stat(folder).then(
@@ -97,11 +90,12 @@ export class FolderLibrary implements ModelLibrary {
   readonly #nodeModels = Promise.withResolvers<Pick<NodeModels, "load">>();
   #changedAt: number;
   #looking: Promise<void> | undefined;
-  #pull: { state: Pulling; stop: AbortController } | undefined;
+  readonly #pulls: FolderPulls;
   #removing: Promise<unknown> = Promise.resolve();
 
   constructor(parts: LibraryParts, { found, changedAt }: FolderState) {
     this.#parts = parts;
+    this.#pulls = new FolderPulls(parts);
     this.#changedAt = settled(changedAt);
     for (const one of found) this.#add(one);
   }
@@ -139,51 +133,23 @@ export class FolderLibrary implements ModelLibrary {
     await this.#looking;
   }
 
-  async pull(
-    source: string,
-    { onBegin, signal, sha256 }: PullOptions,
-  ): Promise<string | undefined> {
-    await this.#checkSource(source);
-    if (this.#pull !== undefined) {
-      const why = `${quoted(this.#pull.state.source)} is being pulled, and models are pulled one at a time. Try again when it is there.`;
-      throw new NodeError("overloaded", why);
-    }
-    const stop = new AbortController();
-    // An address may contain a key, and everyone with a key sees what is being pulled.
-    const state = { source: withoutKey(source), label: "Looking for it", completed: 0, total: 0 };
-    this.#pull = { state, stop };
-    onBegin?.(state);
-    const { baseDir, hub = hubFrom({}), registryOf, log } = this.#parts.options;
-    const ended = AbortSignal.any([signal, stop.signal, this.#parts.stopping]);
-    try {
+  async pull(source: string, options: PullOptions): Promise<string | undefined> {
+    return await this.#pulls.pull(source, options, {
       // What is about to be removed is not there already.
-      await untilAborted(this.#removing, ended);
-      const path = await resolveSource(source, {
-        ...{ baseDir, hub, folder: folderOf(this.#parts.options), renew: true },
-        progress: progressOf(state),
-        signal: ended,
-        say: (line) => log.info(line),
-        ...given({ sha256: sha256?.toLowerCase(), registryOf }),
-      });
-      await this.#look();
-      await checkIsModel(path, source);
-      return await this.#nameOf(path);
-    } catch (error) {
-      if (!stop.signal.aborted) throw asNodeError(error);
-      const why = "The pull was cancelled. Pulling it again goes on from here.";
-      throw new NodeError("unavailable", why, { cause: error });
-    } finally {
-      this.#pull = undefined;
-    }
+      ready: () => this.#removing,
+      arrived: async (path) => {
+        await this.#look();
+        return await this.#nameOf(path);
+      },
+    });
   }
 
   cancelPull(): boolean {
-    this.#pull?.stop.abort();
-    return this.#pull !== undefined;
+    return this.#pulls.cancel();
   }
 
   pulling(): Pulling | undefined {
-    return this.#pull?.state;
+    return this.#pulls.state;
   }
 
   async pulledFrom(source: `hf:${string}`): Promise<string | undefined> {
@@ -304,30 +270,6 @@ export class FolderLibrary implements ModelLibrary {
     }
     return undefined;
   }
-
-  async #checkSource(source: string): Promise<void> {
-    const { pull_from: allowed } = this.#parts.options.config.models_folder;
-    const asked = source.startsWith("https://") ? (URL.parse(source)?.href ?? "") : source;
-    const isAllowed = allowed.some((start) => asked.startsWith(start));
-    if (isAllowed && !(asked.startsWith("https://") && (await isNear(asked)))) return;
-    const why = isAllowed
-      ? "is an address in the node's own network, from which nothing is pulled over HTTP"
-      : allowed.length === 0
-        ? "cannot be pulled: this node pulls no models over HTTP ([models_folder] pull_from)"
-        : `cannot be pulled: a source must begin with ${allowed.map((start) => `'${start}'`).join(" or ")} ([models_folder] pull_from)`;
-    throw new NodeError("invalid_request", `${quoted(source)} ${why}.`, { param: "source" });
-  }
-}
-
-/** Throws for a file that is no model, or a part of one: what came is not what was asked for. */
-async function checkIsModel(path: string, source: string): Promise<void> {
-  try {
-    await readPulledFacts(path);
-  } catch (error) {
-    const { kind, message } = asNodeError(error);
-    const remedy = `It stays in the models folder until the model ${quoted(nameOf(source))} is deleted.`;
-    throw new NodeError(kind, `${message} ${remedy}`, { cause: error });
-  }
 }
 
 /** Once its calls have ended. */
@@ -338,15 +280,3 @@ async function end({ onDemand }: Served, signal: AbortSignal): Promise<void> {
 
 /** Embedding and reranking models have no queue setting of their own. */
 const mostWaiting = 1024;
-
-/** Notes the steps of a pull, for those who follow it. */
-const progressOf = (state: Pulling): Progress => ({
-  step(label, total, unit, from = 0) {
-    const counts = unit === "bytes";
-    Object.assign(state, { label, total: counts ? total : 0, completed: counts ? from : 0 });
-    return {
-      update: (done) => void (counts && Object.assign(state, { completed: done })),
-      finish: () => {},
-    };
-  },
-});
