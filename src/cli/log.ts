@@ -1,4 +1,5 @@
 /** The node's log on standard error: pretty on a terminal, else JSON lines. */
+import { constants, fstatSync, openSync } from "node:fs";
 import pino from "pino";
 import { prettyFactory } from "pino-pretty";
 import type { Config } from "../config/schema.ts";
@@ -47,11 +48,13 @@ export function createLog(level: string, isTerminal: boolean, waits = false): Le
 /** Does not wait while a pipe is full that nobody reads, or the disk of a file: every request would wait too. */
 function impatient(onLost: (lines: number) => void) {
   const destination = pino.destination({
-    fd: standardError,
+    fd: ownOpening(),
     sync: true,
     maxLength: mostHeld,
     retryEAGAIN: () => false,
   });
+  // Pino's own is silent for good once nobody has a pipe open; a named one may have a reader again.
+  destination.removeAllListeners("error");
   let lost = 0;
   let isWaiting = false;
   destination.on("drop", () => {
@@ -72,6 +75,19 @@ function impatient(onLost: (lines: number) => void) {
     if (lines > 0) onLost(lines);
   });
   return destination;
+}
+
+/** A pipe is opened once more: a program that shares it, as Node.js does, may let all who write to it wait. */
+function ownOpening(): number {
+  try {
+    if (fstatSync(standardError).isFIFO()) {
+      const flags = constants.O_WRONLY | constants.O_NONBLOCK;
+      return openSync(`/proc/self/fd/${standardError}`, flags);
+    }
+  } catch {
+    // Only Linux has this path, and the pipe may belong to another user.
+  }
+  return standardError;
 }
 
 /** For commands other than `serve`: they print what they do, so `info` is raised to `warn`, and nobody else waits for them. */

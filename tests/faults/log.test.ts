@@ -1,4 +1,5 @@
 /** The log goes to somebody who does not read it. */
+import { dlopen } from "bun:ffi";
 import { describe, expect, test } from "bun:test";
 import { closeSync, constants, openSync, readSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
@@ -106,6 +107,51 @@ describe.skipIf(process.platform === "win32")("a node whose log nobody reads", (
     });
     expect(await stopped).toBe(0);
     closeSync(reading);
+  });
+
+  test.skipIf(process.platform !== "linux")(
+    "answers while a program that shares the pipe has made writes to it wait",
+    async () => {
+      await using folder = await tempDir();
+      const pipe = join(folder.path, "log");
+      Bun.spawnSync(["mkfifo", pipe]);
+      const reading = openSync(pipe, constants.O_RDONLY | constants.O_NONBLOCK);
+      const writing = openSync(pipe, constants.O_WRONLY);
+      await using node = await nodeLoggingTo(writing, folder);
+      const libc = dlopen("libc.so.6", { fcntl: { args: ["i32", "i32", "i32"], returns: "i32" } });
+      const setFlags = 4;
+      expect(libc.symbols.fcntl(writing, setFlags, 0)).toBe(0);
+      closeSync(writing);
+      await node.askOften(2000);
+      expect(await node.ask()).toBe(200);
+      expect(await node.stop()).toBe(0);
+      closeSync(reading);
+    },
+  );
+
+  test("tells the next reader of a named pipe what the last one did not read", async () => {
+    await using folder = await tempDir();
+    const pipe = join(folder.path, "log");
+    Bun.spawnSync(["mkfifo", pipe]);
+    const first = openSync(pipe, constants.O_RDONLY | constants.O_NONBLOCK);
+    const writing = openSync(pipe, constants.O_WRONLY);
+    await using node = await nodeLoggingTo(writing, folder);
+    closeSync(writing);
+    closeSync(first);
+    await node.askOften(100);
+    const next = openSync(pipe, constants.O_RDONLY | constants.O_NONBLOCK);
+    let log = "";
+    const buffer = Buffer.alloc(65_536);
+    await waitFor("the lines", () => {
+      try {
+        log += buffer.toString("utf8", 0, readSync(next, buffer));
+      } catch {
+        // It is empty for a moment.
+      }
+      return log.split('"path":"/v1/models"').length - 1 === 100;
+    });
+    expect(await node.stop()).toBe(0);
+    closeSync(next);
   });
 
   test("and a command waits for who reads it, and loses no line", async () => {
