@@ -105,7 +105,7 @@ export class ChatChunks {
   /** The last event. `promptTokens`: an estimate, used if the server did not count. */
   finish(promptTokens: number): Finish {
     if (this.#reason === undefined) throw new BadAnswer("an answer that ends without a reason");
-    const isCall = this.#calls.size > 0 && this.#reason === "stop";
+    const ended = this.#calls.size > 0 ? "tool_calls" : "stop";
     const { answer } = this.#most;
     const usage = this.#usage ?? {
       promptTokens,
@@ -113,7 +113,8 @@ export class ChatChunks {
       completionTokens: Math.min(this.#events, answer),
       reasoningTokens: Math.min(this.#reasoningEvents, answer),
     };
-    const reason = isCall ? "tool_calls" : this.#reason;
+    // Servers name either of the two where it is the other.
+    const reason = ["stop", "tool_calls"].includes(this.#reason) ? ended : this.#reason;
     return { type: "finish", reason, usage, ...given({ stop: this.#stop }) };
   }
 
@@ -174,7 +175,9 @@ export class ChatChunks {
   #toolCall(call: unknown): GenerationEvent[] {
     const fn = objectAt(call, "function");
     const theirs = countAt(call, "index") ?? this.#calls.size;
-    const text = textAt(fn, "arguments") ?? "";
+    const sent = objectAt(fn, "arguments");
+    // Some servers send an object.
+    const text = sent === undefined ? (textAt(fn, "arguments") ?? "") : JSON.stringify(sent);
     const known = this.#calls.get(theirs);
     const index = known ?? this.#calls.size;
     const pieces: GenerationEvent[] = text === "" ? [] : [{ type: "tool-arguments", index, text }];

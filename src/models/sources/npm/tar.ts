@@ -1,6 +1,7 @@
 /** Streaming tar reader: Bun.Archive holds the whole archive in memory, and node-tar brings five packages to unpack into folders. */
 import { NodeError } from "../../../core/errors.ts";
 import { given } from "../../../core/given.ts";
+import { nextTurn } from "../../../core/turns.ts";
 
 export interface TarEntry {
   /** Without the archive's top folder. */
@@ -13,6 +14,8 @@ export interface TarEntry {
 const block = 512;
 /** A package has a few thousand. */
 const mostEntries = 200_000;
+/** Thousands of empty ones may come in one piece. */
+const entriesInTurn = 64;
 /** Size limit of an entry that holds a long name. */
 const longestName = 1 << 16;
 
@@ -25,6 +28,7 @@ export async function* tarEntries(archive: AsyncIterable<Uint8Array>): AsyncGene
     const header = await input.read(block);
     if (header.every((byte) => byte === 0)) return await input.skip();
     if (++entries > mostEntries || !isHeader(header)) throw broken();
+    if (entries % entriesInTurn === 0) await nextTurn();
     const type = String.fromCharCode(header[156] ?? 0);
     const size = next.size ?? numberIn(header.subarray(124, 136));
     if (type === "x" || type === "L") {

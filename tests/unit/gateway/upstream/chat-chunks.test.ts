@@ -110,6 +110,21 @@ describe("the chunks of a streamed completion", () => {
     expect(read(parse(vllmStreams.namedTool)).at(-1)).toMatchObject({ reason: "tool_calls" });
   });
 
+  test("finish with stop where the server tells of calls and made none", () => {
+    const [, finish] = read([delta({ content: "a" }, "tool_calls")]);
+    expect(finish).toMatchObject({ type: "finish", reason: "stop" });
+  });
+
+  test("hold a call's arguments also where the server sends them as an object", () => {
+    const call = (given: unknown) => ({ index: 0, function: { name: "look", arguments: given } });
+    const found = (given: unknown) =>
+      read([delta({ tool_calls: [call(given)] }, "tool_calls")]).slice(1, -1);
+    expect(found({ path: "a" })).toEqual([
+      { type: "tool-arguments", index: 0, text: '{"path":"a"}' },
+    ]);
+    expect(found(null)).toEqual([]);
+  });
+
   test("number calls from 0, and give one an id that has none", () => {
     const call = { index: 3, function: { name: "look", arguments: "{}" } };
     expect(read([delta({ tool_calls: [call] }, "tool_calls")]).slice(0, 2)).toEqual([

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { tarEntries } from "../../../../../src/models/sources/npm/tar.ts";
+import { CountedTurns } from "../../../../support/counted-turns.ts";
 import { padding, tarHeader, tarOf } from "../../../../support/npm-registry.ts";
 
 async function* inPieces(archive: Uint8Array, step: number): AsyncGenerator<Uint8Array> {
@@ -51,6 +52,14 @@ describe("a package's archive", () => {
     const names: string[] = [];
     for await (const { name } of tarEntries(inPieces(tarOf(files), 300))) names.push(name);
     expect(names).toEqual(Object.keys(files));
+  });
+
+  test("is read in turns of the loop where it has many entries", async () => {
+    const entries = 2000;
+    const archive = Buffer.concat(Array.from({ length: entries }, () => tarHeader("package/a", 0)));
+    using turns = new CountedTurns();
+    expect(await readAll(archive)).toHaveLength(entries);
+    expect(turns.now).toBeGreaterThan(entries / 100);
   });
 
   test("keeps links and folders for nobody", async () => {
