@@ -49,6 +49,7 @@ export async function loadModel(
     onStage("file");
     // A malformed header is refused before llama.cpp reads it, which has fewer checks.
     const facts = await modelFacts(path, spec.settings.context);
+    const weights = await weightsDigest(path);
     onStage("model");
     const { settings, why } = await fitSettings(backend, spec, facts);
     const { nGpuLayers } = settings;
@@ -70,7 +71,10 @@ export async function loadModel(
       return context;
     };
     try {
-      const weights = await weightsDigest(path);
+      // Vectors of the former file would count as the new one's.
+      if ((await weightsDigest(path)) !== weights) {
+        throw new Error("its file was replaced while it was loaded. Load it again");
+      }
       const loading = { backend, model, spec: { ...spec, settings }, weights, onStage, keep };
       const { sizes, template = "none", thinks, ...own } = await makers[type](loading);
       const actual: ModelSettings = { ...settings, ...sizes, nGpuLayers: model.gpuLayers };

@@ -497,6 +497,8 @@ describe("files of a vector store", () => {
     const first = await runningDocuments(options);
     const { id: store } = await first.client.store();
     const before = await first.client.taken(store, "Llamas hum.");
+    const { id: deleted } = await first.client.store();
+    await first.client.taken(deleted, "Goats hide.");
     await first[Symbol.asyncDispose]();
     await cp(folder, `${folder}.before`, { recursive: true });
     const second = await runningDocuments(options);
@@ -504,6 +506,7 @@ describe("files of a vector store", () => {
     const { id: stored } = await second.client.taken(store, "Goats bleat.", "b.md", rest);
     const { id: lost } = await second.client.taken(store, "Goats jump.", "c.md");
     await second.client.send("DELETE", `/vector_stores/${store}/files/${before.id}`);
+    await second.client.send("DELETE", `/vector_stores/${deleted}`);
     await second[Symbol.asyncDispose]();
     await rm(folder, { recursive: true });
     await rename(`${folder}.before`, folder);
@@ -518,6 +521,7 @@ describe("files of a vector store", () => {
     });
     expect((await client.getFile(store, lost)).last_error?.message).toContain("upload it again");
     expect(await client.search(store, "goats")).toMatchObject([{ file_id: stored }]);
+    expect((await client.send("GET", `/vector_stores/${deleted}`)).status).toBe(404);
   });
 
   test("is not found by the name of another's collection or former id", async () => {

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { writeFile } from "node:fs/promises";
+import { renameSync } from "node:fs";
+import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { readModelFacts } from "../../src/engine/gguf/model-facts.ts";
 import { loadModel } from "../../src/engine/load-model.ts";
@@ -27,6 +28,24 @@ const settings = (overrides: Partial<typeof neutralSettings>) => ({
 });
 
 describe("loading a model", () => {
+  test("fails if its file is replaced meanwhile: vectors would have the digest of other weights", async () => {
+    await using folder = await tempDir();
+    const { embedding } = await tinyModels();
+    const bytes = await readFile(embedding);
+    const path = join(folder.path, "embedding.gguf");
+    const next = join(folder.path, "next.gguf");
+    await writeFile(path, bytes);
+    bytes[bytes.length - 5] = (bytes[bytes.length - 5] ?? 0) ^ 1;
+    await writeFile(next, bytes);
+    const spec = tinySpec({ name: "moved", type: "embedding", path, settings: neutralSettings });
+    const loading = loadModel(await testBackend(), spec, silentProgress, (stage) => {
+      if (stage === "model") renameSync(next, path);
+    });
+    expect(await rejectionOf(loading)).toMatchObject({
+      message: expect.stringContaining("was replaced while it was loaded"),
+    });
+  });
+
   test("reports the settings it really runs with", async () => {
     await using model = await tinyChatModel(settings({ batchSize: 64, ctxSize: 0 }));
     expect(model.card).toMatchObject({

@@ -1,9 +1,10 @@
 import { describe, expect, test } from "bun:test";
-import { copyFile, mkdir, readdir, utimes, writeFile } from "node:fs/promises";
+import { copyFile, mkdir, readdir, truncate, utimes, writeFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { readGgufFileInfo } from "node-llama-cpp";
 import { readModelFacts } from "../../src/engine/gguf/model-facts.ts";
 import {
+  findQuantized,
   type QuantizeOptions,
   quantizeModel,
 } from "../../src/engine/quantization/quantize-model.ts";
@@ -59,6 +60,20 @@ describe("quantizing a model", () => {
     const own = join(folder.path, "own.gguf");
     await copyFile(made, own);
     expect(await quantizeModel(own, wanted)).toBe(own);
+  });
+
+  test("makes a file again that is cut off or empty, as after a copy to a full disk", async () => {
+    await using folder = await tempDir();
+    const path = await tinyFile(folder.path);
+    const { options: wanted } = options(folder.path);
+    const made = await quantizeModel(path, wanted);
+    const { size } = Bun.file(made);
+    for (const left of [size - 1, 0]) {
+      await truncate(made, left);
+      expect(await findQuantized(path, wanted)).toBeUndefined();
+      expect(await quantizeModel(path, wanted)).toBe(made);
+      expect((await Bun.file(made).stat()).size).toBe(size);
+    }
   });
 
   test("pauses and goes on as it is told, and makes the folder where no model was put before", async () => {

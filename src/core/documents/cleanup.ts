@@ -5,6 +5,7 @@ import type { PassageRepository } from "../ports/passage-repository.ts";
 import { quoted } from "../quoted.ts";
 import type { SharedParts } from "./documents.ts";
 import type { FileService } from "./file-service.ts";
+import { droppedCollections } from "./records.ts";
 import type { VectorStoreService } from "./vector-store-service.ts";
 
 type RemoverParts = Pick<SharedParts, "registry" | "store" | "collections" | "log">;
@@ -56,7 +57,7 @@ export class PassageRemover {
   }
 }
 
-/** Deletes what a node has yet to delete of a collection, so that it does not delete what is stored from now on. Throws while a node is about to do it, or to drop the whole collection. */
+/** Makes a collection ready to be filled by a command, also one that was a deleted vector store's. Deletes what a node has yet to delete of it, so that it does not delete what is stored from now on. Throws while a node is about to do it, or to drop the whole collection. */
 export async function removePending({
   registry,
   ownership,
@@ -66,6 +67,8 @@ export async function removePending({
   repository: PassageRepository;
   collection: string;
 }): Promise<void> {
+  const dropped = { collection: droppedCollections, document: collection };
+  if (await registry.isRemoved(dropped)) await registry.removed(dropped);
   for (const document of await registry.hidden(collection)) {
     // In this order: the last owner may have deleted the document, and another process stored it again.
     const isOwned = ownership.take();

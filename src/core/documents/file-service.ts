@@ -141,7 +141,8 @@ export class FileService {
     try {
       await registry.addFile(file);
     } catch (error) {
-      await files.remove(id);
+      // The original error counts; the next start sets aside what cannot be deleted now.
+      await files.remove(id).catch(() => {});
       throw error;
     }
     return file;

@@ -125,6 +125,9 @@ export const shownName = (document: string): string => uploaded.exec(document)?.
 
 export const isFileId = (name: string): boolean => /^file-[0-9a-f]{24}$/.test(name);
 
+/** In the place of a collection's name in a removal, for good: its document is a collection that was dropped, and is not adopted where a backup has it. */
+export const droppedCollections = "*";
+
 const adopted = "file-doc-";
 
 /** The file id of a document in a collection; documents of the command line have one too. */

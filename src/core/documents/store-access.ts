@@ -3,7 +3,7 @@ import { NodeError, reasonOf } from "../errors.ts";
 import { quoted } from "../quoted.ts";
 import { type DocumentCaller, mayFill, mayUse, noSuch } from "./document-caller.ts";
 import type { DocumentParts } from "./documents.ts";
-import type { StoreRecord } from "./records.ts";
+import { droppedCollections, type StoreRecord } from "./records.ts";
 
 type StoreAccessParts = Pick<
   DocumentParts,
@@ -91,7 +91,8 @@ export class StoreAccess {
     for (const name of names) {
       if (known.has(name)) continue;
       const isGoing = await registry.isRemoved({ collection: name, document: undefined });
-      if (!isGoing) await registry.addStore(await this.#adopting(name));
+      const isGone = await registry.isRemoved({ collection: droppedCollections, document: name });
+      if (!isGoing && !isGone) await registry.addStore(await this.#adopting(name));
     }
     const there = new Set(names);
     for (const each of known.values()) {

@@ -2,7 +2,7 @@
 import { mkdir, open, readdir, rename, rm, stat, statfs, writeFile } from "node:fs/promises";
 import { platform, totalmem } from "node:os";
 import { basename, dirname, join } from "node:path";
-import { Type as T } from "@sinclair/typebox";
+import { type Static, Type as T } from "@sinclair/typebox";
 import { reasonOf } from "../../core/errors.ts";
 import type { Log } from "../../core/log.ts";
 import {
@@ -29,6 +29,10 @@ export interface QuantizeOptions {
   log: Log;
 }
 
+/** `bytes`: its size when it was made; those of earlier versions lack it. */
+const Note = T.Object({ source: T.String(), bytes: T.Optional(T.Number()) });
+type Note = Static<typeof Note>;
+
 /** Bits of a weight, near enough for progress and for whether there is room. */
 const bits: Record<Quantization, number> = {
   f16: 16,
@@ -48,7 +52,7 @@ export async function quantizeModel(path: string, options: QuantizeOptions): Pro
   const digest = await weightsDigest(path);
   const target = targetOf(path, digest, options);
   try {
-    if (!(await Bun.file(target).exists())) {
+    if (!(await isMade(target))) {
       const { parameters, quantization } = await readFacts(path);
       if (quantization.toLowerCase() === type) return path;
       const bytes = (parameters * bits[type]) / 8;
@@ -56,7 +60,8 @@ export async function quantizeModel(path: string, options: QuantizeOptions): Pro
       await mkdir(folder, { recursive: true, mode: 0o700 });
       await checkRoom(bytes, dirname(target));
       await run(path, target, bytes, options);
-      await writeFile(`${target}${madeFromSuffix}`, JSON.stringify({ source: path }));
+      const note: Note = { source: path, bytes: (await stat(target)).size };
+      await writeFile(`${target}${madeFromSuffix}`, JSON.stringify(note));
     }
   } catch (error) {
     options.signal.throwIfAborted();
@@ -74,7 +79,14 @@ export async function findQuantized(
   options: Pick<QuantizeOptions, "folder" | "type">,
 ): Promise<string | undefined> {
   const target = targetOf(path, await weightsDigest(path), options);
-  return (await Bun.file(target).exists()) ? target : undefined;
+  return (await isMade(target)) ? target : undefined;
+}
+
+/** One that is cut off, as by a copy of the data dir onto a full disk, is made again. */
+async function isMade(target: string): Promise<boolean> {
+  const { size } = await stat(target).catch(() => ({ size: 0 }));
+  const note = await readJsonFile(Note, `${target}${madeFromSuffix}`);
+  return size > 0 && size === (note?.bytes ?? size);
 }
 
 const targetOf = (
@@ -137,7 +149,6 @@ async function checkRoom(bytes: number, folder: string): Promise<void> {
   if (totalmem() < bytes * 2) throw new Error("there is too little memory");
 }
 
-const Note = T.Object({ source: T.String() });
 /** A file that is being written changes all the time; one unchanged for this long was abandoned. */
 const abandonedAfterMs = 10 * 60 * 1000;
 

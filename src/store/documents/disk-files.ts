@@ -39,7 +39,8 @@ export class DiskFiles implements FileStore {
     let stored: string | undefined;
     const end = async (): Promise<void> => {
       this.#coming.delete(stored ?? name);
-      if (stored === undefined) await rm(path, { force: true });
+      // One that cannot be deleted now, as on a disk that only reads, is deleted at the next start.
+      if (stored === undefined) await rm(path, { force: true }).catch(() => {});
     };
     try {
       const written = await this.#write(path, pieces, admit);
@@ -58,8 +59,7 @@ export class DiskFiles implements FileStore {
         [Symbol.asyncDispose]: end,
       };
     } catch (error) {
-      // The original error counts; a file that cannot be deleted now is deleted at the next start.
-      await end().catch(() => {});
+      await end();
       throw error;
     }
   }
@@ -174,7 +174,7 @@ async function translated<Result>(work: () => Promise<Result>): Promise<Result> 
     const why =
       hasCode(cause, "ENOSPC") || hasCode(cause, "EDQUOT")
         ? "the disk is full. Free some space, then send it again"
-        : `${reasonOf(cause)}. Give this user the right to write to the data dir`;
+        : `${reasonOf(cause)}. Give this user the right to write to the data dir, and look at its disk`;
     throw new NodeError("unavailable", `The file cannot be stored: ${why}.`, { cause });
   }
 }

@@ -1,4 +1,5 @@
 /** Rows of the queue that ingests files, and of what is to be deleted. */
+import { droppedCollections } from "../../core/documents/records.ts";
 import type { QueueRegistry } from "../../core/ports/document-registry.ts";
 import type { OwnFile } from "../own-file.ts";
 import type { Rows } from "./sqlite-documents.ts";
@@ -48,8 +49,9 @@ export const queueRows = (registry: OwnFile): Rows<QueueRegistry> => ({
   },
 
   removals() {
-    const sql = "select collection, document from removals where collection <> '' limit 1000";
-    const rows = registry.all<{ collection: string; document: string }>(sql);
+    const sql =
+      "select collection, document from removals where collection not in ('', ?) limit 1000";
+    const rows = registry.all<{ collection: string; document: string }>(sql, droppedCollections);
     return rows.map(({ collection, document }) => ({
       collection,
       document: document || undefined,

@@ -1,6 +1,6 @@
 /** Rows of vector stores. */
 import type { Database } from "bun:sqlite";
-import type { StoreRecord } from "../../core/documents/records.ts";
+import { droppedCollections, type StoreRecord } from "../../core/documents/records.ts";
 import { given } from "../../core/given.ts";
 import type { StoreRegistry } from "../../core/ports/document-registry.ts";
 import { change, insert, numberOf, orIgnore, update } from "../database.ts";
@@ -78,7 +78,10 @@ export const storeRows = (registry: OwnFile): Rows<StoreRegistry> => ({
   removeStore(id, drops) {
     registry.write((database) => {
       empty(database, id);
-      if (drops.collection) change(database, dropCollection, id);
+      if (drops.collection) {
+        change(database, dropCollection, id);
+        change(database, rememberDropped, droppedCollections, id);
+      }
       change(database, "delete from stores where id = ?", id);
     });
   },
@@ -103,6 +106,9 @@ function empty(database: Database, id: string): void {
 
 const dropCollection =
   "insert or ignore into removals (collection, document) select collection, '' from stores where id = ?";
+
+const rememberDropped =
+  "insert or ignore into removals (collection, document) select ?, collection from stores where id = ?";
 
 const toStore = ({ id, collection, name, state, ...row }: Row): StoreRecord => ({
   ...{ id, collection, name, state },
