@@ -461,6 +461,12 @@ describe("files of a vector store", () => {
     await collections.drop("notes");
     expect((await running.client.send("GET", "/vector_stores")).status).toBe(200);
     expect((await running.client.send("GET", "/vector_stores/vs_notes")).status).toBe(404);
+    // Made again by its program, also after it was deleted over HTTP.
+    for (const way of ["GET", "DELETE", "GET"]) {
+      if (way === "GET")
+        await (await collections.create("notes", specOf(2)))[Symbol.asyncDispose]();
+      expect((await running.client.send(way, "/vector_stores/vs_notes")).status).toBe(200);
+    }
   });
 
   test("waits to make its collection while the others are away", async () => {

@@ -46,24 +46,6 @@ describe.each(places)("callers of one model in %s", (place) => {
     return text;
   };
 
-  test("have long conversations written as prompts in turn", async () => {
-    const { signal } = new AbortController();
-    const messages = Array.from({ length: 999 }, (_, at) => ({
-      role: at % 2 === 0 ? ("user" as const) : ("assistant" as const),
-      content: "x",
-    }));
-    const answer = (request: GenerationRequest, caller: string) =>
-      Array.fromAsync(model.engine.generate(request, { signal, caller }));
-    const from = performance.now();
-    const long = Array.from({ length: 20 }, () =>
-      rejectionOf(answer({ ...ask("", 1), messages }, "ada")),
-    );
-    await answer(ask("short", 1), "grace");
-    const waited = performance.now() - from;
-    await Promise.all(long);
-    expect(waited).toBeLessThan((performance.now() - from) / 2);
-  });
-
   /** An answer that is read as fast as it comes, until it is complete or its reader leaves. */
   function running(content: string, signal: AbortSignal) {
     const state = { events: 0, complete: false };
@@ -176,5 +158,24 @@ describe.each(places)("callers of one model in %s", (place) => {
     // Every slot is free again.
     const after = Array.from({ length: parallel }, (_, at) => textOf(`after ${at}`, 8));
     expect(await Promise.all(after)).toHaveLength(parallel);
+  });
+
+  // The last one: for a minute after it, one caller does not get all slots.
+  test("have long conversations written as prompts in turn", async () => {
+    const { signal } = new AbortController();
+    const messages = Array.from({ length: 999 }, (_, at) => ({
+      role: at % 2 === 0 ? ("user" as const) : ("assistant" as const),
+      content: "x",
+    }));
+    const answer = (request: GenerationRequest, caller: string) =>
+      Array.fromAsync(model.engine.generate(request, { signal, caller }));
+    const from = performance.now();
+    const long = Array.from({ length: 20 }, () =>
+      rejectionOf(answer({ ...ask("", 1), messages }, "ada")),
+    );
+    await answer(ask("short", 1), "grace");
+    const waited = performance.now() - from;
+    await Promise.all(long);
+    expect(waited).toBeLessThan((performance.now() - from) / 2);
   });
 });

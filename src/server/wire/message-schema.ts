@@ -5,8 +5,10 @@ import * as f from "./fields.ts";
 /** A content part of any type; only texts and images are accepted when it is read. */
 const Part = f.openObject({
   type: T.String({ description: "`text`, `image_url` or `refusal`." }),
-  text: T.Optional(T.String()),
-  refusal: T.Optional(T.String()),
+  text: T.Optional(T.String({ description: "Of `text`: the text." })),
+  refusal: T.Optional(
+    T.String({ description: "Of `refusal`: the text of an earlier answer that refused." }),
+  ),
   image_url: T.Optional(
     f.openObject(
       {

@@ -107,8 +107,9 @@ function empty(database: Database, id: string): void {
 const dropCollection =
   "insert or ignore into removals (collection, document) select collection, '' from stores where id = ?";
 
+/** Others may make one of theirs again, by the same name. */
 const rememberDropped =
-  "insert or ignore into removals (collection, document) select ?, collection from stores where id = ?";
+  "insert or ignore into removals (collection, document) select ?, collection from stores where id = ? and own";
 
 const toStore = ({ id, collection, name, state, ...row }: Row): StoreRecord => ({
   ...{ id, collection, name, state },
