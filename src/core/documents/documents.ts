@@ -125,7 +125,6 @@ const stateOf = ({ registry, patienceMs = 5000 }: DocumentParts, files: KnownFil
     async () => {
       await registry.check();
       await files.check();
-      files.checkWritten();
     },
     { late: hanging, patienceMs },
   );

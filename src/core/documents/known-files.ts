@@ -15,8 +15,6 @@ export class KnownFiles implements FileStore {
   readonly #registry: Pick<FileRegistry, "files">;
   /** The folder that was found to be the right one. */
   #known: string | undefined;
-  /** Why the last upload could not be written. */
-  #unwritten: NodeError | undefined;
 
   constructor(files: FileStore, registry: Pick<FileRegistry, "files">) {
     this.#files = files;
@@ -25,14 +23,7 @@ export class KnownFiles implements FileStore {
 
   async receive(...asked: Parameters<FileStore["receive"]>): ReturnType<FileStore["receive"]> {
     await this.check();
-    try {
-      const received = await this.#files.receive(...asked);
-      this.#unwritten = undefined;
-      return received;
-    } catch (error) {
-      if (error instanceof NodeError && error.kind === "unavailable") this.#unwritten = error;
-      throw error;
-    }
+    return await this.#files.receive(...asked);
   }
 
   async open(id: string): Promise<Blob | undefined> {
@@ -62,11 +53,6 @@ export class KnownFiles implements FileStore {
     if (place !== undefined && place === this.#known) return;
     if (await this.#isAway()) throw new NodeError("unavailable", why);
     this.#known = place;
-  }
-
-  /** Throws if the last upload could not be written, as where the disk is full: reading goes on. */
-  checkWritten(): void {
-    if (this.#unwritten !== undefined) throw this.#unwritten;
   }
 
   async #isAway(): Promise<boolean> {
