@@ -1,6 +1,9 @@
 /** Many clients, and clients that leave, read slowly or send slowly. */
 import { describe, expect, test } from "bun:test";
+import { once } from "node:events";
 import { connect } from "node:net";
+import { join } from "node:path";
+import { listeningApp } from "../support/listening-app.ts";
 import {
   chatBody,
   embeddingBody,
@@ -10,6 +13,7 @@ import {
 } from "../support/node-under-fault.ts";
 import { memoryOf } from "../support/process-tree.ts";
 import { frames } from "../support/sse.ts";
+import { tempDir } from "../support/temp-dir.ts";
 import { waitFor } from "../support/wait-for.ts";
 
 const startedNode = sharedNode();
@@ -137,3 +141,25 @@ function seeded(seed: number): () => number {
     return state / 2147483648;
   };
 }
+
+test("a client that pauses in a download gets the rest of it", async () => {
+  await using folder = await tempDir();
+  const file = Bun.file(join(folder.path, "large"));
+  const size = 32 << 20;
+  await Bun.write(file, new Uint8Array(size));
+  await using watched = listeningApp();
+  watched.instead = () => new Response(file);
+  const client = connect({ host: "127.0.0.1", port: Number(new URL(watched.origin).port) });
+  client.write("GET /file HTTP/1.1\r\nHost: localhost\r\n\r\n");
+  let received = 0;
+  client.on("data", (bytes) => (received += bytes.length));
+  await once(client, "data");
+  client.pause();
+  // Longer than the server waits for the headers of a connection.
+  await Bun.sleep(13_000);
+  const closed = once(client, "close").then(() => true);
+  client.resume();
+  while (received < size && !(await Promise.race([closed, Bun.sleep(10)])));
+  expect(received).toBeGreaterThanOrEqual(size);
+  client.destroy();
+});

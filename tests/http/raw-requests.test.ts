@@ -1,13 +1,9 @@
 /** What no HTTP client would send, on a socket to a server that really listens. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { once } from "node:events";
-import { connect } from "node:net";
-import { join } from "node:path";
 import fc from "fast-check";
 import type { LogFields } from "../../src/core/log.ts";
 import { type ListeningApp, listeningApp } from "../support/listening-app.ts";
 import { closedBy, connectRaw, type RawClient } from "../support/raw-client.ts";
-import { tempDir } from "../support/temp-dir.ts";
 import { waitFor } from "../support/wait-for.ts";
 
 let app: ListeningApp;
@@ -125,28 +121,6 @@ test("requests that each come on a new connection leave the loop its turns", asy
   await done;
   worker.terminate();
   expect(most).toBeLessThan(100);
-});
-
-test("a client that pauses in a download gets the rest of it", async () => {
-  await using folder = await tempDir();
-  const file = Bun.file(join(folder.path, "large"));
-  const size = 32 << 20;
-  await Bun.write(file, new Uint8Array(size));
-  await using watched = listeningApp();
-  watched.instead = () => new Response(file);
-  const client = connect({ host: "127.0.0.1", port: Number(new URL(watched.origin).port) });
-  client.write("GET /file HTTP/1.1\r\nHost: localhost\r\n\r\n");
-  let received = 0;
-  client.on("data", (bytes) => (received += bytes.length));
-  await once(client, "data");
-  client.pause();
-  // Longer than the server waits for the headers of a connection.
-  await Bun.sleep(13_000);
-  const closed = once(client, "close").then(() => true);
-  client.resume();
-  while (received < size && !(await Promise.race([closed, Bun.sleep(10)])));
-  expect(received).toBeGreaterThanOrEqual(size);
-  client.destroy();
 });
 
 test("what fails outside of every operation is answered without a path or a stack", async () => {
