@@ -1,8 +1,5 @@
 /** A collection's file and its index, for the threads that read and write it. Every method blocks. */
 import type { Database, SQLQueryBindings } from "bun:sqlite";
-import { dirname } from "node:path";
-import { NodeError } from "../../core/errors.ts";
-import { given } from "../../core/given.ts";
 import type {
   CollectionDescription,
   CollectionSpec,
@@ -12,51 +9,24 @@ import type {
   StoredDocument,
   WordMatch,
 } from "../../core/ports/passage-repository.ts";
-import {
-  change,
-  changeOf,
-  emptyLogIfFree,
-  type FileStamp,
-  idleMs,
-  insert,
-  inTransaction,
-  isWritable,
-  rowOf,
-  rowsOf,
-  stampOf,
-  update,
-} from "../database.ts";
+import { change, insert, inTransaction, rowOf, rowsOf, update } from "../database.ts";
 import type { DocumentNames } from "../document-names.ts";
-import { isOverwritten, setForeignLogAside } from "../foreign-log.ts";
 import {
   countPassages,
   descriptionOf,
   dimensionIn,
   hasCurrentWords,
-  hasSegments,
   isBlank,
-  openDatabase,
   pageSize,
-  readMeta,
   removeRows,
   termsOf,
   writing,
 } from "./collection-file.ts";
-import { CollectionSearch, type Finds } from "./collection-search.ts";
 import { type IndexFile, isWhole } from "./index-file.ts";
-import { Indexing, type IndexingStep, type SegmentSizes } from "./indexing.ts";
+import type { IndexingStep } from "./indexing.ts";
 import type { Pace } from "./sqlite-repository.ts";
 import { type Candidate, scoreRows } from "./vector-search.ts";
-
-export interface CollectionPlace {
-  name: string;
-  path: string;
-  /** Where the index has its files; absent: it has none. */
-  folder?: string;
-  segmentSizes?: SegmentSizes;
-  /** What a thread of it searches for; absent: anything. */
-  finds?: Finds;
-}
+import { type CollectionPlace, WatchedCollection } from "./watched-collection.ts";
 
 export interface OpenedCollection {
   dimension: number;
@@ -72,27 +42,13 @@ export interface PassageRow extends Passage {
   key: number;
 }
 
-interface Opened {
-  database: Database;
-  dimension: number;
-  /** The model that fills it. */
-  identity: string | undefined;
-  isReadOnly: boolean;
-  /** As it was last seen; undefined in memory. */
-  stamp: FileStamp;
-  /** The number of a change that it had by then. */
-  change: number;
-  search: CollectionSearch;
-  indexing: Indexing | undefined;
-}
-
 export class CollectionRows implements Disposable {
   readonly #place: CollectionPlace;
-  #opened: Opened | undefined;
-  #idle: Timer | undefined;
+  readonly #file: WatchedCollection;
 
   constructor(place: CollectionPlace) {
     this.#place = place;
+    this.#file = new WatchedCollection(place);
   }
 
   /** Creates the collection if a spec is given. Undefined if there is none. */
@@ -100,25 +56,25 @@ export class CollectionRows implements Disposable {
     const { path } = this.#place;
     if (spec === undefined && isBlank(path)) return undefined;
     let isRebuilt = false;
-    const { database, dimension } = this.#open(spec, () => {
+    const { database, dimension } = this.#file.open(spec, () => {
       isRebuilt = true;
     });
     return { dimension, matchesWords: hasCurrentWords(database), isRebuilt };
   }
 
   describe(): CollectionDescription {
-    const { database, dimension } = this.#file;
+    const { database, dimension } = this.#file.opened;
     return descriptionOf(database, this.#place.name, dimension);
   }
 
   count(): number {
-    return countPassages(this.#checked.database);
+    return countPassages(this.#file.checked.database);
   }
 
   /** Keys are never reused, and every removal has a number. */
   revision(): string {
     const rows = rowsOf<{ name: string; seq: number }>(
-      this.#file.database,
+      this.#file.opened.database,
       "select name, seq from sqlite_sequence where name in ('passages', 'removed') order by name",
     );
     return rows.map(({ name, seq }) => `${name} ${seq}`).join(", ");
@@ -127,7 +83,7 @@ export class CollectionRows implements Disposable {
   /** A page of documents by name, after a name. */
   documents(after: string | null): StoredDocument[] {
     const rows = rowsOf<Required<StoredDocument> & { isOne: number }>(
-      this.#file.database,
+      this.#file.opened.database,
       `select document as name, min(document_hash) = max(document_hash) as isOne,
          min(document_hash) as hash, count(*) as passages, max(parts) as parts
        from passages where document ${after === null ? ">=" : ">"} ?
@@ -152,7 +108,7 @@ export class CollectionRows implements Disposable {
         : "document = ?2 and (position, key) > (?3, ?1) order by position, key";
     const sql = `select ${columns}, vector from passages where ${where} limit ${pageSize}`;
     const named = document === undefined ? [] : [document, position];
-    return rowsOf(this.#file.database, sql, key, ...named);
+    return rowsOf(this.#file.opened.database, sql, key, ...named);
   }
 
   page(document: string, { from, limit }: { from: number; limit: number }): Passage[] {
@@ -161,14 +117,14 @@ export class CollectionRows implements Disposable {
   }
 
   read(ids: readonly string[]): Passage[] {
-    const { database: _ } = this.#checked;
+    const { database: _ } = this.#file.checked;
     const where = "id in (select value from json_each(?))";
     return this.#rows(where, JSON.stringify(ids)).map(toPassage);
   }
 
   /** `vectors`: those of all passages, one after the other. */
   upsert(passages: readonly Passage[], vectors: Float32Array): void {
-    const { database, dimension } = this.#checked;
+    const { database, dimension } = this.#file.checked;
     const bytes = new Uint8Array(vectors.buffer, vectors.byteOffset, vectors.byteLength);
     const storeAll = (): void => {
       for (const [at, passage] of passages.entries()) {
@@ -177,24 +133,24 @@ export class CollectionRows implements Disposable {
       }
     };
     writing(this.#place.name, () => inTransaction(database, storeAll));
-    this.#emptyLogLater();
+    this.#file.changed();
   }
 
   /** Keys and ids of a document's passages after a key. */
   ids(document: string, after: number, limit: number): { key: number; id: string }[] {
     const sql = "select key, id from passages where document = ? and key > ? order by key limit ?";
-    return rowsOf(this.#checked.database, sql, document, after, limit);
+    return rowsOf(this.#file.checked.database, sql, document, after, limit);
   }
 
   remove(keys: readonly number[]): number {
-    const removed = removeRows(this.#checked.database, this.#place.name, keys);
-    this.#emptyLogLater();
+    const removed = removeRows(this.#file.checked.database, this.#place.name, keys);
+    this.#file.changed();
     return removed;
   }
 
   search(vector: Float32Array, bounds: SearchBounds, documents?: DocumentNames): ScoredPassage[] {
     return this.#atOnce(() => {
-      const { search } = this.#checked;
+      const { search } = this.#file.checked;
       return this.#read(search.nearest(vector, bounds, documents));
     });
   }
@@ -206,7 +162,7 @@ export class CollectionRows implements Disposable {
     documents?: DocumentNames,
   ): WordMatch[] {
     return this.#atOnce(() => {
-      const { database, search } = this.#file;
+      const { database, search } = this.#file.opened;
       if (!hasCurrentWords(database)) return [];
       const hits = new Map(
         search.words(text, limit, documents).map(({ key, words }) => [key, words]),
@@ -220,7 +176,7 @@ export class CollectionRows implements Disposable {
 
   /** A file of the index that may be damaged. */
   unread(): IndexFile | undefined {
-    return this.#file.search.unread();
+    return this.#file.opened.search.unread();
   }
 
   /** Reads all of a file of the index. */
@@ -230,102 +186,36 @@ export class CollectionRows implements Disposable {
   }
 
   wasRead(file: IndexFile, isWholeFile: boolean): void {
-    this.#file.search.wasRead(file, isWholeFile);
+    this.#file.opened.search.wasRead(file, isWholeFile);
   }
 
   /** Whether the index has nothing left to do. */
   isIndexed(): boolean {
-    return this.#file.indexing?.isDone() ?? true;
+    return this.#file.opened.indexing?.isDone() ?? true;
   }
 
   /** Takes a step towards an index that has all rows. */
   index(pace: Pace): IndexingStep {
-    const { database, indexing } = this.#file;
+    const { database, indexing } = this.#file.opened;
     // A dropped collection needs none.
     if (indexing === undefined || dimensionIn(database) === undefined) return "done";
     const step = indexing.step(pace);
-    if (step !== "done") this.#emptyLogLater();
+    if (step !== "done") this.#file.changed();
     return step;
   }
 
   [Symbol.dispose](): void {
-    clearTimeout(this.#idle);
-    // A backup that was copied over the file must not get the former one's log.
-    const opened = this.#opened;
-    const { path } = this.#place;
-    const identity = opened?.stamp?.identity;
-    if (identity !== undefined && stampOf(path)?.identity === identity) setForeignLogAside(path);
-    this.#opened = undefined;
-    opened?.database.close();
-  }
-
-  get #file(): Opened {
-    if (this.#opened?.isReadOnly && isWritable(dirname(this.#place.path))) this[Symbol.dispose]();
-    return this.#opened ?? this.#open();
-  }
-
-  /** So that a copy of the file alone is complete, and a backup in its place meets no former log. */
-  #emptyLogLater(): void {
-    clearTimeout(this.#idle);
-    if (this.#opened !== undefined) this.#opened.change = changeOf(this.#opened.database);
-    const empty = (): void => {
-      try {
-        emptyLogIfFree(this.#checked.database);
-      } catch {
-        // The disk is full or away; the next change tries again.
-      }
-    };
-    this.#idle = setTimeout(empty, idleMs).unref();
-  }
-
-  /** Another process may have dropped the collection, and created it again for another model; or the file was moved away. */
-  get #checked(): Opened {
-    const opened = this.#file;
-    const { name, path } = this.#place;
-    const now = readMeta(opened.database, "embedding");
-    if (now === undefined) return opened;
-    if (opened.stamp !== undefined && this.#isOther(opened)) {
-      const why = `The collection '${name}' cannot be used: its file is gone from the disk, or another, since it was opened. Put it back, or start the node again. It was ${path}.`;
-      throw new NodeError("unavailable", why);
-    }
-    if (now === opened.identity) return opened;
-    const why = `The collection '${name}' was dropped and created again for another model since it was opened. Start the node again.`;
-    throw new NodeError("collection_mismatch", why);
-  }
-
-  #isOther(opened: Opened): boolean {
-    const { path } = this.#place;
-    const stamp = stampOf(path);
-    if (stamp?.identity !== opened.stamp?.identity) return true;
-    if (stamp?.state !== opened.stamp?.state && isOverwritten(path, opened.change)) return true;
-    Object.assign(opened, { stamp, change: changeOf(opened.database) });
-    return false;
-  }
-
-  #open(spec?: CollectionSpec, onRebuild?: () => void): Opened {
-    const { name, path, folder, segmentSizes: sizes, finds } = this.#place;
-    const { database, isReadOnly } = openDatabase(name, path, spec, onRebuild);
-    const dimension = dimensionIn(database) ?? 0;
-    const isIndexed = folder !== undefined && !isReadOnly && hasSegments(database);
-    this.#opened = {
-      ...{ database, dimension, identity: readMeta(database, "embedding") },
-      ...{ isReadOnly, stamp: stampOf(path), change: changeOf(database) },
-      search: new CollectionSearch(database, { dimension, folder, finds }),
-      indexing: isIndexed
-        ? new Indexing({ database, collection: name, folder, dimension, ...given({ sizes }) })
-        : undefined,
-    };
-    return this.#opened;
+    this.#file[Symbol.dispose]();
   }
 
   /** In one view of the file: meanwhile a segment may take the place of another. */
   #atOnce<Result>(read: () => Result): Result {
-    return this.#file.database.transaction(read).deferred();
+    return this.#file.opened.database.transaction(read).deferred();
   }
 
   #rows(where: string, ...values: SQLQueryBindings[]): PassageRow[] {
     const sql = `select ${columns} from passages where ${where}`;
-    return rowsOf(this.#file.database, sql, ...values);
+    return rowsOf(this.#file.opened.database, sql, ...values);
   }
 
   #read<Found extends Candidate>(candidates: readonly Found[]): (Passage & Omit<Found, "key">)[] {

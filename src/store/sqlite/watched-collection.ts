@@ -1,0 +1,124 @@
+/** A collection's file while it is open: notices when another takes its place, or it is gone. */
+import type { Database } from "bun:sqlite";
+import { dirname } from "node:path";
+import { NodeError } from "../../core/errors.ts";
+import { given } from "../../core/given.ts";
+import type { CollectionSpec } from "../../core/ports/passage-repository.ts";
+import {
+  changeOf,
+  emptyLogIfFree,
+  type FileStamp,
+  idleMs,
+  isWritable,
+  stampOf,
+} from "../database.ts";
+import { isOverwritten, setForeignLogAside } from "../foreign-log.ts";
+import { dimensionIn, hasSegments, openDatabase, readMeta } from "./collection-file.ts";
+import { CollectionSearch, type Finds } from "./collection-search.ts";
+import { Indexing, type SegmentSizes } from "./indexing.ts";
+
+export interface CollectionPlace {
+  name: string;
+  path: string;
+  /** Where the index has its files; absent: it has none. */
+  folder?: string;
+  segmentSizes?: SegmentSizes;
+  /** What a thread of it searches for; absent: anything. */
+  finds?: Finds;
+}
+
+interface Opened {
+  database: Database;
+  dimension: number;
+  /** The model that fills it. */
+  identity: string | undefined;
+  isReadOnly: boolean;
+  /** As it was last seen; undefined in memory. */
+  stamp: FileStamp;
+  /** The number of a change that it had by then. */
+  change: number;
+  search: CollectionSearch;
+  indexing: Indexing | undefined;
+}
+
+export class WatchedCollection implements Disposable {
+  readonly #place: CollectionPlace;
+  #opened: Opened | undefined;
+  #idle: Timer | undefined;
+
+  constructor(place: CollectionPlace) {
+    this.#place = place;
+  }
+
+  /** Creates the collection if a spec is given. */
+  open(spec?: CollectionSpec, onRebuild?: () => void): Opened {
+    const { name, path, folder, segmentSizes: sizes, finds } = this.#place;
+    const { database, isReadOnly } = openDatabase(name, path, spec, onRebuild);
+    const dimension = dimensionIn(database) ?? 0;
+    const isIndexed = folder !== undefined && !isReadOnly && hasSegments(database);
+    this.#opened = {
+      ...{ database, dimension, identity: readMeta(database, "embedding") },
+      ...{ isReadOnly, stamp: stampOf(path), change: changeOf(database) },
+      search: new CollectionSearch(database, { dimension, folder, finds }),
+      indexing: isIndexed
+        ? new Indexing({ database, collection: name, folder, dimension, ...given({ sizes }) })
+        : undefined,
+    };
+    return this.#opened;
+  }
+
+  /** As it was opened. */
+  get opened(): Opened {
+    if (this.#opened?.isReadOnly && isWritable(dirname(this.#place.path))) this[Symbol.dispose]();
+    return this.#opened ?? this.open();
+  }
+
+  /** Another process may have dropped the collection, and created it again for another model; or the file was moved away. */
+  get checked(): Opened {
+    const opened = this.opened;
+    const { name, path } = this.#place;
+    const now = readMeta(opened.database, "embedding");
+    if (now === undefined) return opened;
+    if (opened.stamp !== undefined && this.#isOther(opened)) {
+      const why = `The collection '${name}' cannot be used: its file is gone from the disk, or another, since it was opened. Put it back, or start the node again. It was ${path}.`;
+      throw new NodeError("unavailable", why);
+    }
+    if (now === opened.identity) return opened;
+    const why = `The collection '${name}' was dropped and created again for another model since it was opened. Start the node again.`;
+    throw new NodeError("collection_mismatch", why);
+  }
+
+  /** To be called after each change. Empties the log later, so that a copy of the file alone is complete, and a backup in its place meets no former log. */
+  changed(): void {
+    clearTimeout(this.#idle);
+    if (this.#opened !== undefined) this.#opened.change = changeOf(this.#opened.database);
+    const empty = (): void => {
+      try {
+        emptyLogIfFree(this.checked.database);
+      } catch {
+        // The disk is full or away; the next change tries again.
+      }
+    };
+    this.#idle = setTimeout(empty, idleMs).unref();
+  }
+
+  [Symbol.dispose](): void {
+    clearTimeout(this.#idle);
+    // A backup that was copied over the file must not get the former one's log.
+    const opened = this.#opened;
+    const { path } = this.#place;
+    const identity = opened?.stamp?.identity;
+    if (identity !== undefined && stampOf(path)?.identity === identity) setForeignLogAside(path);
+    this.#opened = undefined;
+    opened?.database.close();
+  }
+
+  #isOther(opened: Opened): boolean {
+    const { path } = this.#place;
+    const stamp = stampOf(path);
+    if (stamp?.identity !== opened.stamp?.identity) return true;
+    if (stamp?.state !== opened.stamp?.state && isOverwritten(path, opened.change)) return true;
+    Object.assign(opened, { stamp, change: changeOf(opened.database) });
+    return false;
+  }
+}
