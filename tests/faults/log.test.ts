@@ -44,79 +44,82 @@ async function nodeLoggingTo(stderr: number, { path: cwd }: TempDir) {
   };
 }
 
+/** A pipe with a name, in a folder. */
+function namedPipe({ path: folder }: TempDir) {
+  const path = join(folder, "log");
+  Bun.spawnSync(["mkfifo", path]);
+  const open = (flags: number): number => openSync(path, flags);
+  return { open, reader: () => readerOf(open(constants.O_RDONLY | constants.O_NONBLOCK)) };
+}
+
+/** Reads only when it is asked what came. */
+function readerOf(file: number) {
+  let log = "";
+  let isOpen = true;
+  const buffer = Buffer.alloc(65_536);
+  const text = (): string => {
+    try {
+      for (let n = 1; n > 0; log += buffer.toString("utf8", 0, n)) n = readSync(file, buffer);
+    } catch {
+      // It is empty for a moment.
+    }
+    return log;
+  };
+  return {
+    text,
+    /** How many lines came about requests of a node. */
+    asked: () => text().split('"path":"/v1/models"').length - 1,
+    [Symbol.dispose]() {
+      if (isOpen) closeSync(file);
+      isOpen = false;
+    },
+  };
+}
+
 describe.skipIf(process.platform === "win32")("a node whose log nobody reads", () => {
   test("answers, says how many lines were lost once it is read, and ends when it is asked to", async () => {
     await using folder = await tempDir();
-    const pipe = join(folder.path, "log");
-    Bun.spawnSync(["mkfifo", pipe]);
-    const reading = openSync(pipe, constants.O_RDONLY | constants.O_NONBLOCK);
-    const writing = openSync(pipe, constants.O_WRONLY);
+    const pipe = namedPipe(folder);
+    using reading = pipe.reader();
+    const writing = pipe.open(constants.O_WRONLY);
     await using node = await nodeLoggingTo(writing, folder);
     closeSync(writing);
     // A pipe holds some hundred lines, and the node some thousand more.
     await node.askOften(8000);
     expect(await node.ask()).toBe(200);
-    let log = "";
-    const buffer = Buffer.alloc(65_536);
-    await waitFor("the lost lines", () => {
-      try {
-        log += buffer.toString("utf8", 0, readSync(reading, buffer));
-      } catch {
-        // It is empty for a moment.
-      }
-      return log.includes("lines of the log were lost");
-    });
-    const lines = log
+    await waitFor("the lost lines", () => reading.text().includes("lines of the log were lost"));
+    const lines = reading
+      .text()
       .trim()
       .split("\n")
       .filter((line) => line.startsWith("{"))
       .map((line) => JSON.parse(line));
-    const asked = lines.filter(({ path }) => path === "/v1/models").length;
     const lost = lines.find(({ msg }) => msg.includes("were lost"))?.lines;
-    expect(asked + lost).toBe(8001);
+    expect(reading.asked() + lost).toBe(8001);
     await node.askOften(1000);
     expect(await node.stop()).toBe(0);
-    closeSync(reading);
   });
 
   test("has what the node held when it was stopped, if it is read at once", async () => {
     await using folder = await tempDir();
-    const pipe = join(folder.path, "log");
-    Bun.spawnSync(["mkfifo", pipe]);
-    const reading = openSync(pipe, constants.O_RDONLY | constants.O_NONBLOCK);
-    const writing = openSync(pipe, constants.O_WRONLY);
+    const pipe = namedPipe(folder);
+    using reading = pipe.reader();
+    const writing = pipe.open(constants.O_WRONLY);
     await using node = await nodeLoggingTo(writing, folder);
     closeSync(writing);
     await node.askOften(1000);
     const stopped = node.stop();
-    let log = "";
-    const buffer = Buffer.alloc(65_536);
-    const read = (): void => {
-      try {
-        for (let n = 1; n > 0; ) {
-          n = readSync(reading, buffer);
-          log += buffer.toString("utf8", 0, n);
-        }
-      } catch {
-        // It is empty for a moment.
-      }
-    };
-    await waitFor("the last line", () => {
-      read();
-      return log.split('"path":"/v1/models"').length - 1 === 1000;
-    });
+    await waitFor("the last line", () => reading.asked() === 1000);
     expect(await stopped).toBe(0);
-    closeSync(reading);
   });
 
   test.skipIf(process.platform !== "linux")(
     "answers while a program that shares the pipe has made writes to it wait",
     async () => {
       await using folder = await tempDir();
-      const pipe = join(folder.path, "log");
-      Bun.spawnSync(["mkfifo", pipe]);
-      const reading = openSync(pipe, constants.O_RDONLY | constants.O_NONBLOCK);
-      const writing = openSync(pipe, constants.O_WRONLY);
+      const pipe = namedPipe(folder);
+      using _reader = pipe.reader();
+      const writing = pipe.open(constants.O_WRONLY);
       await using node = await nodeLoggingTo(writing, folder);
       const libc = dlopen("libc.so.6", { fcntl: { args: ["i32", "i32", "i32"], returns: "i32" } });
       const setFlags = 4;
@@ -125,33 +128,21 @@ describe.skipIf(process.platform === "win32")("a node whose log nobody reads", (
       await node.askOften(2000);
       expect(await node.ask()).toBe(200);
       expect(await node.stop()).toBe(0);
-      closeSync(reading);
     },
   );
 
   test("tells the next reader of a named pipe what the last one did not read", async () => {
     await using folder = await tempDir();
-    const pipe = join(folder.path, "log");
-    Bun.spawnSync(["mkfifo", pipe]);
-    const first = openSync(pipe, constants.O_RDONLY | constants.O_NONBLOCK);
-    const writing = openSync(pipe, constants.O_WRONLY);
+    const pipe = namedPipe(folder);
+    using first = pipe.reader();
+    const writing = pipe.open(constants.O_WRONLY);
     await using node = await nodeLoggingTo(writing, folder);
     closeSync(writing);
-    closeSync(first);
+    first[Symbol.dispose]();
     await node.askOften(100);
-    const next = openSync(pipe, constants.O_RDONLY | constants.O_NONBLOCK);
-    let log = "";
-    const buffer = Buffer.alloc(65_536);
-    await waitFor("the lines", () => {
-      try {
-        log += buffer.toString("utf8", 0, readSync(next, buffer));
-      } catch {
-        // It is empty for a moment.
-      }
-      return log.split('"path":"/v1/models"').length - 1 === 100;
-    });
+    using next = pipe.reader();
+    await waitFor("the lines", () => next.asked() === 100);
     expect(await node.stop()).toBe(0);
-    closeSync(next);
   });
 
   test("and a command waits for who reads it, and loses no line", async () => {

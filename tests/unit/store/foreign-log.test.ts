@@ -43,6 +43,15 @@ function killed(from: string, to: string): void {
   for (const suffix of ["", "-wal"]) copyFileSync(`${from}${suffix}`, `${to}${suffix}`);
 }
 
+/** A backup of 50 notes, and changes after it that begin the log anew. */
+async function backUpAndGoOn(file: OwnFile, path: string, backup: string): Promise<void> {
+  add(file, 50, "one");
+  await isEmptied(path);
+  copyFileSync(path, backup);
+  for (let at = 0; at < 10; at++) add(file, 200, "two");
+  await isEmptied(path);
+}
+
 test("a backup is not damaged by the log that a killed node left", async () => {
   await using folder = await tempDir();
   const [path, backup, left] = ["notes", "backup", "left"].map((name) =>
@@ -50,11 +59,7 @@ test("a backup is not damaged by the log that a killed node left", async () => {
   );
   if (!path || !backup || !left) throw new Error("there are three");
   using file = notesIn(path);
-  add(file, 50, "one");
-  await isEmptied(path);
-  copyFileSync(path, backup);
-  for (let at = 0; at < 10; at++) add(file, 200, "two");
-  await isEmptied(path);
+  await backUpAndGoOn(file, path, backup);
   file.run("delete from notes where seq > 100");
   add(file, 30, "three");
   killed(path, left);
@@ -82,11 +87,7 @@ test("nor where the file is a link, and its log is elsewhere", async () => {
   );
   if (!path || !backup || !left || !link) throw new Error("there are four");
   using file = notesIn(path);
-  add(file, 50, "one");
-  await isEmptied(path);
-  copyFileSync(path, backup);
-  for (let at = 0; at < 10; at++) add(file, 200, "two");
-  await isEmptied(path);
+  await backUpAndGoOn(file, path, backup);
   add(file, 30, "three");
   killed(path, left);
   copyFileSync(backup, left);

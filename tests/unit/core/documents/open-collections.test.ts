@@ -103,13 +103,24 @@ describe("open collections", () => {
   });
 });
 
-test("the documents of a large collection become files without holding the loop up", async () => {
-  await using folder = await tempDir();
-  await using registry = sqliteDocuments(`${folder.path}/documents.sqlite`);
+/** One that a command filled, in a registry of its own. */
+async function adoptedCollection() {
+  await using stack = new AsyncDisposableStack();
+  const folder = stack.use(await tempDir());
+  const registry = stack.use(sqliteDocuments(`${folder.path}/documents.sqlite`));
   const now = new Date();
   const store = { id: "vs_c", collection: "c", name: "c", state: "ready" as const };
   const record = { ...store, metadata: {}, isOwn: false, createdAt: now, lastActiveAt: now };
   await registry.addStore(record);
+  const { collections, store: all } = recordingStore(["c"]);
+  const adoptFiles = adoptFilesWith({ registry, store: all, now: () => now }, collections);
+  const owned = stack.move();
+  return { registry, record, adoptFiles, [Symbol.asyncDispose]: () => owned.disposeAsync() };
+}
+
+test("the documents of a large collection become files without holding the loop up", async () => {
+  await using adopting = await adoptedCollection();
+  const { registry, record } = adopting;
   const counts = { passages: 1, parts: 1 };
   const documents = Array.from({ length: 30_000 }, (_, at) => ({ name: `${at}.md`, ...counts }));
   let lists = 0;
@@ -121,14 +132,13 @@ test("the documents of a large collection become files without holding the loop 
       return documents;
     },
   };
-  const { collections, store: all } = recordingStore(["c"]);
-  const adoptFiles = adoptFilesWith({ registry, store: all, now: () => now }, collections);
+  const adopt = (): Promise<void> => adopting.adoptFiles(record, repository);
   using loop = watchLoop();
-  structuredClone(documents.map((each) => ({ ...each, ...store, createdAt: now })));
+  structuredClone(documents.map((each) => ({ ...each, ...record })));
   const copying = loop.longest();
   await loop.idle();
   loop.longest();
-  await Promise.all([1, 2, 3].map(() => adoptFiles(record, repository)));
+  await Promise.all([adopt(), adopt(), adopt()]);
   // One list serves all that wait for it.
   expect(lists).toBe(1);
   expect(loop.longest()).toBeLessThan(copying / 2);
@@ -136,12 +146,8 @@ test("the documents of a large collection become files without holding the loop 
 });
 
 test("a list of a collection that changes all the time serves who asked before it began", async () => {
-  await using folder = await tempDir();
-  await using registry = sqliteDocuments(`${folder.path}/documents.sqlite`);
-  const now = new Date();
-  const store = { id: "vs_c", collection: "c", name: "c", state: "ready" as const };
-  const record = { ...store, metadata: {}, isOwn: false, createdAt: now, lastActiveAt: now };
-  await registry.addStore(record);
+  await using adopting = await adoptedCollection();
+  const { record } = adopting;
   let changes = 0;
   let lists = 0;
   const begun = Promise.withResolvers<void>();
@@ -156,15 +162,14 @@ test("a list of a collection that changes all the time serves who asked before i
       return [{ name: `${list}.md`, passages: 1, parts: 1 }];
     },
   };
-  const { collections, store: all } = recordingStore(["c"]);
-  const adoptFiles = adoptFilesWith({ registry, store: all, now: () => now }, collections);
-  const asked = [adoptFiles(record, repository)];
+  const adopt = (): Promise<void> => adopting.adoptFiles(record, repository);
+  const asked = [adopt()];
   await begun.promise;
-  for (let n = 0; n < 20; n++) asked.push(adoptFiles(record, repository));
+  for (let n = 0; n < 20; n++) asked.push(adopt());
   await Promise.resolve();
   first.resolve();
   await Promise.all(asked);
   expect(lists).toBe(2);
-  await adoptFiles(record, repository);
+  await adopt();
   expect(lists).toBe(3);
 });
