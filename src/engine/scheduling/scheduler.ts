@@ -1,7 +1,7 @@
 /** Continuous batching: one loop owns the context and computes all answers in steps, so no request waits longer than a step. */
-import { setTimeout as sleep } from "node:timers/promises";
 import type { Token } from "node-llama-cpp";
 import { NodeError } from "../../core/errors.ts";
+import { nextTurn } from "../../core/turns.ts";
 import type { StepWatch } from "../machine/steps.ts";
 import type { Decoded, NativeChatContext, PartOutput } from "../native/contexts.ts";
 import { nothingLeft } from "../native/sampler.ts";
@@ -31,6 +31,7 @@ export class Scheduler {
   readonly #runs = new Set<RunningAnswer>();
   #loop: Promise<void> = Promise.resolve();
   #running = false;
+  #lastStartedAt = Number.NEGATIVE_INFINITY;
   /** Whether wake was called since the loop last looked for work. */
   #woken = false;
   #closed: Error | undefined;
@@ -48,6 +49,7 @@ export class Scheduler {
     const run = new RunningAnswer(scheduled);
     if (this.#closed !== undefined) throw this.#closed;
     this.#runs.add(run);
+    this.#lastStartedAt = performance.now();
     this.wake();
     return () => {
       run.stopped = true;
@@ -98,13 +100,9 @@ export class Scheduler {
     this.#native.releaseThreads();
   }
 
-  /** Until no more prompts come: one that missed the first pass would wait for the whole of it. */
+  /** Until no more prompts come: one that missed the first pass would wait for the whole of it. Timers are too coarse for it. */
   async #gather(): Promise<void> {
-    const { gatherMs } = this.#native;
-    const waiting = (): number => [...this.#runs].filter(({ prepared }) => !prepared).length;
-    for (let before = 0; gatherMs > 0 && waiting() > before; await sleep(gatherMs)) {
-      before = waiting();
-    }
+    while (performance.now() < this.#lastStartedAt + this.#native.gatherMs) await nextTurn();
   }
 
   async #prepareSequences(): Promise<void> {
@@ -290,6 +288,6 @@ const continues = ({ rewindTo, tokens, changesSampler = false }: Feed, last: Tok
 
 /** Lets readers forward their tokens, and what they deferred in a second turn: during a batch they would slow its threads. */
 async function readersHaveRead(): Promise<void> {
-  await new Promise(setImmediate);
-  await new Promise(setImmediate);
+  await nextTurn();
+  await nextTurn();
 }
