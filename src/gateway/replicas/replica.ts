@@ -18,9 +18,9 @@ export interface ReplicaLease extends Disposable {
   succeeded(): void;
   /** It answered, and is full: others are preferred for this long. Default: 1 s. */
   overloaded(retryAfterMs?: number): void;
-  /** Server error. The request may be its cause, so only several in a row count as a failure. */
+  /** Server error, or an invalid answer. The request may be its cause, so only several in a row count as a failure. */
   faulted(why: string): void;
-  /** It could not be reached, broke off, timed out, or sent an invalid answer. */
+  /** It could not be reached, broke off, or timed out. */
   failed(why: string): void;
 }
 

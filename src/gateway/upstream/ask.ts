@@ -109,7 +109,7 @@ export function digestOf(body: Body): string {
   return hash.digest("hex");
 }
 
-/** An invalid answer, or more than was asked for. Its `cause` may be the caller's error. */
+/** An invalid answer, or more than was asked for; the request may be why. Its `cause` may be the caller's error. */
 export class BadAnswer extends Error {
   override readonly name = "BadAnswer";
 }
@@ -147,11 +147,15 @@ const busyKinds = ["unavailable", "overloaded", "model_not_ready", "too_many_req
 
 /** Reports a failed attempt to the replica; returns a `NotBegun` if another one may be tried. */
 function blame(upstream: Upstream, lease: ReplicaLease, error: unknown): unknown {
-  if (error instanceof BadAnswer || error instanceof ConnectionFailure) {
+  if (error instanceof BadAnswer) {
+    lease.faulted(error.message);
+    return new NotBegun(toNodeError(upstream, error));
+  }
+  if (error instanceof ConnectionFailure) {
     lease.failed(error.message);
     const reason = toNodeError(upstream, error);
     // A slow prompt would be computed by each replica, and its caller has waited long enough.
-    return error instanceof ConnectionFailure && error.isSilence ? reason : new NotBegun(reason);
+    return error.isSilence ? reason : new NotBegun(reason);
   }
   if (error instanceof Declined) {
     lease.succeeded();
@@ -187,7 +191,7 @@ export async function openResponse(
   const error = toRefusal({ status, body: await parseAnswer(text), retryAfter }, { named, field });
   tellOperator(upstream, url, status, text, error);
   // A proxy's word for a server that is down.
-  if (status === 502) throw new BadAnswer(`status ${status}`, { cause: error });
+  if (status === 502) throw new ConnectionFailure(`status ${status}`, { cause: error });
   throw status < 500 && error.kind === "upstream_failed" ? new Declined(error) : error;
 }
 

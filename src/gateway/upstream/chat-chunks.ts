@@ -147,7 +147,7 @@ export class ChatChunks {
       ...listAt(delta, "tool_calls").flatMap((call) => this.#toolCall(call)),
     ];
     const reason = textAt(choice, "finish_reason");
-    if (reason === undefined) return events;
+    if (!reason) return events;
     if (reason === "abort" || reason === "error")
       throw new BadAnswer("an answer that it broke off");
     this.#reason = finishReasons.get(reason) ?? "stop";

@@ -90,7 +90,8 @@ export async function beginAnswer(
     const isBroken = error instanceof ConnectionFailure;
     // An error that the server sent, such as about the length, is not the replica's fault.
     if (!isBroken && !(error instanceof BadAnswer)) return error;
-    lease.failed(error.message);
+    if (isBroken) lease.failed(error.message);
+    else lease.faulted(error.message);
     if (!isBroken || error.isSilence) return toNodeError(upstream, error);
     const why = `The server of ${named} broke off its answer: ${error.message}.`;
     return new NodeError("upstream_failed", why, { cause: error });

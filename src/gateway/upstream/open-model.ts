@@ -2,7 +2,7 @@
 import { type EmbeddingPrefixes, knownPrefixes } from "../../core/embedding/embedding-prefixes.ts";
 import { NodeError } from "../../core/errors.ts";
 import type { LoadedModel, ModelSettings, ModelType } from "../../core/models/model.ts";
-import { attempt, BadAnswer, toNodeError, type Upstream } from "./ask.ts";
+import { attempt, toNodeError, type Upstream } from "./ask.ts";
 import { checkChat, upstreamChatEngine } from "./chat-engine.ts";
 import { embedBatch, upstreamEmbeddingEngine } from "./embedding-engine.ts";
 import { ConnectionFailure } from "./http-exchange.ts";
@@ -89,7 +89,7 @@ async function serverFacts(upstream: Upstream, signal: AbortSignal): Promise<Ser
     return await askServer({ url: lease.url, signal, named, key }).catch((error: unknown) => {
       if (!(error instanceof ConnectionFailure)) throw error;
       // It answers at once or not at all, so a timeout is also a reason to try another.
-      throw new BadAnswer(error.message, { cause: toNodeError(upstream, error) });
+      throw new ConnectionFailure(error.message, { cause: toNodeError(upstream, error) });
     });
   });
 }

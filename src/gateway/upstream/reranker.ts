@@ -30,8 +30,8 @@ export function upstreamReranker(
   const count = textCounter(upstream, kind);
   const half = mostQuestionTokens(maxTokens) - markers;
   const estimate = new TokenEstimate();
-  /** Whether scores are logits. Servers do not say, but probabilities are always from 0 to 1. */
-  let areLogits = false;
+  /** Whether scores are logits. Other servers do not say; probabilities and cosines are never beyond 1. */
+  let areLogits = kind === "llama-server";
   let countsTokens = true;
 
   /** llama-server fails if a text exceeds its context; others truncate it. */
@@ -114,11 +114,16 @@ export function upstreamReranker(
         tokens += judged.tokens;
         return judged.scores;
       });
-      areLogits ||= scores.some((score) => score < 0 || score > 1);
-      return { scores: areLogits ? scores.map(sigmoid) : scores, tokens };
+      areLogits ||= scores.some((score) => Math.abs(score) > mostCosine);
+      return { scores: scores.map(areLogits ? sigmoid : fromZeroToOne), tokens };
     },
   };
 }
+
+/** As it may be rounded. */
+const mostCosine = 1.01;
+
+const fromZeroToOne = (score: number): number => Math.min(1, Math.max(0, score));
 
 /** Undefined if a passage has none. */
 function readScores(answer: unknown, count: number): number[] | undefined {

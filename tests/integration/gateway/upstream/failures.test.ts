@@ -386,6 +386,8 @@ describe("replicas of a model", () => {
   const answers = [
     ["status 500", () => Response.json({ error: { message: "CUDA error" } }, { status: 500 })],
     ["an error as its first event", () => streamOf(['data: {"error":{"message":"CUDA"}}\n\n'])],
+    ["no JSON", () => streamOf(["data: NaN\n\n"])],
+    ["an answer that it breaks off", () => streamOf([frame("", "abort")])],
   ] as const;
   for (const [what, answer] of answers) {
     test(`one that answers with ${what} costs nobody an answer, and is left alone`, async () => {
@@ -395,6 +397,20 @@ describe("replicas of a model", () => {
       expect(replicas.chats).toEqual({ bad: 3, well: 40 });
     });
   }
+
+  test.each([
+    ["before", () => streamOf([frame("", "abort")])],
+    ["amid", () => streamOf([frame("Hel"), frame("", "abort")])],
+  ])(
+    "one that breaks off one request %s its answer, however often, is not taken from others",
+    async (_, answer) => {
+      await using replicas = await two(answer);
+      let content = 0;
+      while (replicas.chats.bad === 0) await replicas.ask(`${++content}`);
+      for (let at = 0; at < 10; at++) await replicas.ask(`${content}`);
+      expect(replicas.states()).toEqual(["up", "up"]);
+    },
+  );
 
   test("one that refuses a request with a status of its own is not at fault, and no other is asked", async () => {
     await using replicas = await two(() => new Response("no credit", { status: 402 }));

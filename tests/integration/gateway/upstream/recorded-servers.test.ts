@@ -258,6 +258,26 @@ describe("a server that nobody knows", () => {
     ]);
   });
 
+  test("whose scores are cosines keeps them, whatever was asked before", async () => {
+    let scores = [0.9, 0.1];
+    await using server = recordedVllm({
+      instead: ({ path }) =>
+        path === "/v1/rerank"
+          ? Response.json({
+              results: scores.map((relevance_score, index) => ({ index, relevance_score })),
+            })
+          : undefined,
+    });
+    const { target } = targetAt(`${server.url}/v1`, { upstreamModel: vllmModel });
+    await using model = await openFarReranker(target);
+    const ranked = async () => (await model.engine.rank("q", ["a", "b"], { signal })).scores;
+    expect(await ranked()).toEqual([0.9, 0.1]);
+    scores = [1.000_001, -0.02];
+    expect(await ranked()).toEqual([1, 0]);
+    scores = [0.9, 0.1];
+    expect(await ranked()).toEqual([0.9, 0.1]);
+  });
+
   test("whose scores are logits has them made probabilities", async () => {
     await using server = openAiServer(({ path }) =>
       path === "/v1/rerank"

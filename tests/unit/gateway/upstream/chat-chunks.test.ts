@@ -44,6 +44,10 @@ describe("the chunks of a streamed completion", () => {
     expect(read([delta({ content: "a" }, reason)]).at(-1)).toMatchObject({ reason: "stop" });
   });
 
+  test("have not ended where their reason is empty, which some servers send for none", () => {
+    expect(() => read([delta({ content: "a" }, "")])).toThrow("ends without a reason");
+  });
+
   test("without counts have no more tokens than were asked for", () => {
     const found = read([delta({ content: "a" }), delta({ content: "b" }, "stop")], 1).at(-1);
     expect(found).toMatchObject({ usage: usage({ promptTokens: 99, completionTokens: 1 }) });
