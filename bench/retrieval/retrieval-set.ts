@@ -92,8 +92,8 @@ export function serviceFor(
   const { queryPrefix } = embedding.identity;
   service.searchIn({
     check: async () => {},
-    open: async () => ({
-      all: [
+    async *open() {
+      yield [
         {
           store: "",
           collection: benchCollection,
@@ -101,9 +101,8 @@ export function serviceFor(
           queryPrefix,
           shown: async (documents: readonly string[]) => new Set(documents),
         },
-      ],
-      [Symbol.dispose]: () => {},
-    }),
+      ];
+    },
   });
   service.attach({ repository, queryPrefix });
   return service;

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { afterEach, beforeEach, describe, expect, spyOn, test } from "bun:test";
 import { join } from "node:path";
 import { untilAborted } from "../../src/core/abort.ts";
 import type { NewKey, Scope } from "../../src/core/limits/api-key.ts";
@@ -132,6 +132,20 @@ describe("a key that is bound to a vector store", () => {
         bound.send("GET", "/vector_stores/vs_default"),
       ),
     ).toEqual([200, 200, 404, 404, 404, 404, 404, 404]);
+  });
+
+  test("searches many without having all of them open at a time", async () => {
+    const stores = await Promise.all(Array.from({ length: 20 }, () => admin.store()));
+    const { repository, documents } = running.app;
+    const open = { now: 0, most: 0 };
+    using _ = spyOn(documents.collections, "lease").mockImplementation(async () => {
+      open.most = Math.max(open.most, ++open.now);
+      const prefixes = { queryPrefix: "", documentPrefix: "" };
+      return { repository, prefixes, [Symbol.dispose]: () => void open.now-- };
+    });
+    const reader = give("reader of many", { vectorStores: stores.map(({ id }) => id) });
+    expect(await retrieve(reader)).toEqual([]);
+    expect(open).toEqual({ now: 0, most: 16 });
   });
 
   test("searches that one alone, by every way of asking", async () => {

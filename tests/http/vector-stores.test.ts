@@ -530,6 +530,35 @@ describe("files of a vector store", () => {
     expect((await client.send("GET", `/vector_stores/${deleted}`)).status).toBe(404);
   });
 
+  test("stays deleted once its collection is back that was away when it was deleted", async () => {
+    await using data = await tempDir();
+    const folder = join(data.path, "collections");
+    let now = new Date();
+    const options = { documents: { folder: data.path, now: () => now } };
+    const first = await runningDocuments(options);
+    const { id: expiring } = await first.client.store({
+      expires_after: { anchor: "last_active_at", days: 1 },
+    });
+    const { id: emptied } = await first.client.store();
+    await first.client.taken(expiring, "Llamas hum.");
+    const file = await first.client.taken(emptied, "Goats bleat.");
+    await first[Symbol.asyncDispose]();
+    await rename(folder, `${folder}.away`);
+    const second = await runningDocuments(options);
+    now = new Date(now.getTime() + 2 * 86_400_000);
+    await waitFor("it to expire", async () => {
+      return (await second.client.getStore(expiring)).file_counts.total === 0;
+    });
+    await second.client.send("DELETE", `/vector_stores/${emptied}/files/${file.id}`);
+    const stores = [expiring, emptied];
+    for (const id of stores) await second.client.send("DELETE", `/vector_stores/${id}`);
+    await second[Symbol.asyncDispose]();
+    await rename(`${folder}.away`, folder);
+    await using running = await runningDocuments(options);
+    const found = stores.map((id) => running.client.send("GET", `/vector_stores/${id}`));
+    expect((await Promise.all(found)).map(({ status }) => status)).toEqual([404, 404]);
+  });
+
   test("is not found by the name of another's collection or former id", async () => {
     await using data = await tempDir();
     const collections = new SqliteCollectionStore(join(data.path, "collections"), silentLog);

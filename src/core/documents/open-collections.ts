@@ -25,7 +25,7 @@ type CollectionParts = Pick<DocumentParts, "store" | "log"> & {
 };
 
 /** Each has an open file and up to two threads of its own. */
-const mostOpen = 16;
+export const mostOpen = 16;
 
 export class OpenCollections implements AsyncDisposable {
   readonly #parts: CollectionParts;

@@ -4,14 +4,10 @@ import { given } from "../given.ts";
 import type { EmbedOptions } from "../ports/embedding-engine.ts";
 import type { SearchBounds } from "../ports/passage-repository.ts";
 import type { RetrievalBackend } from "../retrieval/retrieval-service.ts";
-import type {
-  FoundPassage,
-  SearchScope,
-  SearchTarget,
-  SearchTargets,
-} from "../retrieval/search.ts";
+import type { FoundPassage, SearchScope, SearchTarget } from "../retrieval/search.ts";
 import type { DocumentCaller } from "./document-caller.ts";
 import type { SharedParts } from "./documents.ts";
+import { mostOpen } from "./open-collections.ts";
 import { type AttributeFilter, type Attributes, fileIdOf, type StoreRecord } from "./records.ts";
 
 export interface StoreQuestion {
@@ -69,15 +65,18 @@ export class StoreSearchService {
     await this.#stores(scope);
   }
 
-  async open(scope: SearchScope, ready: () => RetrievalBackend): Promise<SearchTargets> {
-    using leases = new DisposableStack();
-    const all: SearchTarget[] = [];
-    for (const store of await this.#stores(scope)) {
-      const target = await this.#target(store, scope, ready, leases);
-      if (target !== undefined) all.push(target);
+  /** Some stores at a time, open until the next ones are asked for: a key may be bound to a thousand. */
+  async *open(scope: SearchScope, ready: () => RetrievalBackend): AsyncGenerator<SearchTarget[]> {
+    const stores = await this.#stores(scope);
+    for (let from = 0; from < stores.length; from += mostOpen) {
+      using leases = new DisposableStack();
+      const targets: SearchTarget[] = [];
+      for (const store of stores.slice(from, from + mostOpen)) {
+        const target = await this.#target(store, scope, ready, leases);
+        if (target !== undefined) targets.push(target);
+      }
+      yield targets;
     }
-    const held = leases.move();
-    return { all, [Symbol.dispose]: () => held.dispose() };
   }
 
   async #stores({

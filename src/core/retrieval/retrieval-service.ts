@@ -20,7 +20,6 @@ import {
   type PassagePlace,
   type SearchScope,
   type SearchTarget,
-  type SearchTargets,
 } from "./search.ts";
 
 export type RetrievalMode = "dense" | "hybrid";
@@ -185,14 +184,18 @@ export class RetrievalService {
     const passages: FoundPassage[] = [];
     for (const [store, held] of Map.groupBy(places, ({ store }) => store)) {
       const scores = new Map(held.map(({ id, score }) => [id, score]));
-      using targets = await this.#targets({ caller, stores: [store] }).catch(unlessGone);
-      for (const target of targets?.all ?? []) {
-        const read = await target.repository.read([...scores.keys()]);
-        const shown = await target.shown(read.map(({ document }) => document));
-        for (const passage of read) {
-          if (!shown.has(passage.document)) continue;
-          passages.push(located({ ...passage, score: scores.get(passage.id) ?? 0 }, target));
+      try {
+        for await (const [target] of this.#targets({ caller, stores: [store] })) {
+          if (target === undefined) continue;
+          const read = await target.repository.read([...scores.keys()]);
+          const shown = await target.shown(read.map(({ document }) => document));
+          for (const passage of read) {
+            if (!shown.has(passage.document)) continue;
+            passages.push(located({ ...passage, score: scores.get(passage.id) ?? 0 }, target));
+          }
         }
+      } catch (error) {
+        unlessGone(error);
       }
     }
     return passages;
@@ -233,8 +236,7 @@ export class RetrievalService {
     const report = (passages?: number): void =>
       options.report?.({ type: "retrieved", passages, from, to: performance.now() });
     try {
-      using targets = await this.#targets(scope);
-      const result = await this.#search(question, bounds, options, targets.all, scope);
+      const result = await this.#search(question, bounds, options, scope);
       report(result.points.length);
       return result;
     } catch (error) {
@@ -249,38 +251,42 @@ export class RetrievalService {
     question: string,
     bounds: SearchBounds,
     options: EmbedOptions,
-    targets: readonly SearchTarget[],
-    { isReranked = true }: SearchScope,
+    scope: SearchScope,
   ): Promise<RetrievalResult> {
-    const { vectors, tokens } = await this.#embed(question, targets, options);
     const { mode, candidates, reranker: name } = this.#settings;
+    const { isReranked = true } = scope;
     const reranker =
       isReranked && name !== undefined ? this.#models.reranker(name).engine : undefined;
-    const isHybrid = mode === "hybrid" && targets.some(({ repository }) => repository.matchesWords);
-    const isWide = isHybrid || reranker !== undefined;
-    const wide = isWide
-      ? { limit: Math.max(bounds.limit, candidates), scoreThreshold: -1 }
-      : bounds;
-    const searched = await Promise.all(
-      targets.map(async (target) => {
-        const vector = vectors.get(target.queryPrefix);
-        if (vector === undefined) throw new NodeError("internal", "The query was not embedded.");
-        const { repository, documents } = target;
-        const [near, matched] = await Promise.all([
-          repository.search(vector, wide, documents),
-          isHybrid ? repository.matchWords(question, vector, wide.limit, documents) : [],
-        ]);
-        const found = isWide ? fuse(near, matched) : near;
-        const shown = await target.shown(found.map(({ document }) => document));
-        return found
-          .filter(({ document }) => shown.has(document))
-          .map((passage) => located(passage, target));
-      }),
-    );
-    const best = (targets.length === 1 ? searched.flat() : byScore(searched.flat())).slice(
-      0,
-      wide.limit,
-    );
+    const vectors = new Map<string, Float32Array | undefined>();
+    let tokens = 0;
+    let isHybrid = false;
+    let best: FoundPassage[] = [];
+    for await (const targets of this.#targets(scope)) {
+      tokens += await this.#embed(question, targets, vectors, options);
+      isHybrid ||= mode === "hybrid" && targets.some(({ repository }) => repository.matchesWords);
+      const isWide = isHybrid || reranker !== undefined;
+      const wide = isWide
+        ? { limit: Math.max(bounds.limit, candidates), scoreThreshold: -1 }
+        : bounds;
+      const searched = await Promise.all(
+        targets.map(async (target) => {
+          const vector = vectors.get(target.queryPrefix);
+          if (vector === undefined) throw new NodeError("internal", "The query was not embedded.");
+          const { repository, documents } = target;
+          const [near, matched] = await Promise.all([
+            repository.search(vector, wide, documents),
+            isHybrid ? repository.matchWords(question, vector, wide.limit, documents) : [],
+          ]);
+          const found = isWide ? fuse(near, matched) : near;
+          const shown = await target.shown(found.map(({ document }) => document));
+          return found
+            .filter(({ document }) => shown.has(document))
+            .map((passage) => located(passage, target));
+        }),
+      );
+      const all = [best, ...searched].filter((found) => found.length > 0);
+      best = (all.length === 1 ? all.flat() : byScore(all.flat())).slice(0, wide.limit);
+    }
     const judged = reranker === undefined ? best : await rerank(reranker, question, best, options);
     const points = judged
       .filter(({ score }) => score >= bounds.scoreThreshold)
@@ -289,22 +295,25 @@ export class RetrievalService {
     return { points, bounds, method: { mode: used, reranked: reranker !== undefined }, tokens };
   }
 
+  /** Adds the question's vectors with the prefixes that are not embedded yet; returns how many tokens they took. */
   async #embed(
     question: string,
     targets: readonly SearchTarget[],
+    vectors: Map<string, Float32Array | undefined>,
     options: EmbedOptions,
-  ): Promise<{ vectors: ReadonlyMap<string, Float32Array | undefined>; tokens: number }> {
-    const prefixes = [...new Set(targets.map(({ queryPrefix }) => queryPrefix))];
-    if (prefixes.length === 0) return { vectors: new Map(), tokens: 0 };
+  ): Promise<number> {
+    const wanted = new Set(targets.map(({ queryPrefix }) => queryPrefix));
+    const prefixes = [...wanted].filter((prefix) => !vectors.has(prefix));
+    if (prefixes.length === 0) return 0;
     const texts = prefixes.map((prefix) => prefix + question);
     const embeddings = await this.model().engine.embed(texts, options);
-    const vectors = new Map(prefixes.map((prefix, at) => [prefix, embeddings[at]?.vector]));
-    return { vectors, tokens: embeddings.reduce((sum, { tokens }) => sum + tokens, 0) };
+    for (const [at, prefix] of prefixes.entries()) vectors.set(prefix, embeddings[at]?.vector);
+    return embeddings.reduce((sum, { tokens }) => sum + tokens, 0);
   }
 
-  async #targets(scope: SearchScope): Promise<SearchTargets> {
+  #targets(scope: SearchScope): AsyncIterable<SearchTarget[]> {
     if (this.#stores === undefined) throw new NodeError("unavailable", preparing);
-    return await this.#stores.open(scope, () => this.#ready());
+    return this.#stores.open(scope, () => this.#ready());
   }
 
   #ready(): RetrievalBackend {
@@ -322,7 +331,7 @@ export function narrow(node: SearchBounds, wanted: Partial<SearchBounds>): Searc
 }
 
 /** A vector store that was deleted meanwhile has nothing to read. */
-function unlessGone(error: unknown): undefined {
+function unlessGone(error: unknown): void {
   if (!(error instanceof NodeError && error.kind === "no_such_object")) throw error;
 }
 

@@ -31,11 +31,6 @@ export interface SearchTarget {
   shown: (documents: readonly string[]) => Promise<ReadonlySet<string>>;
 }
 
-/** Holds the collections open until it is disposed of. */
-export interface SearchTargets extends Disposable {
-  all: readonly SearchTarget[];
-}
-
 /** How far all of the question's words raise a score towards 1: the best of 0.2 to 1 (bench/README.md). */
 const wordWeight = 0.7;
 

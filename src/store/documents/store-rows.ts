@@ -78,10 +78,8 @@ export const storeRows = (registry: OwnFile): Rows<StoreRegistry> => ({
   removeStore(id, drops) {
     registry.write((database) => {
       empty(database, id);
-      if (drops.collection) {
-        change(database, dropCollection, id);
-        change(database, rememberDropped, droppedCollections, id);
-      }
+      if (drops.collection) change(database, dropCollection, id);
+      change(database, rememberDropped, droppedCollections, id);
       change(database, "delete from stores where id = ?", id);
     });
   },

@@ -113,10 +113,10 @@ describe("retrieval", () => {
     const go = Promise.withResolvers<void>();
     retrieval.searchIn({
       check: async () => {},
-      open: async ({ caller }) => {
+      async *open({ caller }) {
         opened.push(caller.id);
         await go.promise;
-        return { all: [], [Symbol.dispose]: () => {} };
+        yield [];
       },
     });
     const client = new AbortController();
