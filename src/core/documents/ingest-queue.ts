@@ -1,5 +1,5 @@
 /** The node's ingest queue: a caller's files one after the other, those of several callers at once and in turns, so that a large one holds up no others. */
-import { type ErrorKind, NodeError, reasonOf } from "../errors.ts";
+import { type ErrorKind, hasCode, NodeError, reasonOf } from "../errors.ts";
 import type { Log } from "../log.ts";
 import type { DocumentRegistry } from "../ports/document-registry.ts";
 import type { Failure, FailureCode, StoreFile } from "./records.ts";
@@ -261,8 +261,13 @@ const passing: readonly ErrorKind[] = [
   "too_many_requests",
 ];
 
+/** What the system says while the process may have no more files, processes or memory. */
+const exhausted = ["EMFILE", "ENFILE", "EAGAIN", "ENOMEM"];
+
 const isPassing = (error: unknown): boolean =>
-  error instanceof NodeError && passing.includes(error.kind);
+  error instanceof NodeError
+    ? passing.includes(error.kind)
+    : exhausted.some((code) => hasCode(error, code));
 
 const codes: Partial<Record<ErrorKind, FailureCode>> = {
   invalid_request: "invalid_file",

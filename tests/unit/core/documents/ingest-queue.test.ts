@@ -84,6 +84,38 @@ test("a file whose rest ends while the next one is looked for is not left for lo
   expect(Math.max(...slept)).toBe(1000);
 });
 
+test("a file waits while the process may open no more files, however often it is tried", async () => {
+  await using folder = await tempDir();
+  await using registry = sqliteDocuments(`${folder.path}/documents.sqlite`);
+  await registry.putStoreFiles([file("a")]);
+  let now = 0;
+  using _clock = spyOn(performance, "now").mockImplementation(() => now);
+  let tries = 0;
+  const queue = new IngestQueue({
+    ...{ registry, log: recordingLog().log },
+    ingest: async (storeFile) => {
+      if (++tries <= 5) {
+        throw Object.assign(new Error("EMFILE: too many open files"), { code: "EMFILE" });
+      }
+      await registry.settle({ ...storeFile, status: "completed" });
+    },
+    discard: async () => {},
+    cleanUp: async () => {
+      now += 60_000;
+    },
+    isOwned: () => true,
+  });
+  const stop = new AbortController();
+  const running = queue.run(stop.signal);
+  await waitFor("the file to be settled", async () => {
+    queue.wake();
+    return (await registry.waitingOwners()).length === 0;
+  });
+  stop.abort();
+  await running;
+  expect(await registry.counts({ store: "vs_a" })).toMatchObject({ completed: 1, failed: 0 });
+});
+
 describe("files of more callers than have a place", () => {
   const minute = 60_000;
   const owners = ["ada", "bob", "eve", "joe", "kim"];
