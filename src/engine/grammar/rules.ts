@@ -54,7 +54,9 @@ export class GrammarRules {
 
   define(name: string, body: string): void {
     this.budget.spend();
-    this.#characters += name.length + body.length + repeatedCharacters(body);
+    this.#characters += name.length + body.length;
+    // A body that is too long is not read.
+    if (this.#characters <= mostGrammarCharacters) this.#characters += repeatedCharacters(body);
     if (this.#characters > mostGrammarCharacters) {
       throw new OverBudget(
         `makes a grammar of more than ${mostGrammarCharacters} characters; lengths and counts add as many as they allow`,
@@ -128,7 +130,7 @@ export class GrammarRules {
 }
 
 /** Repetitions such as `{2,8}`, outside of literals and character classes. */
-const repetition = /"(?:[^"\\]|\\.)*"|\[(?:[^\]\\]|\\.)*\]|\{(\d+)(?:,(\d*))?\}/gs;
+const repetition = /"[^"\\]*(?:\\.[^"\\]*)*"|\[[^\]\\]*(?:\\.[^\]\\]*)*\]|\{(\d+)(?:,(\d*))?\}/gs;
 
 /** llama.cpp copies what must be repeated, and adds a rule for each time that it may be. */
 function repeatedCharacters(body: string): number {
@@ -148,14 +150,11 @@ const plainCharacter = "[\\x20-\\x21\\x23-\\x5B\\x5D-\\x7E\\u00A0-\\uD7FF\\uE000
 export const fraction = '("." [0-9]{1,15})';
 
 export function literal(text: string): string {
-  const escaped = [...text]
-    .map((character) => {
-      const code = character.codePointAt(0) ?? 0;
-      if (character === '"' || character === "\\") return `\\${character}`;
-      if (code < 0x20 || code === 0x7f) return `\\x${code.toString(16).padStart(2, "0")}`;
-      return character;
-    })
-    .join("");
+  const escaped = text.replace(/["\\\p{Cc}]/gu, (character) =>
+    character === '"' || character === "\\"
+      ? `\\${character}`
+      : `\\x${character.charCodeAt(0).toString(16).padStart(2, "0")}`,
+  );
   return `"${escaped}"`;
 }
 
