@@ -1,6 +1,6 @@
 /** API keys in a SQLite file: only a salted digest of each. Every process that has it open sees changes at once. */
 import { constants, type Database } from "bun:sqlite";
-import { chmodSync, statSync } from "node:fs";
+import { chmodSync, lstatSync, statSync } from "node:fs";
 import { NodeError, reasonOf } from "../../core/errors.ts";
 import {
   type ApiKey,
@@ -154,10 +154,12 @@ class KeysFile implements Disposable {
     });
   }
 
-  /** A file without keys has lost them, or is another; where there never were any, there is none. */
+  /** A file without keys has lost them, or is another, and the disk that a link leads to may be away; where there never were any, there is none. */
   checkAbsent(): void {
-    if (this.#look().file === undefined) return;
-    const why = `The keys in ${this.#path} cannot be used: the file has no keys. Restore it from a backup, give out new keys with 'paddock keys create', or delete it to serve without keys.`;
+    if (lstatSync(this.#path, { throwIfNoEntry: false }) === undefined) return;
+    const found =
+      this.#look().file === undefined ? "it is a link to no file" : "the file has no keys";
+    const why = `The keys in ${this.#path} cannot be used: ${found}. Restore it from a backup, give out new keys with 'paddock keys create', or delete it to serve without keys.`;
     throw new NodeError("unavailable", why);
   }
 

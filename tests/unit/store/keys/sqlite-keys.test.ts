@@ -206,6 +206,18 @@ describe("a keys file that was put in the place of another", () => {
     expect(started.hasKeys()).toBe(true);
   });
 
+  test("does not open a node that starts while the disk that it is a link to is away", async () => {
+    await using given = await replaced();
+    const { path, other, text } = given;
+    await rm(path);
+    await symlink(other, path);
+    await rename(other, `${other}.away`);
+    using started = new SqliteKeys(path);
+    expect(() => started.hasKeys()).toThrow("a link to no file");
+    await rename(`${other}.away`, other);
+    expect([started.hasKeys(), worth(started, text)]).toEqual([true, "revoked"]);
+  });
+
   test("cannot be used while it is a link to itself", async () => {
     await using given = await replaced();
     const { node, path, other, text } = given;
