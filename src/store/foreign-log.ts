@@ -65,13 +65,13 @@ function sync(path: string): void {
   }
 }
 
-/** Whether a backup was copied over a file that is open: `change` is the number of one that the file had, or its log. */
-export function isOverwritten(path: string, change: number): boolean {
+/** Whether a backup was copied over a file that is open: `change` is the number of one that the file had, or its log; `last`: of the last that SQLite knows of, which sees only what comes by a log. */
+export function isOverwritten(path: string, change: number, last: () => number): boolean {
   const log = logOf(path);
   // In this order: what is in no log is in the file.
   if ((statSync(log, { throwIfNoEntry: false })?.size ?? 0) === 0) {
-    const file = pageOneOf(path);
-    return file === undefined || ((file.change - change) | 0) < 0;
+    const file = pageOneOf(path)?.change;
+    return file === undefined || ((file - change) | 0) < 0 || ((last() - file) | 0) < 0;
   }
   return isForeign(path, log);
 }

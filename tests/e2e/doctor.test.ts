@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { chmod, copyFile, mkdir, readFile, truncate, writeFile } from "node:fs/promises";
+import { chmod, copyFile, mkdir, readFile, symlink, truncate, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { folderDigest } from "../support/folder-digest.ts";
@@ -197,6 +197,16 @@ describe("paddock doctor", () => {
     await chmod(join(folder.path, ".paddock", "keys.sqlite"), 0o644);
     expect((await examine(folder.path)).problems).toEqual([
       ["keys file", expect.stringContaining("Others than its owner can read or write")],
+    ]);
+  });
+
+  test("finds keys on a disk that is away", async () => {
+    await using folder = await farFolder();
+    await mkdir(join(folder.path, ".paddock"), { mode: 0o700 });
+    await symlink(join(folder.path, "away"), join(folder.path, ".paddock", "keys.sqlite"));
+    expect((await examine(folder.path)).problems).toContainEqual([
+      "keys file",
+      expect.stringContaining("is a link to no file"),
     ]);
   });
 

@@ -1,6 +1,6 @@
 /** Checks llama.cpp, the accelerator with each model, the data dir and its disk, the uploads and the clock. */
 import { constants, existsSync } from "node:fs";
-import { access, readdir, stat, statfs } from "node:fs/promises";
+import { access, lstat, readdir, stat, statfs } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { byteSize } from "../../core/byte-size.ts";
 import { noLog } from "../../core/log.ts";
@@ -156,6 +156,12 @@ export async function checkDataDir({ dataDir, config }: Installation): Promise<F
 export async function checkKeysFile({ dataDir }: Installation): Promise<Finding> {
   const path = join(dataDir, keysFile);
   const found = await stat(path).catch(() => undefined);
+  if (found === undefined && (await lstat(path).catch(() => undefined)) !== undefined) {
+    return problem(
+      `${path} is a link to no file, and no node starts with it.`,
+      "Mount the disk that it leads to, or restore the keys from a backup.",
+    );
+  }
   if (found === undefined) return ok("No key was given out.");
   return (found.mode & 0o077) === 0
     ? ok(`${keysFile} can be read by its owner only.`)

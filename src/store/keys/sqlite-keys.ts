@@ -1,7 +1,7 @@
 /** API keys in a SQLite file: only a salted digest of each. Every process that has it open sees changes at once. */
 import { constants, type Database } from "bun:sqlite";
-import { chmodSync, statSync } from "node:fs";
-import { NodeError, reasonOf } from "../../core/errors.ts";
+import { chmodSync, lstatSync, rmSync, statSync } from "node:fs";
+import { hasCode, NodeError, reasonOf } from "../../core/errors.ts";
 import {
   type ApiKey,
   type KeyRing,
@@ -14,6 +14,7 @@ import {
   emptyLog,
   type FileStamp,
   insert,
+  inspectIds,
   inTransaction,
   numberOf,
   type OpenOptions,
@@ -146,18 +147,26 @@ class KeysFile implements Disposable {
 
   write<Result>(change: (database: Database) => Result): Result {
     return this.#translating(() => {
-      const database = this.#current() ?? this.#open();
-      const result = inTransaction(database, () => change(database));
-      // So that a copy of the file is complete, and a restored copy meets no old log.
-      emptyLog(database);
-      return result;
+      const isNew = this.#look().file === undefined;
+      try {
+        const database = this.#current() ?? this.#open();
+        const result = inTransaction(database, () => change(database));
+        // So that a copy of the file is complete, and a restored copy meets no old log.
+        emptyLog(database);
+        return result;
+      } catch (error) {
+        if (isNew && !hasCode(error, "SQLITE_BUSY")) this.#discard();
+        throw error;
+      }
     });
   }
 
-  /** A file without keys has lost them, or is another; where there never were any, there is none. */
+  /** A file without keys has lost them, or is another, and the disk that a link leads to may be away; where there never were any, there is none. */
   checkAbsent(): void {
-    if (this.#look().file === undefined) return;
-    const why = `The keys in ${this.#path} cannot be used: the file has no keys. Restore it from a backup, give out new keys with 'paddock keys create', or delete it to serve without keys.`;
+    if (lstatSync(this.#path, { throwIfNoEntry: false }) === undefined) return;
+    const found =
+      this.#look().file === undefined ? "it is a link to no file" : "the file has no keys";
+    const why = `The keys in ${this.#path} cannot be used: ${found}. Restore it from a backup, give out new keys with 'paddock keys create', or delete it to serve without keys.`;
     throw new NodeError("unavailable", why);
   }
 
@@ -199,6 +208,15 @@ class KeysFile implements Disposable {
 
   #look(): Look {
     return { file: stampOf(this.#path), log: stampOf(`${this.#path}-wal`) };
+  }
+
+  /** Of a new file that could not be written, as where the disk is full: one without keys would be taken for one that has lost them. */
+  #discard(): void {
+    this[Symbol.dispose]();
+    const found = inspectIds(this.#path, "keys");
+    // Another process may have made it.
+    if (Array.isArray(found) && found.length > 0) return;
+    for (const suffix of ["", "-wal", "-shm"]) rmSync(`${this.#path}${suffix}`, { force: true });
   }
 
   /** Undefined also where the folder cannot be looked at: what was opened is closed all the same. */

@@ -162,7 +162,7 @@ export class CollectionRows implements Disposable {
     documents?: DocumentNames,
   ): WordMatch[] {
     return this.#atOnce(() => {
-      const { database, search } = this.#file.opened;
+      const { database, search } = this.#file.checked;
       if (!hasCurrentWords(database)) return [];
       const hits = new Map(
         search.words(text, limit, documents).map(({ key, words }) => [key, words]),
@@ -196,7 +196,7 @@ export class CollectionRows implements Disposable {
 
   /** Takes a step towards an index that has all rows. */
   index(pace: Pace): IndexingStep {
-    const { database, indexing } = this.#file.opened;
+    const { database, indexing } = this.#file.checked;
     // A dropped collection needs none.
     if (indexing === undefined || dimensionIn(database) === undefined) return "done";
     const step = indexing.step(pace);

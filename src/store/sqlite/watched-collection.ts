@@ -77,7 +77,12 @@ export class WatchedCollection implements Disposable {
   get checked(): Opened {
     const opened = this.opened;
     const { name, path } = this.#place;
-    const now = readMeta(opened.database, "embedding");
+    let now = opened.identity;
+    try {
+      now = readMeta(opened.database, "embedding");
+    } catch (error) {
+      if (!this.#isOther(opened)) throw error;
+    }
     if (now === undefined) return opened;
     if (opened.stamp !== undefined && this.#isOther(opened)) {
       const why = `The collection '${name}' cannot be used: its file is gone from the disk, or another, since it was opened. Put it back, or start the node again. It was ${path}.`;
@@ -117,8 +122,18 @@ export class WatchedCollection implements Disposable {
     const { path } = this.#place;
     const stamp = stampOf(path);
     if (stamp?.identity !== opened.stamp?.identity) return true;
-    if (stamp?.state !== opened.stamp?.state && isOverwritten(path, opened.change)) return true;
-    Object.assign(opened, { stamp, change: changeOf(opened.database) });
+    const isChanged = stamp?.state !== opened.stamp?.state;
+    if (isChanged && isOverwritten(path, opened.change, () => lastChangeIn(opened))) return true;
+    Object.assign(opened, { stamp, change: lastChangeIn(opened) });
     return false;
+  }
+}
+
+/** As SQLite sees it, which cannot read a file of another size than it expects. */
+function lastChangeIn({ database, change }: Opened): number {
+  try {
+    return changeOf(database);
+  } catch {
+    return change;
   }
 }

@@ -1,6 +1,16 @@
 import { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
-import { copyFile, mkdir, readFile, rename, rm, stat, symlink, truncate } from "node:fs/promises";
+import {
+  copyFile,
+  mkdir,
+  readFile,
+  rename,
+  rm,
+  stat,
+  symlink,
+  truncate,
+  writeFile,
+} from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { stateOf } from "../../../../src/core/limits/api-key.ts";
 import { SqliteKeys } from "../../../../src/store/keys/sqlite-keys.ts";
@@ -206,6 +216,18 @@ describe("a keys file that was put in the place of another", () => {
     expect(started.hasKeys()).toBe(true);
   });
 
+  test("does not open a node that starts while the disk that it is a link to is away", async () => {
+    await using given = await replaced();
+    const { path, other, text } = given;
+    await rm(path);
+    await symlink(other, path);
+    await rename(other, `${other}.away`);
+    using started = new SqliteKeys(path);
+    expect(() => started.hasKeys()).toThrow("a link to no file");
+    await rename(`${other}.away`, other);
+    expect([started.hasKeys(), worth(started, text)]).toEqual([true, "revoked"]);
+  });
+
   test("cannot be used while it is a link to itself", async () => {
     await using given = await replaced();
     const { node, path, other, text } = given;
@@ -250,7 +272,28 @@ describe("a keys file that was put in the place of another", () => {
   });
 });
 
-// Why it is skipped is said by canMakeDisks.
+// Why they are skipped is said by canMakeDisks.
+describe.skipIf(!(await canMakeDisks()))("a keys file that there is no room for", () => {
+  test.each([0, 1, 2, 4, 8, 12, 16, 24])(
+    "is not left without keys beside %i free pages",
+    async (pages) => {
+      await using disk = await smallDisk(1);
+      const path = join(disk.path, "keys.sqlite");
+      await writeFile(join(disk.path, "others"), Buffer.alloc((256 - pages) * 4096));
+      using administrator = new SqliteKeys(path);
+      let isMade = true;
+      try {
+        administrator.create({ name: "ada", scopes: ["chat"] });
+      } catch {
+        isMade = false;
+      }
+      administrator[Symbol.dispose]();
+      using node = new SqliteKeys(path);
+      expect(node.hasKeys()).toBe(isMade);
+    },
+  );
+});
+
 describe.skipIf(!(await canMakeDisks()))("a keys file that this process can only read", () => {
   test("is read again when another process changed it", async () => {
     await using disk = await smallDisk(4);

@@ -320,6 +320,39 @@ describe("a collection's file", () => {
     expect(database.query("pragma integrity_check").values()).toEqual([["ok"]]);
   });
 
+  test("that a newer one is copied over is missed, and the newer one is as it was", async () => {
+    await using folder = await tempDir();
+    await using elsewhere = await tempDir();
+    const [path, newer] = [folder, elsewhere].map((each) => join(each.path, "over.sqlite"));
+    if (path === undefined || newer === undefined) throw new Error("there are two");
+    const emptied = () =>
+      waitFor("an empty log", async () => (await stat(`${path}-wal`)).size === 0);
+    const store = new SqliteCollectionStore(folder.path, silentLog);
+    await using repository = await store.create("over", specOf(2));
+    await repository.upsert([passage(1, [1, 0])]);
+    await emptied();
+    await copyFile(path, newer);
+    {
+      await using other = await new SqliteCollectionStore(elsewhere.path, silentLog).open("over");
+      await other?.upsert(Array.from({ length: 200 }, (_, at) => passage(at + 2, [0, 1])));
+    }
+    await copyFile(newer, path);
+    for (const attempt of [
+      () => repository.upsert([passage(500, [0, 1])]),
+      () => repository.search(Float32Array.of(1, 0), { limit: 5, scoreThreshold: -1 }),
+    ]) {
+      expect(await rejectionOf(attempt())).toMatchObject({
+        kind: "unavailable",
+        message: expect.stringContaining("or another, since it was opened"),
+      });
+    }
+    await repository[Symbol.asyncDispose]();
+    await using restored = await store.open("over");
+    expect(await restored?.count()).toBe(201);
+    using database = new Database(path);
+    expect(database.query("pragma integrity_check").values()).toEqual([["ok"]]);
+  });
+
   test("survives that two make it at once", async () => {
     await using folder = await tempDir();
     const store = new SqliteCollectionStore(folder.path, silentLog);
