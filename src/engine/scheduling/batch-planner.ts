@@ -50,8 +50,8 @@ export class BatchPlanner {
     this.#isBeside = isBeside;
     const hasWaited =
       this.#promptSteps >= mostPromptSteps || this.#promptMs >= this.#longestPromptMs * nearlyAll;
-    const rests = isBeside ? prompts.filter(isRest) : [];
-    const longer = isBeside ? prompts.filter((run) => !isRest(run)) : prompts;
+    const rests = this.#restsBeside(decoding, prompts);
+    const longer = prompts.filter((run) => !rests.includes(run));
     const parts =
       longer.length === 0 || (isBeside && hasWaited)
         ? [...decoding, ...rests].map((run) => ({ run, tokens: run.pending.slice(0, 1) }))
@@ -74,6 +74,17 @@ export class BatchPlanner {
     if (promptTokens >= smallestChunk) {
       this.#tokenMs = average(this.#tokenMs, ms / promptTokens);
     }
+  }
+
+  /** Prompts whose last tokens run with the answers, one in each step. */
+  #restsBeside(
+    answers: readonly RunningAnswer[],
+    prompts: readonly RunningAnswer[],
+  ): readonly RunningAnswer[] {
+    const rests = answers.length > 0 ? prompts.filter(isRest) : [];
+    // More prompts than answers would wait for a second step; all of them are done in one of their own.
+    const areMore = rests.length > answers.length;
+    return areMore && rests.every(({ pending }) => pending.length > 1) ? [] : rests;
   }
 
   #promptParts(prompts: readonly RunningAnswer[], isBeside: boolean): PlannedPart[] {

@@ -104,6 +104,20 @@ describe("prompts beside answers", () => {
     expect(step([run(1, 2)], 10)).toEqual([[1, 2]]);
   });
 
+  test("that lack two tokens each, and are more than the answers, have a step of their own", () => {
+    const { step } = setUp();
+    step([run(0)], 10);
+    expect(step([run(0), run(1, 2), run(2, 2)], 10)).toEqual([
+      [1, 2],
+      [2, 2],
+    ]);
+    expect(step([run(0), run(1, 1), run(2, 2)], 10)).toEqual([
+      [0, 1],
+      [1, 1],
+      [2, 1],
+    ]);
+  });
+
   test("have more time where a token of the answers takes longer", () => {
     const { step } = setUp();
     step([run(0)], 50);
