@@ -276,6 +276,10 @@ const codes: Partial<Record<ErrorKind, FailureCode>> = {
 };
 
 function failureOf(error: unknown): Failure {
+  if (isPassing(error) && !(error instanceof NodeError)) {
+    const message = "The node has no open files, processes or memory to spare now. It tries again.";
+    return { code: "server_error", message };
+  }
   if (!(error instanceof NodeError) || error.kind === "internal") {
     return {
       code: "server_error",

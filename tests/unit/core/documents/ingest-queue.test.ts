@@ -91,9 +91,11 @@ test("a file waits while the process may open no more files, however often it is
   let now = 0;
   using _clock = spyOn(performance, "now").mockImplementation(() => now);
   let tries = 0;
+  const waits = new Set<string | undefined>();
   const queue = new IngestQueue({
     ...{ registry, log: recordingLog().log },
     ingest: async (storeFile) => {
+      if (tries > 0) waits.add(queue.waitsFor(storeFile)?.message);
       if (++tries <= 5) {
         throw Object.assign(new Error("EMFILE: too many open files"), { code: "EMFILE" });
       }
@@ -114,6 +116,8 @@ test("a file waits while the process may open no more files, however often it is
   stop.abort();
   await running;
   expect(await registry.counts({ store: "vs_a" })).toMatchObject({ completed: 1, failed: 0 });
+  const why = "The node has no open files, processes or memory to spare now. It tries again.";
+  expect([...waits]).toEqual([why]);
 });
 
 describe("files of more callers than have a place", () => {
