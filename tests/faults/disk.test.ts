@@ -1,6 +1,6 @@
 /** The disk fills up, can only be read, or hangs. */
 import { describe, expect, test } from "bun:test";
-import { mkdir, rm, writeFile } from "node:fs/promises";
+import { mkdir, readdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { FileRecord } from "../../src/core/documents/records.ts";
@@ -137,6 +137,22 @@ describe.skipIf(!(await canMakeDisks()))("a disk", () => {
     expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining("ree some space")]);
     await rm(filler);
     await under.expectWell();
+  });
+
+  test("that fills up with the last line of an export leaves none that is cut off", async () => {
+    await using disk = await smallDisk(1);
+    await using folder = await tempDir();
+    await writeFile(join(disk.path, "others"), Buffer.alloc(255 * 4096));
+    await writeFile(join(disk.path, "out.jsonl.part"), "");
+    const store = new SqliteCollectionStore(join(folder.path, ".paddock/collections"), noLog);
+    {
+      await using repository = await store.create("notes", specOf(2));
+      await repository.upsert([passage(1, [1, 0], { source: "l".repeat(4096) })]);
+    }
+    const args = ["collections", "export", "notes", "--output", join(disk.path, "out.jsonl")];
+    const { code, stderr } = await runPaddock(args, { cwd: folder.path, env });
+    expect([code, stderr]).toEqual([1, expect.stringContaining("was not written: ENOSPC")]);
+    expect((await readdir(disk.path)).sort()).toEqual(["others", "out.jsonl.part"]);
   });
 
   test("that fills up stops an ingest with a message; nothing that was stored is lost", async () => {

@@ -52,11 +52,13 @@ async function writeAside(
   if (existsSync(path)) {
     throw new CommandError(`${shown} is there already; name another file.`);
   }
-  const aside = `${path}.part`;
+  const aside = `${path}.${crypto.randomUUID()}.part`;
   try {
     {
-      await using file = await open(aside, "w");
-      for await (const line of lines) await file.write(line);
+      await using file = await open(aside, "wx");
+      // Unlike 'write', it writes all or fails, where the disk is nearly full.
+      for await (const line of lines) await file.writeFile(line);
+      await file.sync();
     }
     await rename(aside, path);
   } catch (cause) {

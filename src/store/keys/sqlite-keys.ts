@@ -147,7 +147,8 @@ class KeysFile implements Disposable {
 
   write<Result>(change: (database: Database) => Result): Result {
     return this.#translating(() => {
-      const isNew = this.#look().file === undefined;
+      // Not where a link leads to a disk that is away, or the log of a file that was moved is left.
+      const isNew = ["", "-wal"].every((suffix) => isFree(`${this.#path}${suffix}`));
       try {
         const database = this.#current() ?? this.#open();
         const result = inTransaction(database, () => change(database));
@@ -163,7 +164,7 @@ class KeysFile implements Disposable {
 
   /** A file without keys has lost them, or is another, and the disk that a link leads to may be away; where there never were any, there is none. */
   checkAbsent(): void {
-    if (lstatSync(this.#path, { throwIfNoEntry: false }) === undefined) return;
+    if (isFree(this.#path)) return;
     const found =
       this.#look().file === undefined ? "it is a link to no file" : "the file has no keys";
     const why = `The keys in ${this.#path} cannot be used: ${found}. Restore it from a backup, give out new keys with 'paddock keys create', or delete it to serve without keys.`;
@@ -243,6 +244,8 @@ class KeysFile implements Disposable {
     }
   }
 }
+
+const isFree = (path: string): boolean => lstatSync(path, { throwIfNoEntry: false }) === undefined;
 
 const stateIn = ({ file, log }: Look, isReadOnly: boolean): string =>
   isReadOnly ? `${file?.state} ${log?.state}` : String(file?.state);

@@ -219,13 +219,29 @@ describe("a keys file that was put in the place of another", () => {
   test("does not open a node that starts while the disk that it is a link to is away", async () => {
     await using given = await replaced();
     const { path, other, text } = given;
-    await rm(path);
-    await symlink(other, path);
     await rename(other, `${other}.away`);
     using started = new SqliteKeys(path);
+    const away = `${other}/away.sqlite`;
+    await rm(path);
+    await symlink(away, path);
     expect(() => started.hasKeys()).toThrow("a link to no file");
-    await rename(`${other}.away`, other);
+    expect(() => started.create({ name: "grace", scopes: ["chat"] })).toThrow("cannot be used");
+    expect(() => started.hasKeys()).toThrow("a link to no file");
+    await mkdir(other);
+    await rename(`${other}.away`, away);
     expect([started.hasKeys(), worth(started, text)]).toEqual([true, "revoked"]);
+  });
+
+  test("keeps its log where it was moved away itself", async () => {
+    await using given = await replaced();
+    const { path, node } = given;
+    node[Symbol.dispose]();
+    const log = `${path}-wal`;
+    await rename(path, `${path}.away`);
+    await writeFile(log, "changes");
+    using administrator = new SqliteKeys(path);
+    expect(() => administrator.create({ name: "grace", scopes: ["chat"] })).toThrow("still has");
+    expect(await readFile(log, "utf8")).toBe("changes");
   });
 
   test("cannot be used while it is a link to itself", async () => {
