@@ -147,7 +147,7 @@ class KeysFile implements Disposable {
 
   write<Result>(change: (database: Database) => Result): Result {
     return this.#translating(() => {
-      const isNew = this.#look().file === undefined;
+      const isNew = lstatSync(this.#path, { throwIfNoEntry: false }) === undefined;
       try {
         const database = this.#current() ?? this.#open();
         const result = inTransaction(database, () => change(database));
