@@ -56,7 +56,7 @@ export class StoreAccess {
     const there = (await this.#boundTo(caller.vectorStores)).filter(
       (store) => !this.isExpired(store),
     );
-    return await Promise.all(there.map((store) => this.#touched(store)));
+    return await this.#touch(there);
   }
 
   /** The node's own collection. Writes nothing, since the disk may be read-only. */
@@ -172,14 +172,22 @@ export class StoreAccess {
       const why = `The vector store '${store.id}' has expired, and its files are not in it any more. Make another.`;
       throw new NodeError("invalid_request", why);
     }
+    const [touched = store] = await this.#touch([store]);
+    return touched;
+  }
+
+  async #touch(stores: readonly StoreRecord[]): Promise<StoreRecord[]> {
     const { registry, now, log } = this.#parts;
-    const lastActiveAt = now();
-    if (lastActiveAt.getTime() - store.lastActiveAt.getTime() < touchMs) return store;
+    const at = now();
+    const isDue = ({ lastActiveAt }: StoreRecord) =>
+      at.getTime() - lastActiveAt.getTime() >= touchMs;
+    const due = stores.filter(isDue).map(({ id }) => id);
+    if (due.length === 0) return [...stores];
     // Reading works even if nothing can be written.
-    await registry.changeStore(store.id, { lastActiveAt }).catch((error: unknown) => {
-      log.debug("a vector store's last use was not written", { reason: reasonOf(error) });
+    await registry.touchStores(due, at).catch((error: unknown) => {
+      log.debug("the last use of vector stores was not written", { reason: reasonOf(error) });
     });
-    return { ...store, lastActiveAt };
+    return stores.map((store) => (isDue(store) ? { ...store, lastActiveAt: at } : store));
   }
 }
 

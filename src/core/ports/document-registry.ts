@@ -36,9 +36,9 @@ export interface FileRegistry {
   fileUsage(least: number, owner?: string): Promise<FileUsage>;
 }
 
-type StoreChange = Partial<
-  Pick<StoreRecord, "name" | "description" | "metadata" | "lastActiveAt" | "state">
-> & { expiresAfterDays?: number | null };
+type StoreChange = Partial<Pick<StoreRecord, "name" | "description" | "metadata" | "state">> & {
+  expiresAfterDays?: number | null;
+};
 
 export interface StoreRegistry {
   /** Returns false if the id or the collection exists already, or there are `most` stores, or `mostOwn` of its owner. */
@@ -48,6 +48,8 @@ export interface StoreRegistry {
   stores(page: PageRequest, ids?: readonly string[]): Promise<Page<StoreRecord>>;
   allStores(): Promise<StoreRecord[]>;
   changeStore(id: string, change: StoreChange): Promise<void>;
+  /** Of all in one write, for which others wait. */
+  touchStores(ids: readonly string[], lastActiveAt: Date): Promise<void>;
   /** Removes it with its files and batches; with `collection`, also records that the collection is to be dropped. */
   removeStore(id: string, drops: { collection: boolean }): Promise<void>;
   /** Removes its files and batches, marks it expired, and records that its collection is to be dropped. */

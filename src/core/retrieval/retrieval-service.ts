@@ -262,6 +262,7 @@ export class RetrievalService {
     let isHybrid = false;
     let best: FoundPassage[] = [];
     for await (const targets of this.#targets(scope)) {
+      options.signal.throwIfAborted();
       tokens += await this.#embed(question, targets, vectors, options);
       isHybrid ||= mode === "hybrid" && targets.some(({ repository }) => repository.matchesWords);
       const isWide = isHybrid || reranker !== undefined;

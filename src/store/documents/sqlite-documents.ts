@@ -12,9 +12,9 @@ import { storeRows } from "./store-rows.ts";
 export const documentsFile = "documents.sqlite";
 
 const writing: ReadonlySet<string> = new Set([
-  ...["addFile", "removeFile", "addStore", "changeStore", "removeStore", "expireStore"],
+  ...["addFile", "removeFile", "addStore", "changeStore", "touchStores", "removeStore"],
   ...["putStoreFiles", "changeAttributes", "removeStoreFile", "reconcile", "cancelBatch"],
-  ...["begin", "settle", "queueAgain", "addRemoval", "removed"],
+  ...["expireStore", "begin", "settle", "queueAgain", "addRemoval", "removed"],
 ]);
 
 /** Creates no file and no thread until one is needed. */

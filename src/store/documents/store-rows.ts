@@ -65,14 +65,20 @@ export const storeRows = (registry: OwnFile): Rows<StoreRegistry> => ({
   },
 
   changeStore(id, wanted) {
-    const { name, description, metadata, expiresAfterDays, lastActiveAt, state } = wanted;
+    const { name, description, metadata, expiresAfterDays, state } = wanted;
     const columns = given({
       ...{ name, description, state, expires_days: expiresAfterDays },
       metadata: metadata && JSON.stringify(metadata),
-      last_active_at: lastActiveAt?.getTime(),
     });
     if (Object.keys(columns).length === 0) return;
     registry.write((database) => update(database, "stores", { ...columns }, "id = ?", id));
+  },
+
+  touchStores(ids, lastActiveAt) {
+    const sql = "update stores set last_active_at = ? where id in (select value from json_each(?))";
+    registry.write((database) =>
+      change(database, sql, lastActiveAt.getTime(), JSON.stringify(ids)),
+    );
   },
 
   removeStore(id, drops) {

@@ -67,3 +67,41 @@ test("a bound key's question about another's vector store is the same work as ab
   expect(await access.get(bound, "vs_mine")).toMatchObject({ id: "vs_mine" });
   expect(await access.find(bound, "mine", "collection")).toMatchObject({ id: "vs_mine" });
 });
+
+test("the last use of all of a key's vector stores is one write", async () => {
+  await using folder = await tempDir();
+  await using documents = sqliteDocuments(`${folder.path}/documents.sqlite`);
+  const made = new Date("2026-11-15T12:00:00Z");
+  const ids = ["vs_1", "vs_2", "vs_3"];
+  for (const id of ids) {
+    await documents.addStore({
+      ...{ id, collection: id, name: id, metadata: {}, isOwn: true, state: "ready" },
+      ...{ createdAt: made, lastActiveAt: made },
+    });
+  }
+  let at = new Date("2026-11-15T12:00:30Z");
+  const writes: string[][] = [];
+  const registry = Object.assign(replaceable(documents), {
+    touchStores: async (stores: readonly string[], lastActiveAt: Date) => {
+      writes.push([...stores]);
+      await documents.touchStores(stores, lastActiveAt);
+    },
+  });
+  const unused = { list: refuse, isMissing: refuse, open: refuse, create: refuse, drop: refuse };
+  const now = () => at;
+  const access = new StoreAccess({
+    ...{ registry, store: unused, now, expiryTime: now, log: silentLog, ownCollection: "default" },
+  });
+  const bound: DocumentCaller = { called: "The key 'bound'", vectorStores: ids };
+  const lastUses = async () => (await access.usual(bound)).map(({ lastActiveAt }) => lastActiveAt);
+  expect(await lastUses()).toEqual([made, made, made]);
+  at = new Date("2026-11-15T12:02:00Z");
+  expect(await lastUses()).toEqual([at, at, at]);
+  expect((await documents.allStores()).map(({ lastActiveAt }) => lastActiveAt)).toEqual([
+    at,
+    at,
+    at,
+  ]);
+  await lastUses();
+  expect(writes).toEqual([ids]);
+});

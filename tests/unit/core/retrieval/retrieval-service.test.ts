@@ -140,6 +140,25 @@ describe("retrieval", () => {
     expect(opened.slice(9)).toEqual(["ada"]);
   });
 
+  test("opens no more vector stores once its client has left", async () => {
+    const { retrieval } = await attached();
+    const client = new AbortController();
+    let opened = 0;
+    retrieval.searchIn({
+      check: async () => {},
+      async *open() {
+        while (opened < 9) {
+          if (++opened === 2) client.abort(new Error("gone"));
+          yield [];
+        }
+      },
+    });
+    const { signal } = client;
+    const found = retrieval.find("q", { limit: 1, scoreThreshold: 0 }, { signal }, scope);
+    expect(await rejectionOf(found)).toMatchObject({ message: "gone" });
+    expect(opened).toBe(2);
+  });
+
   test("has no problem once its collection is attached, or when there is none to wait for", async () => {
     const { retrieval, repository } = await service();
     expect(await retrieval.problem()).toBe("The node's collection is still being prepared.");
