@@ -143,7 +143,14 @@ export async function attempt<Result>(
   });
 }
 
-const busyKinds = ["unavailable", "overloaded", "model_not_ready", "too_many_requests"];
+/** Another replica may have room, the model, or take the key. */
+const sparedKinds = [
+  "unavailable",
+  "overloaded",
+  "model_not_ready",
+  "too_many_requests",
+  "upstream_refused",
+];
 
 /** Reports a failed attempt to the replica; returns a `NotBegun` if another one may be tried. */
 function blame(upstream: Upstream, lease: ReplicaLease, error: unknown): unknown {
@@ -164,7 +171,7 @@ function blame(upstream: Upstream, lease: ReplicaLease, error: unknown): unknown
   if (!(error instanceof NodeError)) return error;
   const { kind, message, retryAfterMs } = error;
   if (kind === "upstream_failed") lease.faulted(message);
-  else if (busyKinds.includes(kind)) lease.overloaded(retryAfterMs);
+  else if (sparedKinds.includes(kind)) lease.overloaded(retryAfterMs);
   else {
     if (kind === "timeout") lease.failed(message);
     else lease.succeeded();

@@ -131,13 +131,15 @@ async function responseTo(
       forget();
       // Even if all of it has arrived: the connection is free only once it was read.
       head.resume();
+      if (!request.writableEnded) request.destroy();
       if (head.complete) return;
       const timer = setTimeout(() => head.destroy(), releaseMs);
       head.on("close", () => clearTimeout(timer));
     },
     [Symbol.dispose]: () => {
       forget();
-      if (head.complete) head.resume();
+      // A server that answers early may never take the rest of the request.
+      if (head.complete && request.writableEnded) head.resume();
       else request.destroy();
     },
   };

@@ -412,6 +412,17 @@ describe("replicas of a model", () => {
     },
   );
 
+  test.each([
+    ["has another model now", 404, "The model `far` does not exist."],
+    ["takes no key of ours", 401, "Invalid API key"],
+  ])("one that %s costs nobody an answer, and is spared", async (_, status, message) => {
+    await using replicas = await two(() => Response.json({ error: { message } }, { status }));
+    for (let at = 0; at < 40; at++) expect(await replicas.ask(`${at}`)).toBe("finish");
+    expect(replicas.states()).toEqual(["up", "up"]);
+    expect(replicas.chats.well).toBe(40);
+    expect(replicas.chats.bad).toBeGreaterThan(0);
+  });
+
   test("one that refuses a request with a status of its own is not at fault, and no other is asked", async () => {
     await using replicas = await two(() => new Response("no credit", { status: 402 }));
     const kinds: unknown[] = [];

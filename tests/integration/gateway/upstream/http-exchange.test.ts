@@ -67,6 +67,19 @@ describe("a request to a server elsewhere", () => {
     expect(await ask(server.url, { body })).toEqual({ status: 413, text: "no" });
   });
 
+  test("gives up its connection, and a body that the server did not take before it answered", async () => {
+    const closed = Promise.withResolvers<void>();
+    const answer = afterRequest(whole, (socket) => void socket.pause());
+    await using server = await rawServer((socket) => {
+      socket.on("close", () => closed.resolve());
+      answer(socket);
+      setTimeout(() => socket.resume(), 100);
+    });
+    const body = [Buffer.alloc(24 << 20, "x")];
+    expect(await ask(server.url, { body })).toEqual({ status: 200, text: "ok" });
+    await closed.promise;
+  });
+
   test("follows no redirect: the key would go with it", async () => {
     const moved =
       "HTTP/1.1 307 Moved\r\nLocation: http://127.0.0.1:1/\r\nContent-Length: 0\r\n\r\n";
