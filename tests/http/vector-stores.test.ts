@@ -530,6 +530,26 @@ describe("files of a vector store", () => {
     expect((await client.send("GET", `/vector_stores/${deleted}`)).status).toBe(404);
   });
 
+  test("ingests again what it lost as its collection was dropped and filled again beside it", async () => {
+    await using data = await tempDir();
+    const collections = new SqliteCollectionStore(join(data.path, "collections"), silentLog);
+    const fill = async () => {
+      await using notes = await collections.create("notes", specOf(2));
+      await notes.upsert([passage(1, [1, 1], { source: "Bees buzz.", document: "bees.md" })]);
+    };
+    await fill();
+    const { client } = await start({ folder: data.path });
+    const { id } = await client.taken("vs_notes", "Llamas hum.", "llamas.md");
+    await collections.drop("notes");
+    await fill();
+    const found = async () => (await client.search("vs_notes", "q")).map(({ file_id }) => file_id);
+    expect(await found()).not.toContain(id);
+    const { data: files } = await client.files("vs_notes");
+    expect(files).toMatchObject([{ filename: "bees.md" }, { filename: "llamas.md" }]);
+    await waitFor("it to be found again", async () => (await found()).includes(id));
+    expect(await client.getFile("vs_notes", id)).toMatchObject({ status: "completed" });
+  });
+
   test("stays deleted once its collection is back that was away when it was deleted", async () => {
     await using data = await tempDir();
     const folder = join(data.path, "collections");

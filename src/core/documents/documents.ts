@@ -78,7 +78,7 @@ export function createDocuments({ files: stored, ...given }: DocumentParts): Doc
   const quota = new Quota(registry, parts.quota);
   const remover = new PassageRemover({ ...parts, collections });
   const access = new StoreAccess(parts);
-  const adoptFiles = adoptFilesWith(parts, collections);
+  const adoptFiles = adoptFilesWith(parts, collections, (name) => queueLost(name, { again: true }));
   const files = new FileService(parts, quota, (file) => storeFiles.removeEverywhere(file));
   const queue = new IngestQueue({
     ...{ registry, log },

@@ -139,6 +139,8 @@ const pollMs = 5;
 export function adoptFilesWith(
   { registry, store: all, now }: Pick<DocumentParts, "registry" | "store" | "now">,
   collections: OpenCollections,
+  /** Told of a collection that seems to lack documents of files that were added over HTTP. */
+  onLost: (collection: string) => Promise<void>,
 ) {
   /** The revision of each collection when its documents were last read, and the place of that among all that was asked. */
   const seen = new Map<string, { revision: string; begun: number }>();
@@ -166,7 +168,8 @@ export function adoptFilesWith(
       const found = documents
         .filter(({ name }) => !hidden.has(name))
         .map(({ name, passages }) => [name, passages]);
-      await registry.reconcile(store, JSON.stringify(found), now());
+      const isWhole = await registry.reconcile(store, JSON.stringify(found), now());
+      if (!isWhole) void onLost(store.collection);
       seen.set(store.id, { revision, begun });
     });
   };

@@ -115,7 +115,7 @@ export async function reportLostPassages({
 /** How many files to read or to queue at a time. */
 const slice = 1000;
 
-/** Returns a look at a collection that was opened: files whose passages it lacks, as where it is older than the registry, are ingested again. */
+/** Returns a look at a collection, the first time unless `again`: files whose passages it lacks, as where it is older than the registry, are ingested again. */
 export function queueLostWith({
   registry,
   collections,
@@ -123,10 +123,9 @@ export function queueLostWith({
   ownership,
   log,
 }: Pick<SharedParts, "registry" | "collections" | "queue" | "ownership" | "log">) {
-  /** What is missing later was stored by this node, and is with it. */
   const seen = new Set<string>();
-  return async (name: string): Promise<void> => {
-    if (seen.has(name)) return;
+  return async (name: string, { again = false } = {}): Promise<void> => {
+    if (seen.has(name) && !again) return;
     seen.add(name);
     try {
       using lease = await collections.lease(name);

@@ -108,12 +108,12 @@ export interface StoreFileRegistry {
   hidden(collection: string): Promise<ReadonlySet<string>>;
   /** A file's name in any vector store; undefined if it is in none. */
   filenameOf(file: string): Promise<string | undefined>;
-  /** Updates the files that were not added over HTTP to the documents that the collection holds: JSON of names with passages, which crosses to a thread fastest. */
+  /** Updates the files that were not added over HTTP to the documents that the collection holds: JSON of names with passages, which crosses to a thread fastest. Returns whether those that were, and are completed, are among the documents too. */
   reconcile(
     store: Pick<StoreRecord, "id" | "collection">,
     documents: string,
     now: Date,
-  ): Promise<void>;
+  ): Promise<boolean>;
   batch(store: string, id: string): Promise<FileBatch | undefined>;
   /** Cancels the batch's files in progress; returns those that may be partly stored, and whose passages are to be deleted. */
   cancelBatch(id: string): Promise<StoreFile[]>;

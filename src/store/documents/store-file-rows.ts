@@ -165,12 +165,16 @@ export const storeFileRows = (registry: OwnFile): Rows<StoreFileRegistry> => ({
   },
 
   reconcile({ id: store, collection }, documents, createdAt) {
-    const rows = registry.all<{ file: string; passages: number; uploaded: number }>(
-      "select file, passages, uploaded from store_files where store = ?",
-      store,
-    );
+    const rows = registry.all<
+      Pick<StoreFileRow, "file" | "document" | "status" | "passages" | "uploaded">
+    >("select file, document, status, passages, uploaded from store_files where store = ?", store);
     const known = new Map(rows.map((row) => [row.file, row]));
     const all: [document: string, passages: number][] = JSON.parse(documents);
+    const names = new Set(all.map(([document]) => document));
+    const isWhole = rows.every(
+      ({ document, status, passages, uploaded }) =>
+        uploaded === 0 || status !== "completed" || passages === 0 || names.has(document),
+    );
     const found = all.map(([document, passages]) => {
       return { file: fileIdOf(collection, document), document, passages };
     });
@@ -180,7 +184,7 @@ export const storeFileRows = (registry: OwnFile): Rows<StoreFileRegistry> => ({
       const row = known.get(file);
       return row === undefined || (row.uploaded === 0 && row.passages !== passages);
     });
-    if (gone.length + changed.length === 0) return;
+    if (gone.length + changed.length === 0) return isWhole;
     registry.write((database) => {
       const place = `update or replace store_files set store = ?, passages = ? where ${own}`;
       for (const { file } of gone) {
@@ -199,6 +203,7 @@ export const storeFileRows = (registry: OwnFile): Rows<StoreFileRegistry> => ({
         });
       }
     });
+    return isWhole;
   },
 
   batch(store, id) {

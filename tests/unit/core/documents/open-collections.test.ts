@@ -113,7 +113,11 @@ async function adoptedCollection() {
   const record = { ...store, metadata: {}, isOwn: false, createdAt: now, lastActiveAt: now };
   await registry.addStore(record);
   const { collections, store: all } = recordingStore(["c"]);
-  const adoptFiles = adoptFilesWith({ registry, store: all, now: () => now }, collections);
+  const adoptFiles = adoptFilesWith(
+    { registry, store: all, now: () => now },
+    collections,
+    async () => {},
+  );
   const owned = stack.move();
   return { registry, record, adoptFiles, [Symbol.asyncDispose]: () => owned.disposeAsync() };
 }
