@@ -72,7 +72,7 @@ export async function checkReadiness(
       ...(isDraining() ? ["The node is stopping."] : []),
     ],
     notes: [...new Set([common.note, ...notes])].filter((note) => note !== undefined),
-    coming: [...(retrieval.coming === undefined ? [] : [retrieval.coming]), ...coming.values()],
+    coming: [retrieval.coming.notice, ...coming.values()].filter((notice) => notice !== undefined),
   };
 }
 

@@ -130,7 +130,7 @@ export const searchDocuments = defineTool({
     const options = { signal, ...given({ report }) };
     const { points } = await retrieval.find(query, bounds, options, scope);
     const { items: passages, isCut: truncated } = withinBudget(points.map(toPassage));
-    return { passages, truncated, ...given({ notice: retrieval.coming }) };
+    return { passages, truncated, ...given({ notice: retrieval.coming.notice }) };
   },
 });
 

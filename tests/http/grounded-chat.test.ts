@@ -56,7 +56,7 @@ const retrieval = {
 describe("a grounded answer", () => {
   test("says that passages are still coming, as long as they are", async () => {
     const app = await filledApp({ rag: { policy: "last-user-message" } });
-    app.retrieval.expectPassages("Passages are still coming.");
+    app.retrieval.coming.expect("Passages are still coming.");
     app.chat.script(text, finish);
     const early = await decode(ChatCompletion, await app.post(path, body));
     expect(early.retrieval).toEqual({ ...retrieval, notice: "Passages are still coming." });
@@ -136,12 +136,12 @@ describe("a grounded answer", () => {
 
   test("waits for passages that are being stored, where it is left to the node", async () => {
     const app = testApp();
-    app.retrieval.expectPassages("The handbook is being stored.");
+    app.retrieval.coming.expect("The handbook is being stored.");
     app.chat.script(finish);
     const asked = app.post(path, { ...body, rag: "auto" });
     await Bun.sleep(0);
     await app.repository.upsert([passage(1, [1, 1], { source: "Llamas hum." })]);
-    app.retrieval.expectPassages(undefined);
+    app.retrieval.coming.expect(undefined);
     const { retrieval: found } = await decode(ChatCompletion, await asked);
     expect(found).toMatchObject({ points: [{ source: "Llamas hum." }] });
     expect(found).not.toHaveProperty("notice");
@@ -149,8 +149,8 @@ describe("a grounded answer", () => {
 
   test("says that passages are still being stored, where none matches and it is left to the node", async () => {
     const app = await filledApp({ rag: { autoThreshold: 0.999 } });
-    app.retrieval.expectPassages("The handbook is being stored.");
-    app.retrieval.passagesStored = async () => {};
+    app.retrieval.coming.expect("The handbook is being stored.");
+    app.retrieval.coming.stored = async () => {};
     app.chat.script(finish);
     const messages = [{ role: "user", content: "a question of another kind" }];
     const answer = await app.post(path, { ...body, messages, rag: "auto" });

@@ -49,12 +49,12 @@ describe("readiness", () => {
 
   test("is said while passages are still coming, and that they are", async () => {
     const app = testApp({ keys: ["a-good-key"] });
-    app.retrieval.expectPassages("Passages are still coming.");
+    app.retrieval.coming.expect("Passages are still coming.");
     expect(await answer(await app.get("/ready"))).toEqual([
       200,
       { status: "ready", reasons: ["Passages are still coming."] },
     ]);
-    app.retrieval.expectPassages(undefined);
+    app.retrieval.coming.expect(undefined);
     expect(await answer(await app.get("/ready"))).toEqual([200, { status: "ready", reasons: [] }]);
   });
 

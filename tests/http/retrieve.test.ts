@@ -99,13 +99,13 @@ describe("retrieval", () => {
 
   test("says in a header that passages are still coming, as long as they are", async () => {
     const app = testApp();
-    app.retrieval.expectPassages("Passages are still coming.");
+    app.retrieval.coming.expect("Passages are still coming.");
     const early = await app.post(path, body);
     expect([early.status, early.headers.get("x-paddock-notice")]).toEqual([
       200,
       "Passages are still coming.",
     ]);
-    app.retrieval.expectPassages(undefined);
+    app.retrieval.coming.expect(undefined);
     expect((await app.post(path, body)).headers.get("x-paddock-notice")).toBeNull();
   });
 

@@ -90,7 +90,7 @@ export class GroundingService {
     if (carries) this.#remember(caller, keys, turns, left);
     const points = left.flatMap((turn) => turn.points);
     const dropped = matched.length - telling.length + countPoints(turns) - points.length;
-    const isMissed = found.error !== undefined || this.#retrieval.coming !== undefined;
+    const isMissed = found.error !== undefined || this.#retrieval.coming.notice !== undefined;
     if (isAuto && points.length + dropped === 0 && !isMissed) return { messages };
     return {
       messages: render(left),
@@ -119,7 +119,7 @@ export class GroundingService {
   ): Promise<FoundPassages> {
     const isAuto = wanted?.auto === true;
     // If the node decides, a handbook that is only partly stored would give the wrong page.
-    if (isAuto && wanted.stores === undefined) await this.#retrieval.passagesStored(options.signal);
+    if (isAuto && wanted.stores === undefined) await this.#retrieval.coming.stored(options.signal);
     try {
       const found = await this.#search(messages, wanted, scope, options);
       return isAuto ? { ...found, points: nearBest(found.points) } : found;
@@ -157,7 +157,7 @@ export class GroundingService {
     const isWithBefore = isFollowUp && question.messages === 2;
     const notices = [
       shortened ? shortenedNotice(engine.maxTokens) : isWithBefore ? followUpNotice : undefined,
-      this.#retrieval.coming,
+      this.#retrieval.coming.notice,
     ].filter((sentence) => sentence !== undefined);
     return { points, ...(notices.length === 0 ? {} : { notice: notices.join(" ") }) };
   }

@@ -1,5 +1,4 @@
 /** Retrieval: embeds a question and finds the passages that match it. */
-import { untilAborted } from "../abort.ts";
 import type { DocumentCaller } from "../documents/document-caller.ts";
 import type { StoreSearchService } from "../documents/store-search.ts";
 import { checkInputs } from "../embedding/embedding-service.ts";
@@ -13,6 +12,7 @@ import type { PassageRepository, SearchBounds } from "../ports/passage-repositor
 import type { Reranker } from "../ports/reranker.ts";
 import { withPatience } from "../readiness.ts";
 import { Places } from "../turns.ts";
+import { ComingPassages } from "./coming-passages.ts";
 import {
   type FoundPassage,
   fuse,
@@ -64,11 +64,6 @@ export interface RetrievalResult {
 
 type SearchableStores = Pick<StoreSearchService, "check" | "open">;
 
-/** How long a question waits for passages that are being stored: a right answer later is better than a wrong one now. */
-const mostWaitMs = 10_000;
-/** And how long after storing began: the handbook comes with its vectors and takes a second or two, or some more beside other work; anything slower may take minutes. */
-const mostStoringMs = 60_000;
-
 /** Searches with a filter that one caller has at a time: each may hold what it says of a hundred thousand files. */
 const mostFiltered = 8;
 
@@ -82,13 +77,11 @@ const unread = (error: unknown): string =>
 
 export class RetrievalService {
   readonly collection: Collection;
+  readonly coming = new ComingPassages();
   readonly #models: ModelRegistry;
   readonly #settings: RetrievalSettings;
   #backend: RetrievalBackend | undefined;
   #missing: NodeError | undefined;
-  #coming: string | undefined;
-  #stored = Promise.withResolvers<void>();
-  #waitUntil = 0;
   #stores: SearchableStores | undefined;
   readonly #filtered = new Places(mostFiltered);
   readonly #ask: () => Promise<string | undefined>;
@@ -117,30 +110,6 @@ export class RetrievalService {
 
   get isPreparing(): boolean {
     return this.#backend === undefined && this.#missing === undefined;
-  }
-
-  /** Reports that passages are still being stored; undefined: all are stored. */
-  expectPassages(notice: string | undefined): void {
-    if (this.#coming === undefined && notice !== undefined) {
-      this.#stored = Promise.withResolvers();
-      this.#waitUntil = performance.now() + mostStoringMs;
-    }
-    this.#coming = notice;
-    if (notice === undefined) this.#stored.resolve();
-  }
-
-  /** Waits until all expected passages are stored, for ten seconds at most; throws if the signal aborts. */
-  async passagesStored(signal: AbortSignal): Promise<void> {
-    const waitMs = Math.min(mostWaitMs, this.#waitUntil - performance.now());
-    if (this.#coming === undefined || waitMs <= 0) return;
-    const { promise: late, resolve } = Promise.withResolvers<void>();
-    const timer = setTimeout(resolve, waitMs);
-    const stored = untilAborted(Promise.race([this.#stored.promise, late]), signal);
-    await stored.finally(() => clearTimeout(timer));
-  }
-
-  get coming(): string | undefined {
-    return this.#coming;
   }
 
   /** Why it cannot answer now; undefined if it can, or if there is no embedding model. */

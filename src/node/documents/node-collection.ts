@@ -161,8 +161,8 @@ export class NodeCollection implements AsyncDisposable {
     await onOpen(collection);
     retrieval.attach({ repository, queryPrefix: prefixes.queryPrefix });
     if (!config.vectorstore.handbook) return;
-    retrieval.expectPassages(passagesComing(0));
-    this.#filling = this.#fill(collection).finally(() => retrieval.expectPassages(undefined));
+    retrieval.coming.expect(passagesComing(0));
+    this.#filling = this.#fill(collection).finally(() => retrieval.coming.expect(undefined));
   }
 
   /** Stores the handbook. If it is interrupted, the next start continues. */
@@ -233,7 +233,7 @@ async function fillWithHandbook(
     repository,
     documentPrefix: prefixes.documentPrefix,
     // The node serves meanwhile, and a progress bar would break up its log.
-    progress: shareOf((done) => retrieval.expectPassages(passagesComing(done))),
+    progress: shareOf((done) => retrieval.coming.expect(passagesComing(done))),
     signal,
     onProblem: (document, reason) => log.warn("a page was not read", { document, reason }),
   });

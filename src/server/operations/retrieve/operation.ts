@@ -52,7 +52,8 @@ export const retrieve = defineOperation({
     const { mode, reranked } = result.method;
     context.headers[methodHeader] = reranked ? `${mode}, reranked` : mode;
     // While passages are still being stored.
-    if (retrieval.coming !== undefined) context.headers[noticeHeader] = retrieval.coming;
+    if (retrieval.coming.notice !== undefined)
+      context.headers[noticeHeader] = retrieval.coming.notice;
     context.loggedAnswer = () => ({ texts: result.points.map(({ source }) => source) });
     return { json: toRetrieveResult(result, body) };
   },

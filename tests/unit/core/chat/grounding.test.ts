@@ -499,7 +499,7 @@ test("passages on their way to the node's own collection are waited for where th
   await using _ = registry;
   const other = await documents.stores.create(theNode, { name: "other" });
   let waits = 0;
-  retrieval.passagesStored = async () => {
+  retrieval.coming.stored = async () => {
     waits++;
   };
   await ground([user("q")], { bounds: {} });
