@@ -1,7 +1,8 @@
 /** What knows the keys that nodes share, as a node has it, on a real Redis server. */
 import { stateOf } from "../../src/core/limits/api-key.ts";
 import { RedisConnection } from "../../src/gateway/redis/connection.ts";
-import { KeyMirror, RedisKeyStore } from "../../src/gateway/redis/key-store.ts";
+import { KeyMirror } from "../../src/gateway/redis/key-mirror.ts";
+import { RedisKeyStore } from "../../src/gateway/redis/key-store.ts";
 import { patient } from "./limiting-node.ts";
 import { recordingLog } from "./recording-log.ts";
 import type { RedisServer } from "./redis-server.ts";

@@ -7,7 +7,7 @@ import type { RateLimiter } from "../../core/limits/rate-limiter.ts";
 import type { Log } from "../../core/log.ts";
 import type { SharedReport } from "../../core/readiness.ts";
 import { RedisConnection, type RedisOptions } from "../../gateway/redis/connection.ts";
-import { KeyMirror } from "../../gateway/redis/key-store.ts";
+import { KeyMirror } from "../../gateway/redis/key-mirror.ts";
 import { RedisLimiter } from "../../gateway/redis/limiter.ts";
 import type { KeyRecord } from "../../store/keys/key-record.ts";
 import { keysFile, SqliteKeys } from "../../store/keys/sqlite-keys.ts";

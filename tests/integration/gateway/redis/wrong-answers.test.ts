@@ -1,7 +1,8 @@
 /** A Redis server that answers, and wrongly: it counts as away, and opens nothing. */
 import { describe, expect, test } from "bun:test";
 import { RedisConnection } from "../../../../src/gateway/redis/connection.ts";
-import { KeyMirror, RedisKeyStore } from "../../../../src/gateway/redis/key-store.ts";
+import { KeyMirror } from "../../../../src/gateway/redis/key-mirror.ts";
+import { RedisKeyStore } from "../../../../src/gateway/redis/key-store.ts";
 import { newKeyRecord } from "../../../../src/store/keys/key-record.ts";
 import { limitingNode, patient } from "../../../support/limiting-node.ts";
 import { type RedisReply, scriptedRedis } from "../../../support/scripted-redis.ts";
