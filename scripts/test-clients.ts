@@ -6,7 +6,7 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
-import { isEventStream } from "../src/server/sse.ts";
+import { isEventStream } from "../src/server/event-format.ts";
 import { agentModel, agentNode } from "../tests/support/agent-node.ts";
 import { tempDir } from "../tests/support/temp-dir.ts";
 import { agentClients } from "./clients/agents.ts";

@@ -5,8 +5,8 @@ import { given } from "../core/given.ts";
 import type { Log } from "../core/log.ts";
 import { nextTurn } from "../core/turns.ts";
 import { withHost } from "./address.ts";
+import { isEventStream } from "./event-format.ts";
 import { errorResponse, toNodeError } from "./middleware/errors.ts";
-import { isEventStream } from "./sse.ts";
 
 interface ListenOptions {
   hostname: string;

@@ -3,12 +3,12 @@ import type { Static, TObject, TSchema } from "@sinclair/typebox";
 import { TypeCompiler } from "@sinclair/typebox/compiler";
 import type { Scope } from "../core/limits/api-key.ts";
 import type { RateLimit } from "../core/limits/rate-limiter.ts";
+import type { EventFormat } from "./event-format.ts";
 import type { ErrorFormat } from "./middleware/errors.ts";
 import { fieldExaminer } from "./middleware/ignored-fields.ts";
 import type { UploadForm } from "./middleware/multipart.ts";
 import { type ListBound, queryReader } from "./middleware/read-request.ts";
 import type { RequestContext } from "./request-context.ts";
-import type { EventFormat } from "./sse.ts";
 
 /** The groups of the OpenAPI document. */
 export const tags = {

@@ -1,9 +1,7 @@
 /** Streams of events, buffered for slow readers up to a limit; beyond it, generation waits. */
 import { NodeError } from "../core/errors.ts";
-import { errorBody, toNodeError } from "./middleware/errors.ts";
-
-const serverSentEvents = "text/event-stream";
-export const jsonLinesType = "application/x-ndjson";
+import { type EventFormat, serverSentEvents } from "./event-format.ts";
+import { toNodeError } from "./middleware/errors.ts";
 
 const headersOf = ({ contentType = `${serverSentEvents}; charset=utf-8` }: EventFormat) => ({
   "content-type": contentType,
@@ -14,11 +12,6 @@ const headersOf = ({ contentType = `${serverSentEvents}; charset=utf-8` }: Event
 
 /** A line that clients skip. It keeps the connection alive until the next token. */
 const comment = ": waiting\n\n";
-
-export function isEventStream({ headers }: Response): boolean {
-  const found = headers.get("content-type") ?? "";
-  return [serverSentEvents, jsonLinesType].some((type) => found.startsWith(type));
-}
 
 export interface EventStreamOptions {
   /** Called when the reader is gone; the source of the frames must stop. */
@@ -255,45 +248,6 @@ export class StreamBuffers {
 }
 
 const encoder = new TextEncoder();
-
-/** The format of a stream's events: data only, named events, or lines of JSON. */
-export interface EventFormat {
-  /** Default: server-sent events. */
-  readonly contentType?: string;
-  /** Sent while there is nothing else; readers skip it. Default: a comment. */
-  readonly waiting?: string;
-  write(event: string): string;
-  /** The text after the last event of a complete stream. */
-  readonly end: string;
-  /** Formats a failure, after which the stream ends. */
-  writeError(error: NodeError): string;
-}
-
-/** The format of chat completions: `data: <event>`, and `data: [DONE]` at the end. */
-export const dataEvents: EventFormat = {
-  write: (event) => `data: ${event}\n\n`,
-  end: "data: [DONE]\n\n",
-  writeError: (error) => dataEvents.write(JSON.stringify(errorBody(error))),
-};
-
-/** The format of operations that yield `namedEvent` texts; the last event marks the end. */
-export const namedEvents = (writeError: EventFormat["writeError"]): EventFormat => ({
-  write: (event) => event,
-  end: "",
-  writeError,
-});
-
-/** A line for each event. White space before JSON means nothing, and an empty line is an error. */
-export const jsonLines = (errorLine: (error: NodeError) => object): EventFormat => ({
-  contentType: jsonLinesType,
-  waiting: " ",
-  write: (event) => `${event}\n`,
-  end: "",
-  writeError: (error) => `${JSON.stringify(errorLine(error))}\n`,
-});
-
-export const namedEvent = (name: string, data: object): string =>
-  `event: ${name}\ndata: ${JSON.stringify(data)}\n\n`;
 
 /** A timeout that is cheap to move with every chunk of a stream: it rarely sets a new timer. */
 export class LazyTimer implements Disposable {

@@ -1,9 +1,5 @@
-import {
-  dataEvents,
-  type EventStreamOptions,
-  eventStream,
-  StreamBuffers,
-} from "../../src/server/sse.ts";
+import { dataEvents } from "../../src/server/event-format.ts";
+import { type EventStreamOptions, eventStream, StreamBuffers } from "../../src/server/sse.ts";
 
 /** An event stream with what a test says, and quiet for the rest. */
 export const streamOf = (

@@ -4,9 +4,10 @@ import { NodeError } from "../../core/errors.ts";
 import type { Log } from "../../core/log.ts";
 import { pieceLength, piecesOf } from "../../core/text-pieces.ts";
 import { nextTurn } from "../../core/turns.ts";
+import { dataEvents } from "../event-format.ts";
 import type { Answer, Download } from "../operation.ts";
 import { clientGone, clientStalled, type RequestContext } from "../request-context.ts";
-import { dataEvents, eventStream, type StreamBuffers } from "../sse.ts";
+import { eventStream, type StreamBuffers } from "../sse.ts";
 import { named } from "../wire/field-names.ts";
 import { errorResponse, toNodeError } from "./errors.ts";
 

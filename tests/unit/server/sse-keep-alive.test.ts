@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { NodeError } from "../../../src/core/errors.ts";
-import { isEventStream, jsonLines } from "../../../src/server/sse.ts";
+import { isEventStream, jsonLines } from "../../../src/server/event-format.ts";
 import { streamOf } from "../../support/stream-of.ts";
 
 const quiet = { onCancel: () => {}, onError: () => {} };

@@ -1,6 +1,7 @@
 import { describe, expect, mock, test } from "bun:test";
 import { NodeError } from "../../../src/core/errors.ts";
-import { namedEvent, namedEvents, StreamBuffers } from "../../../src/server/sse.ts";
+import { namedEvent, namedEvents } from "../../../src/server/event-format.ts";
+import { StreamBuffers } from "../../../src/server/sse.ts";
 import { aborted } from "../../support/aborted.ts";
 import { streamOf } from "../../support/stream-of.ts";
 import { waitFor } from "../../support/wait-for.ts";

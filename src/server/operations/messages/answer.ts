@@ -4,7 +4,7 @@ import type { ChatAnswer } from "../../../core/chat/chat-service.ts";
 import { given } from "../../../core/given.ts";
 import { JsonSize } from "../../../core/json-size.ts";
 import type { Finish, GenerationEvent, TokenUsage } from "../../../core/ports/chat-engine.ts";
-import { namedEvent } from "../../sse.ts";
+import { namedEvent } from "../../event-format.ts";
 import { parsedArguments, toRetrievalReport } from "../../wire/answer.ts";
 import type {
   ContentBlock,

@@ -1,9 +1,9 @@
 /** Errors and headers in the format of Anthropic's API. */
 import type { Static } from "@sinclair/typebox";
 import type { ErrorKind, NodeError } from "../../../core/errors.ts";
+import { type EventFormat, namedEvent, namedEvents } from "../../event-format.ts";
 import { type ErrorFormat, errorBody } from "../../middleware/errors.ts";
 import type { HeaderFormat } from "../../operation.ts";
-import { type EventFormat, namedEvent, namedEvents } from "../../sse.ts";
 import { ErrorBody } from "./answer-schema.ts";
 
 const types: Readonly<Partial<Record<ErrorKind, string>>> = {

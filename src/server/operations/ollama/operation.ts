@@ -1,12 +1,12 @@
 /** POST /api/chat and /api/generate: a chat, or a text that is continued. */
 import type { ChatAnswer } from "../../../core/chat/chat-service.ts";
 import { given } from "../../../core/given.ts";
+import { type EventFormat, jsonLines, jsonLinesType } from "../../event-format.ts";
 import { errorBody } from "../../middleware/errors.ts";
 import { announceIgnored } from "../../middleware/ignored-fields.ts";
 import { modelErrors } from "../../openapi.ts";
 import { type Answer, defineOperation, described, namedSchema } from "../../operation.ts";
 import type { RequestContext } from "../../request-context.ts";
-import { type EventFormat, jsonLines, jsonLinesType } from "../../sse.ts";
 import { beginAnswer, beginCompletion, type ChatNeeds, held, streamed } from "../../wire/answer.ts";
 import { wireName } from "../../wire/generation-fields.ts";
 import { scopesOfRag } from "../../wire/grounding.ts";

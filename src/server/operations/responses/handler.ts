@@ -10,9 +10,9 @@ import type { AnswerFormat, ChatMessage } from "../../../core/ports/chat-engine.
 import type { SavedResponse } from "../../../core/ports/response-store.ts";
 import type { ConversationService } from "../../../core/responses/conversation-service.ts";
 import type { ResponseService } from "../../../core/responses/response-service.ts";
+import { namedEvents } from "../../event-format.ts";
 import type { Answer, Handler } from "../../operation.ts";
 import type { RequestContext } from "../../request-context.ts";
-import { namedEvents } from "../../sse.ts";
 import {
   beginAnswer,
   type ChatNeeds,
