@@ -10,10 +10,8 @@ import type {
   CollectionStore,
   PassageRepository,
 } from "../../src/core/ports/passage-repository.ts";
-import {
-  type RetrievalMode,
-  RetrievalService,
-} from "../../src/core/retrieval/retrieval-service.ts";
+import { RetrievalService } from "../../src/core/retrieval/retrieval-service.ts";
+import type { RetrievalMode } from "../../src/core/retrieval/search.ts";
 
 export const benchCollection = "bench-retrieval";
 const { signal } = new AbortController();

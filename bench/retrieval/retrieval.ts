@@ -11,7 +11,7 @@ import type {
   CollectionStore,
   PassageRepository,
 } from "../../src/core/ports/passage-repository.ts";
-import type { RetrievalMode } from "../../src/core/retrieval/retrieval-service.ts";
+import type { RetrievalMode } from "../../src/core/retrieval/search.ts";
 import { openBackend } from "../../src/engine/load-backend.ts";
 import { loadModel } from "../../src/engine/load-model.ts";
 import { collectionStore, openEmbeddingModel } from "../../src/node/documents/node-collection.ts";

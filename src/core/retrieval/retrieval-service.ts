@@ -9,20 +9,19 @@ import type { ModelRegistry } from "../models/model-registry.ts";
 import type { ChatMessage } from "../ports/chat-engine.ts";
 import type { EmbedOptions } from "../ports/embedding-engine.ts";
 import type { PassageRepository, SearchBounds } from "../ports/passage-repository.ts";
-import type { Reranker } from "../ports/reranker.ts";
 import { withPatience } from "../readiness.ts";
 import { Places } from "../turns.ts";
 import { ComingPassages } from "./coming-passages.ts";
 import {
   type FoundPassage,
-  fuse,
   located,
   type PassagePlace,
+  type RetrievalMode,
+  type RetrievalResult,
   type SearchScope,
   type SearchTarget,
+  searchAll,
 } from "./search.ts";
-
-export type RetrievalMode = "dense" | "hybrid";
 
 export interface Collection {
   name: string;
@@ -52,14 +51,6 @@ export interface RetrievalRequest {
   /** Bounds of this request; they can only narrow the node's. */
   bounds: Partial<SearchBounds>;
   scope: SearchScope;
-}
-
-export interface RetrievalResult {
-  points: FoundPassage[];
-  bounds: SearchBounds;
-  /** As configured, or as far as the collection supports it. */
-  method: { mode: RetrievalMode; reranked: boolean };
-  tokens: number;
 }
 
 type SearchableStores = Pick<StoreSearchService, "check" | "open">;
@@ -215,7 +206,6 @@ export class RetrievalService {
     }
   }
 
-  /** Searches several collections as one: with the same model, their scores are comparable. */
   async #search(
     question: string,
     bounds: SearchBounds,
@@ -226,59 +216,9 @@ export class RetrievalService {
     const { isReranked = true } = scope;
     const reranker =
       isReranked && name !== undefined ? this.#models.reranker(name).engine : undefined;
-    const vectors = new Map<string, Float32Array | undefined>();
-    let tokens = 0;
-    let isHybrid = false;
-    let best: FoundPassage[] = [];
-    for await (const targets of this.#targets(scope)) {
-      options.signal.throwIfAborted();
-      tokens += await this.#embed(question, targets, vectors, options);
-      isHybrid ||= mode === "hybrid" && targets.some(({ repository }) => repository.matchesWords);
-      const isWide = isHybrid || reranker !== undefined;
-      const wide = isWide
-        ? { limit: Math.max(bounds.limit, candidates), scoreThreshold: -1 }
-        : bounds;
-      const searched = await Promise.all(
-        targets.map(async (target) => {
-          const vector = vectors.get(target.queryPrefix);
-          if (vector === undefined) throw new NodeError("internal", "The query was not embedded.");
-          const { repository, documents } = target;
-          const [near, matched] = await Promise.all([
-            repository.search(vector, wide, documents),
-            isHybrid ? repository.matchWords(question, vector, wide.limit, documents) : [],
-          ]);
-          const found = isWide ? fuse(near, matched) : near;
-          const shown = await target.shown(found.map(({ document }) => document));
-          return found
-            .filter(({ document }) => shown.has(document))
-            .map((passage) => located(passage, target));
-        }),
-      );
-      const all = [best, ...searched].filter((found) => found.length > 0);
-      best = (all.length === 1 ? all.flat() : byScore(all.flat())).slice(0, wide.limit);
-    }
-    const judged = reranker === undefined ? best : await rerank(reranker, question, best, options);
-    const points = judged
-      .filter(({ score }) => score >= bounds.scoreThreshold)
-      .slice(0, bounds.limit);
-    const used = isHybrid ? "hybrid" : "dense";
-    return { points, bounds, method: { mode: used, reranked: reranker !== undefined }, tokens };
-  }
-
-  /** Adds the question's vectors with the prefixes that are not embedded yet; returns how many tokens they took. */
-  async #embed(
-    question: string,
-    targets: readonly SearchTarget[],
-    vectors: Map<string, Float32Array | undefined>,
-    options: EmbedOptions,
-  ): Promise<number> {
-    const wanted = new Set(targets.map(({ queryPrefix }) => queryPrefix));
-    const prefixes = [...wanted].filter((prefix) => !vectors.has(prefix));
-    if (prefixes.length === 0) return 0;
-    const texts = prefixes.map((prefix) => prefix + question);
-    const embeddings = await this.model().engine.embed(texts, options);
-    for (const [at, prefix] of prefixes.entries()) vectors.set(prefix, embeddings[at]?.vector);
-    return embeddings.reduce((sum, { tokens }) => sum + tokens, 0);
+    const embed = (texts: readonly string[]) => this.model().engine.embed(texts, options);
+    const search = { question, bounds, mode, candidates, embed, options, ...given({ reranker }) };
+    return await searchAll(this.#targets(scope), search);
   }
 
   #targets(scope: SearchScope): AsyncIterable<SearchTarget[]> {
@@ -303,22 +243,4 @@ export function narrow(node: SearchBounds, wanted: Partial<SearchBounds>): Searc
 /** A vector store that was deleted meanwhile has nothing to read. */
 function unlessGone(error: unknown): void {
   if (!(error instanceof NodeError && error.kind === "no_such_object")) throw error;
-}
-
-const byScore = (points: readonly FoundPassage[]): FoundPassage[] =>
-  points.toSorted((a, b) => b.score - a.score);
-
-/** Scores each passage with the mean of its vector score and its relevance to the reranking model. */
-async function rerank(
-  reranker: Reranker,
-  question: string,
-  points: readonly FoundPassage[],
-  { signal, report, caller }: EmbedOptions,
-): Promise<FoundPassage[]> {
-  const sources = points.map(({ source }) => source);
-  const options = { signal, cutsQuestion: true, ...given({ report, caller }) };
-  const { scores: relevances } = await reranker.rank(question, sources, options);
-  return byScore(
-    points.map((point, at) => ({ ...point, score: (point.score + (relevances[at] ?? 0)) / 2 })),
-  );
 }

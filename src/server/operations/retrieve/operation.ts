@@ -3,10 +3,9 @@ import type { DocumentCaller } from "../../../core/documents/document-caller.ts"
 import { given } from "../../../core/given.ts";
 import type {
   RetrievalRequest,
-  RetrievalResult,
   RetrievalService,
 } from "../../../core/retrieval/retrieval-service.ts";
-import type { SearchScope } from "../../../core/retrieval/search.ts";
+import type { RetrievalResult, SearchScope } from "../../../core/retrieval/search.ts";
 import { specifiedErrors } from "../../middleware/errors.ts";
 import { specifiedModelErrors } from "../../openapi.ts";
 import { defineOperation, described, namedSchema } from "../../operation.ts";
