@@ -103,7 +103,7 @@ export class BatchPlanner {
     if (owed !== undefined) return [{ run: owed, tokens: this.#chunk(owed, room, isBeside) }];
     const together: PlannedPart[] = [];
     let equal = Number.POSITIVE_INFINITY;
-    const [shorts, longs] = byLength(others, room);
+    const [shorts, longs] = byLength(others, batchSize);
     for (const run of [...shorts, ...longs]) {
       const tokens = this.#chunk(run, room, isBeside);
       const length = Math.min(equal, tokens.length);
@@ -173,14 +173,14 @@ const isRest = ({ inPrefill, isScored, pending, scheduled: { fresh } }: RunningA
 const completes = ({ run }: PlannedPart, length: number): boolean =>
   run.pending.length - length <= smallRest;
 
-/** A prompt that needs at most this share of the room does not wait behind a long one. */
+/** A prompt that needs at most this share of a batch goes before longer ones; the first of these has the next step if it got no more than this share of its part. */
 const short = 1 / 4;
 
 function byLength(
   prompts: readonly RunningAnswer[],
-  room: number,
-): [RunningAnswer[], RunningAnswer[]] {
-  const isShort = ({ pending }: RunningAnswer): boolean => pending.length <= room * short;
+  batchSize: number,
+): [shorts: RunningAnswer[], longs: RunningAnswer[]] {
+  const isShort = ({ pending }: RunningAnswer): boolean => pending.length <= batchSize * short;
   return [prompts.filter(isShort), prompts.filter((run) => !isShort(run))];
 }
 

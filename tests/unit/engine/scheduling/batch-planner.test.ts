@@ -168,6 +168,16 @@ describe("a long prompt beside short ones that keep coming", () => {
     expect(steps).toEqual([shared, [[0, 512]], shared, [[0, 512]]]);
   });
 
+  test("lets them go first beside answers too, however little time prompts have there", () => {
+    const { step } = setUp();
+    step([run(0)], 10);
+    step([run(1, 16)], 160);
+    const runs = [run(0), run(1, 5000), run(2, 60)];
+    const parts = Array.from({ length: 6 }, () => step(runs, 100)).flat();
+    expect(parts.map(([id]) => id)).toEqual([2, 1, 0, 2, 1, 0]);
+    expect(runs[2]?.pending).toHaveLength(0);
+  });
+
   test("of about its length shares their steps", () => {
     const { step } = setUp();
     const runs = [run(0, 130), run(1, 100)];
