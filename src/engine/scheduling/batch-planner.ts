@@ -32,7 +32,7 @@ export class BatchPlanner {
   #isBeside = false;
   /** Whether the last prompt had a step of its own, whose arithmetic is its own. */
   #ranFresh = false;
-  /** Had a small part of what it could have had, for shorter ones: the next step is its own. */
+  /** Had nothing, or a small part of what it could have had, for shorter ones: the next step is its own. */
   #owed: RunningAnswer | undefined;
 
   constructor(limits: BatchLimits) {
@@ -89,12 +89,12 @@ export class BatchPlanner {
 
   #promptParts(prompts: readonly RunningAnswer[], isBeside: boolean): PlannedPart[] {
     const { batchSize } = this.#limits;
-    const [first] = prompts;
+    const fresh = prompts.find(({ scheduled }) => scheduled.fresh);
     const others = prompts.filter(({ scheduled }) => !scheduled.fresh);
     // The same arithmetic each time, whatever else is computed.
-    if (first?.scheduled.fresh === true && (others.length === 0 || !this.#ranFresh)) {
+    if (fresh !== undefined && (others.length === 0 || !this.#ranFresh)) {
       this.#ranFresh = true;
-      return [{ run: first, tokens: this.#chunk(first, batchSize, false) }];
+      return [{ run: fresh, tokens: this.#chunk(fresh, batchSize, false) }];
     }
     this.#ranFresh = false;
     const room = isBeside ? Math.min(batchSize, this.#prefillTokens()) : batchSize;
@@ -103,7 +103,8 @@ export class BatchPlanner {
     if (owed !== undefined) return [{ run: owed, tokens: this.#chunk(owed, room, isBeside) }];
     const together: PlannedPart[] = [];
     let equal = Number.POSITIVE_INFINITY;
-    for (const run of shortFirst(others, room)) {
+    const [shorts, longs] = byLength(others, batchSize);
+    for (const run of [...shorts, ...longs]) {
       const tokens = this.#chunk(run, room, isBeside);
       const length = Math.min(equal, tokens.length);
       const all = [...together, { run, tokens }];
@@ -113,7 +114,8 @@ export class BatchPlanner {
       equal = length;
       if (run.isScored) break;
     }
-    this.#owed = together.find(({ tokens }) => equal <= tokens.length * short)?.run;
+    const most = together.find(({ run }) => run === longs[0])?.tokens.length;
+    if (most === undefined || equal <= most * short) [this.#owed] = longs;
     return together.map(({ run, tokens }) => ({ run, tokens: tokens.slice(0, equal) }));
   }
 
@@ -171,12 +173,15 @@ const isRest = ({ inPrefill, isScored, pending, scheduled: { fresh } }: RunningA
 const completes = ({ run }: PlannedPart, length: number): boolean =>
   run.pending.length - length <= smallRest;
 
-/** A prompt that needs at most this share of the room does not wait behind a long one. */
+/** A prompt that needs at most this share of a batch goes before longer ones; the first of these has the next step if it got no more than this share of its part. */
 const short = 1 / 4;
 
-function shortFirst(prompts: readonly RunningAnswer[], room: number): RunningAnswer[] {
-  const isShort = ({ pending }: RunningAnswer): boolean => pending.length <= room * short;
-  return [...prompts.filter(isShort), ...prompts.filter((run) => !isShort(run))];
+function byLength(
+  prompts: readonly RunningAnswer[],
+  batchSize: number,
+): [shorts: RunningAnswer[], longs: RunningAnswer[]] {
+  const isShort = ({ pending }: RunningAnswer): boolean => pending.length <= batchSize * short;
+  return [prompts.filter(isShort), prompts.filter((run) => !isShort(run))];
 }
 
 /** Prompts may take as long as this many steps of the answers … */

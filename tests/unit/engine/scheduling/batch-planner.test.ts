@@ -4,16 +4,16 @@ import { BatchPlanner } from "../../../../src/engine/scheduling/batch-planner.ts
 import { KvCache } from "../../../../src/engine/scheduling/kv-cache.ts";
 import { promptOf, ScriptedAnswer, ScriptedContext } from "../../../support/scripted-context.ts";
 
-const cache = new KvCache(new ScriptedContext({ sequences: 4, batchSize: 512 }));
+const cache = new KvCache(new ScriptedContext({ sequences: 10, batchSize: 512 }));
 
 /** A prompt of so many tokens, or an answer that runs. */
-function run(id: number, prompt?: number): RunningAnswer {
+function run(id: number, prompt?: number, fresh = false): RunningAnswer {
   const sequence = cache.sequences[id];
   if (sequence === undefined) throw new Error("no such sequence");
   const made = new RunningAnswer({
     sequence,
     prompt: promptOf(prompt ?? 1),
-    fresh: false,
+    fresh,
     source: undefined,
     evictionTarget: () => undefined,
     scope: undefined,
@@ -158,6 +158,26 @@ describe("a long prompt beside short ones that keep coming", () => {
     expect(steps).toEqual([shared, [[0, 512]], shared, [[0, 512]]]);
   });
 
+  test("has them too where those fill theirs", () => {
+    const { step } = setUp();
+    const long = run(0, 5000);
+    const steps = Array.from({ length: 4 }, () =>
+      step([long, ...Array.from({ length: 9 }, (_, at) => run(at + 1, 128))], 1),
+    );
+    const shared = [1, 2, 3, 4].map((id): [number, number] => [id, 128]);
+    expect(steps).toEqual([shared, [[0, 512]], shared, [[0, 512]]]);
+  });
+
+  test("lets them go first beside answers too, however little time prompts have there", () => {
+    const { step } = setUp();
+    step([run(0)], 10);
+    step([run(1, 16)], 160);
+    const runs = [run(0), run(1, 5000), run(2, 60)];
+    const parts = Array.from({ length: 6 }, () => step(runs, 100)).flat();
+    expect(parts.map(([id]) => id)).toEqual([2, 1, 0, 2, 1, 0]);
+    expect(runs[2]?.pending).toHaveLength(0);
+  });
+
   test("of about its length shares their steps", () => {
     const { step } = setUp();
     const runs = [run(0, 130), run(1, 100)];
@@ -169,4 +189,11 @@ describe("a long prompt beside short ones that keep coming", () => {
       [[0, 30]],
     ]);
   });
+});
+
+test("a prompt with a seed does not wait for older ones without", () => {
+  const { step } = setUp();
+  const runs = [run(0, 5000), run(1, 600, true)];
+  const steps = Array.from({ length: 4 }, () => step(runs, 1));
+  expect(steps).toEqual([[[1, 512]], [[0, 512]], [[1, 88]], [[0, 512]]]);
 });
