@@ -294,7 +294,7 @@ async function vectorStoreIds(
       ids.push(`${(await access.find(theNode, called, "--vector-store")).id}${rights}`);
     } catch (error) {
       if (!(error instanceof NodeError && error.kind === "no_such_object")) throw error;
-      const known = (await registry.allStores()).map((store) => store.name || store.id);
+      const known = (await registry.outlines()).map((store) => store.name || store.id);
       throw new CommandError(
         `There is no vector store '${name}'. There are: ${known.join(", ")}. 'paddock ingest' makes one under a name that --collection gives.`,
       );

@@ -105,7 +105,7 @@ export function cleanUpWith(
       log.info("a file has expired, and is deleted", { file: id, filename });
       await files.remove(id);
     }
-    for (const store of await registry.allStores()) {
+    for (const store of await registry.outlines()) {
       if (store.state === "expired" || !access.isExpired(store)) continue;
       log.info("a vector store has expired, and is emptied", { store: store.id, name: store.name });
       await stores.expire(store);

@@ -4,7 +4,7 @@ import type { CollectionSpec, PassageRepository } from "../ports/passage-reposit
 import { findMismatch, type OpenCollection, openExisting } from "../retrieval/collection.ts";
 import { Places } from "../turns.ts";
 import type { DocumentParts } from "./documents.ts";
-import type { StoreRecord } from "./records.ts";
+import type { StoreOutline } from "./records.ts";
 
 /** Holds a collection open until it is disposed of. */
 export interface CollectionLease extends OpenCollection, Disposable {}
@@ -146,7 +146,7 @@ export function adoptFilesWith(
   const seen = new Map<string, { revision: string; begun: number }>();
   let asks = 0;
   const looks = new Places(1);
-  return async (store: StoreRecord, open?: PassageRepository): Promise<void> => {
+  return async (store: StoreOutline, open?: PassageRepository): Promise<void> => {
     if (store.isOwn) return;
     using lease = open ? undefined : await collections.lease(store.collection);
     const repository = open ?? lease?.repository;

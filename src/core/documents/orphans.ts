@@ -93,7 +93,7 @@ export async function reportLostPassages({
   try {
     const there = new Set(await store.list());
     const stores: string[] = [];
-    for (const { id, collection, isOwn } of await registry.allStores()) {
+    for (const { id, collection, isOwn } of await registry.outlines()) {
       if (!isOwn || there.has(collection)) continue;
       if ((await registry.counts({ store: id })).completed > 0) stores.push(id);
     }

@@ -32,6 +32,9 @@ export interface StoreRecord {
   owner?: string;
 }
 
+/** Without its texts for people, which may have 50 kB: a node has a thousand stores. */
+export type StoreOutline = Omit<StoreRecord, "description" | "metadata">;
+
 export const fileStatuses = ["in_progress", "completed", "failed", "cancelled"] as const;
 
 export type FileStatus = (typeof fileStatuses)[number];

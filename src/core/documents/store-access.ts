@@ -3,7 +3,7 @@ import { NodeError, reasonOf } from "../errors.ts";
 import { quoted } from "../quoted.ts";
 import { type DocumentCaller, mayFill, mayUse, noSuch } from "./document-caller.ts";
 import type { DocumentParts } from "./documents.ts";
-import { droppedCollections, type StoreRecord } from "./records.ts";
+import { droppedCollections, type StoreOutline, type StoreRecord } from "./records.ts";
 
 type StoreAccessParts = Pick<
   DocumentParts,
@@ -43,15 +43,18 @@ export class StoreAccess {
   }
 
   /** Finds a store by its id, its collection's name, or its own name if that is unique. Anyone may call a store anything, so a name leads to no other's id or collection. */
-  async find(caller: DocumentCaller, reference: string, param: string): Promise<StoreRecord> {
-    const bound = caller.vectorStores && (await this.#boundTo(caller.vectorStores));
+  async find(caller: DocumentCaller, reference: string, param: string): Promise<StoreOutline> {
+    const { vectorStores } = caller;
+    if (vectorStores?.includes(reference))
+      return await this.#touched(await this.get(caller, reference, param));
+    const bound = vectorStores && (await this.#boundTo(vectorStores));
     const exact = await this.#known(caller, () => this.#exact(bound, reference));
     const store = exact ?? (await this.#named(bound, reference, param));
     if (store === undefined) throw noSuch("vector store", reference, param);
     return await this.#touched(store);
   }
 
-  async usual(caller: DocumentCaller): Promise<StoreRecord[]> {
+  async usual(caller: DocumentCaller): Promise<StoreOutline[]> {
     if (caller.vectorStores === undefined) return [await this.#touched(await this.own())];
     const there = (await this.#boundTo(caller.vectorStores)).filter(
       (store) => !this.isExpired(store),
@@ -66,11 +69,11 @@ export class StoreAccess {
     return known ?? (await this.#adopting(ownCollection));
   }
 
-  isOwn({ collection }: StoreRecord): boolean {
+  isOwn({ collection }: StoreOutline): boolean {
     return collection === this.#parts.ownCollection;
   }
 
-  isExpired(store: StoreRecord): boolean {
+  isExpired(store: StoreOutline): boolean {
     const expiresAt = expiryOf(store);
     if (store.state === "expired") return true;
     return expiresAt !== undefined && expiresAt <= this.#parts.expiryTime();
@@ -87,7 +90,7 @@ export class StoreAccess {
       return undefined;
     });
     if (names === undefined) return;
-    const known = new Map((await registry.allStores()).map((each) => [each.collection, each]));
+    const known = new Map((await registry.outlines()).map((each) => [each.collection, each]));
     for (const name of names) {
       if (known.has(name)) continue;
       const isGoing = await registry.isRemoved({ collection: name, document: undefined });
@@ -107,16 +110,18 @@ export class StoreAccess {
     return id === own.id ? own : await this.#parts.registry.store(id);
   }
 
-  async #boundTo(ids: readonly string[]): Promise<StoreRecord[]> {
-    const stores = await Promise.all(ids.map((id) => this.#byId(id)));
-    return stores.filter((store) => store !== undefined);
+  /** In one question, which others wait for: they may be a thousand. */
+  async #boundTo(ids: readonly string[]): Promise<StoreOutline[]> {
+    const own = await this.own();
+    const others = await this.#parts.registry.outlines(ids.filter((id) => id !== own.id));
+    return ids.includes(own.id) ? [own, ...others] : others;
   }
 
   /** `bound`: the stores that the caller is bound to, if it is. */
   async #exact(
-    bound: readonly StoreRecord[] | undefined,
+    bound: readonly StoreOutline[] | undefined,
     reference: string,
-  ): Promise<StoreRecord | undefined> {
+  ): Promise<StoreOutline | undefined> {
     if (bound === undefined) {
       return (await this.#byId(reference)) ?? (await this.#parts.registry.storeOf(reference));
     }
@@ -124,13 +129,13 @@ export class StoreAccess {
   }
 
   async #named(
-    bound: readonly StoreRecord[] | undefined,
+    bound: readonly StoreOutline[] | undefined,
     reference: string,
     param: string,
-  ): Promise<StoreRecord | undefined> {
+  ): Promise<StoreOutline | undefined> {
     // A deleted store's, for example.
     if (isId(reference)) return undefined;
-    const stores = bound ?? (await this.#parts.registry.allStores());
+    const stores = bound ?? (await this.#parts.registry.outlines());
     const named = stores.filter(({ name }) => name === reference);
     if (named.length <= 1) return named[0];
     const ids = named.slice(0, 5).map(({ id }) => id);
@@ -139,10 +144,10 @@ export class StoreAccess {
   }
 
   /** Searches again after adopting collections of the command line; a bound key only sees known ones. */
-  async #known(
+  async #known<Store>(
     { vectorStores }: DocumentCaller,
-    search: () => Promise<StoreRecord | undefined>,
-  ): Promise<StoreRecord | undefined> {
+    search: () => Promise<Store | undefined>,
+  ): Promise<Store | undefined> {
     const known = await search();
     if (known !== undefined || vectorStores !== undefined) return known;
     await this.adoptCollections();
@@ -167,7 +172,7 @@ export class StoreAccess {
     };
   }
 
-  async #touched(store: StoreRecord): Promise<StoreRecord> {
+  async #touched<Store extends StoreOutline>(store: Store): Promise<Store> {
     if (this.isExpired(store)) {
       const why = `The vector store '${store.id}' has expired, and its files are not in it any more. Make another.`;
       throw new NodeError("invalid_request", why);
@@ -176,22 +181,22 @@ export class StoreAccess {
     return touched;
   }
 
-  async #touch(stores: readonly StoreRecord[]): Promise<StoreRecord[]> {
+  async #touch<Store extends StoreOutline>(stores: readonly Store[]): Promise<Store[]> {
     const { registry, now, log } = this.#parts;
     const at = now();
-    const isDue = ({ lastActiveAt }: StoreRecord) =>
-      at.getTime() - lastActiveAt.getTime() >= touchMs;
+    const before = new Date(at.getTime() - touchMs);
+    const isDue = ({ lastActiveAt }: StoreOutline) => lastActiveAt < before;
     const due = stores.filter(isDue).map(({ id }) => id);
     if (due.length === 0) return [...stores];
     // Reading works even if nothing can be written.
-    await registry.touchStores(due, at).catch((error: unknown) => {
+    await registry.touchStores(due, at, before).catch((error: unknown) => {
       log.debug("the last use of vector stores was not written", { reason: reasonOf(error) });
     });
     return stores.map((store) => (isDue(store) ? { ...store, lastActiveAt: at } : store));
   }
 }
 
-export const expiryOf = ({ lastActiveAt, expiresAfterDays }: StoreRecord): Date | undefined =>
+export const expiryOf = ({ lastActiveAt, expiresAfterDays }: StoreOutline): Date | undefined =>
   expiresAfterDays === undefined
     ? undefined
     : new Date(lastActiveAt.getTime() + expiresAfterDays * dayMs);

@@ -8,7 +8,7 @@ import type { FoundPassage, SearchScope, SearchTarget } from "../retrieval/searc
 import type { DocumentCaller } from "./document-caller.ts";
 import type { SharedParts } from "./documents.ts";
 import { mostOpen } from "./open-collections.ts";
-import { type AttributeFilter, type Attributes, fileIdOf, type StoreRecord } from "./records.ts";
+import { type AttributeFilter, type Attributes, fileIdOf, type StoreOutline } from "./records.ts";
 
 export interface StoreQuestion {
   /** A passage that matches any of them is found. */
@@ -83,10 +83,10 @@ export class StoreSearchService {
     caller,
     stores,
     fieldOf = () => "vector_store_id",
-  }: SearchScope): Promise<StoreRecord[]> {
+  }: SearchScope): Promise<StoreOutline[]> {
     const { access } = this.#parts;
     if (stores === undefined) return await access.usual(caller);
-    const found = new Map<string, StoreRecord>();
+    const found = new Map<string, StoreOutline>();
     for (const [index, reference] of stores.entries()) {
       const store = await access.find(caller, reference, fieldOf(index));
       found.set(store.id, store);
@@ -96,7 +96,7 @@ export class StoreSearchService {
 
   /** Undefined for a store that is still empty. */
   async #target(
-    store: StoreRecord,
+    store: StoreOutline,
     { caller, filter }: SearchScope,
     ready: () => RetrievalBackend,
     leases: DisposableStack,
@@ -126,7 +126,7 @@ export class StoreSearchService {
   }
 
   /** A collection that is older than the registry has documents that were removed since: they are left alone, and in no answer. */
-  async #known({ id, collection }: StoreRecord, documents: readonly string[]): Promise<string[]> {
+  async #known({ id, collection }: StoreOutline, documents: readonly string[]): Promise<string[]> {
     const { registry, log } = this.#parts;
     const files = documents.map((document) => fileIdOf(collection, document));
     const known = new Set((await registry.inStore(id, files)).map(({ document }) => document));

@@ -4,7 +4,7 @@ import { given } from "../given.ts";
 import type { Page, PageRequest } from "../page.ts";
 import type { DocumentCaller } from "./document-caller.ts";
 import type { SharedParts } from "./documents.ts";
-import { type FileCounts, newId, type StoreRecord } from "./records.ts";
+import { type FileCounts, newId, type StoreOutline, type StoreRecord } from "./records.ts";
 import { expiryOf } from "./store-access.ts";
 
 export interface NewStore {
@@ -119,14 +119,14 @@ export class VectorStoreService {
   }
 
   /** Whether there is nothing to drop: it was never filled. What is away with its disk is dropped later. */
-  async #hasNone({ id, collection }: StoreRecord): Promise<boolean> {
+  async #hasNone({ id, collection }: StoreOutline): Promise<boolean> {
     const { registry, store } = this.#parts;
     if ((await registry.counts({ store: id })).completed > 0) return false;
     return await store.isMissing(collection).catch(() => false);
   }
 
   /** Empties a store that has expired; its record stays until it is deleted. */
-  async expire(store: StoreRecord): Promise<void> {
+  async expire(store: StoreOutline): Promise<void> {
     const { registry, remover, queue } = this.#parts;
     using _ = await queue.hold(store.id);
     const removal = { collection: store.collection, document: undefined };

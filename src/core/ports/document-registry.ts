@@ -8,6 +8,7 @@ import type {
   FileRecord,
   FileStatus,
   StoreFile,
+  StoreOutline,
   StoreRecord,
 } from "../documents/records.ts";
 import type { Page, PageRequest } from "../page.ts";
@@ -46,10 +47,11 @@ export interface StoreRegistry {
   store(id: string): Promise<StoreRecord | undefined>;
   storeOf(collection: string): Promise<StoreRecord | undefined>;
   stores(page: PageRequest, ids?: readonly string[]): Promise<Page<StoreRecord>>;
-  allStores(): Promise<StoreRecord[]>;
+  /** All, or those with these `ids`. */
+  outlines(ids?: readonly string[]): Promise<StoreOutline[]>;
   changeStore(id: string, change: StoreChange): Promise<void>;
-  /** Of all in one write, for which others wait. */
-  touchStores(ids: readonly string[], lastActiveAt: Date): Promise<void>;
+  /** Of all that were last used before, in one write, for which others wait. */
+  touchStores(ids: readonly string[], lastActiveAt: Date, before: Date): Promise<void>;
   /** Removes it with its files and batches; with `collection`, also records that the collection is to be dropped. */
   removeStore(id: string, drops: { collection: boolean }): Promise<void>;
   /** Removes its files and batches, marks it expired, and records that its collection is to be dropped. */

@@ -1,6 +1,10 @@
 /** Rows of vector stores. */
 import type { Database } from "bun:sqlite";
-import { droppedCollections, type StoreRecord } from "../../core/documents/records.ts";
+import {
+  droppedCollections,
+  type StoreOutline,
+  type StoreRecord,
+} from "../../core/documents/records.ts";
 import { given } from "../../core/given.ts";
 import type { StoreRegistry } from "../../core/ports/document-registry.ts";
 import { change, insert, numberOf, orIgnore, update } from "../database.ts";
@@ -9,13 +13,16 @@ import { pageOf } from "./pages.ts";
 import type { Rows } from "./sqlite-documents.ts";
 import { goneOf } from "./store-file-rows.ts";
 
-interface Row extends Pick<StoreRecord, "id" | "collection" | "name" | "state"> {
-  description: string | null;
-  metadata: string;
+interface OutlineRow extends Pick<StoreRecord, "id" | "collection" | "name" | "state"> {
   expires_days: number | null;
   created_at: number;
   last_active_at: number;
   own: number;
+}
+
+interface Row extends OutlineRow {
+  description: string | null;
+  metadata: string;
 }
 
 export const storeRows = (registry: OwnFile): Rows<StoreRegistry> => ({
@@ -60,8 +67,11 @@ export const storeRows = (registry: OwnFile): Rows<StoreRegistry> => ({
     return pageOf(registry, listing, page, toStore);
   },
 
-  allStores() {
-    return registry.all<Row>("select * from stores order by seq").map(toStore);
+  outlines(ids) {
+    const where = ids === undefined ? "true" : "id in (select value from json_each(?))";
+    const values = ids === undefined ? [] : [JSON.stringify(ids)];
+    const sql = `select ${outlined} from stores where ${where} order by seq`;
+    return registry.all<OutlineRow>(sql, ...values).map(toOutline);
   },
 
   changeStore(id, wanted) {
@@ -74,10 +84,12 @@ export const storeRows = (registry: OwnFile): Rows<StoreRegistry> => ({
     registry.write((database) => update(database, "stores", { ...columns }, "id = ?", id));
   },
 
-  touchStores(ids, lastActiveAt) {
-    const sql = "update stores set last_active_at = ? where id in (select value from json_each(?))";
+  touchStores(ids, lastActiveAt, before) {
+    // Many requests may ask at once, and each row that is written is written with its texts.
+    const sql =
+      "update stores set last_active_at = ? where id in (select value from json_each(?)) and last_active_at < ?";
     registry.write((database) =>
-      change(database, sql, lastActiveAt.getTime(), JSON.stringify(ids)),
+      change(database, sql, lastActiveAt.getTime(), JSON.stringify(ids), before.getTime()),
     );
   },
 
@@ -115,12 +127,18 @@ const dropCollection =
 const rememberDropped =
   "insert or ignore into removals (collection, document) select ?, collection from stores where id = ? and own";
 
-const toStore = ({ id, collection, name, state, ...row }: Row): StoreRecord => ({
-  ...{ id, collection, name, state },
+const outlined = "id, collection, name, expires_days, created_at, last_active_at, state, own";
+
+const toStore = (row: Row): StoreRecord => ({
+  ...toOutline(row),
   metadata: JSON.parse(row.metadata),
+  ...(row.description !== null && { description: row.description }),
+});
+
+const toOutline = ({ id, collection, name, state, ...row }: OutlineRow): StoreOutline => ({
+  ...{ id, collection, name, state },
   createdAt: new Date(row.created_at),
   lastActiveAt: new Date(row.last_active_at),
   isOwn: row.own === 1,
-  ...(row.description !== null && { description: row.description }),
   ...(row.expires_days !== null && { expiresAfterDays: row.expires_days }),
 });

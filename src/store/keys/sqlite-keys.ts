@@ -156,7 +156,9 @@ class KeysFile implements Disposable {
         emptyLog(database);
         return result;
       } catch (error) {
-        if (isNew && !hasCode(error, "SQLITE_BUSY")) this.#discard();
+        // A key of this name, for example: another process has made the file meanwhile, and may write it now.
+        const isOfOther = error instanceof NodeError || hasCode(error, "SQLITE_BUSY");
+        if (isNew && !isOfOther) this.#discard();
         throw error;
       }
     });

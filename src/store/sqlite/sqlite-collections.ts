@@ -85,7 +85,9 @@ export class SqliteCollectionStore implements CollectionStore {
   }
 
   async open(name: string): Promise<PassageRepository | undefined> {
-    return await this.#open(name);
+    checkName(name);
+    // A thread is not started for nothing: a search may be of a thousand vector stores that are still empty.
+    return (await this.isMissing(name)) ? undefined : await this.#open(name);
   }
 
   async create(name: string, spec: CollectionSpec): Promise<PassageRepository> {

@@ -208,5 +208,5 @@ test("the registry of an earlier format is upgraded, and has what it had", async
   }
   await using registry = sqliteDocuments(path);
   expect(await registry.addStore({ ...store("vs_2"), owner: "ada" })).toBe(true);
-  expect((await registry.allStores()).map(({ id }) => id)).toEqual(["vs_1", "vs_2"]);
+  expect((await registry.outlines()).map(({ id }) => id)).toEqual(["vs_1", "vs_2"]);
 });
