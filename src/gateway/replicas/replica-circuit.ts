@@ -66,9 +66,9 @@ export class Member {
       if (isTrial) this.#trials--;
       isTrial = false;
     };
-    const failed = (why: string): void => {
+    const failed = (why: string, hasAnswered = false): void => {
       endTrial();
-      onFailed(this, why, circuit.failed(outages));
+      onFailed(this, why, circuit.failed(outages, hasAnswered));
     };
     const succeeded = (): void => {
       endTrial();
@@ -84,11 +84,11 @@ export class Member {
         succeeded();
         this.#sparedUntil = this.#options.now() + Math.min(retryAfterMs, longestSpareMs);
       },
-      failed,
+      failed: (why) => failed(why),
       faulted: (why) => {
         const isNew = this.#rememberFault(request?.() ?? Symbol());
         // A replica on trial has failed it, unless this request is known to fail.
-        if (isNew && (this.#faults.size >= mostFaults || circuit.state !== "up")) failed(why);
+        if (isNew && (this.#faults.size >= mostFaults || circuit.state !== "up")) failed(why, true);
         else endTrial();
       },
       [Symbol.dispose]: () => {
@@ -120,6 +120,8 @@ export const defaultBackoff: Backoff = { firstPauseMs: 1000, longestPauseMs: 30_
 const steadyMs = 10_000;
 /** Fewer failures in a row may be an accident. */
 const shutAfter = 3;
+/** Nothing but server errors for about half a minute: fewer may be those of one caller's requests. */
+const badAfter = 6;
 
 interface CircuitOptions {
   now: () => number;
@@ -137,6 +139,8 @@ interface CircuitOptions {
 export class Circuit {
   state: ReplicaState;
   failures = 0;
+  /** How many of them were no answers at all. */
+  #unanswered = 0;
   /** Number of outages; distinguishes requests sent before one from those sent after it. */
   outages = 0;
   readonly #options: CircuitOptions;
@@ -149,9 +153,14 @@ export class Circuit {
     this.#upSince = options.now();
   }
 
-  /** Whether it failed so often that only one request at a time may try it. */
+  /** Whether it failed so often that it is of no use to anybody. */
+  get isBad(): boolean {
+    return this.isShut || (this.state === "out" && this.failures >= badAfter);
+  }
+
+  /** Whether so often without an answer that only one request at a time may try it. */
   get isShut(): boolean {
-    return this.state === "out" && this.failures >= shutAfter;
+    return this.state === "out" && this.#unanswered >= shutAfter;
   }
 
   get remainingMs(): number {
@@ -162,17 +171,24 @@ export class Circuit {
     if (this.state === "up") return;
     this.state = "up";
     this.#upSince = this.#options.now();
+    // Its answers failed one caller's requests, and not another's.
+    if (this.#unanswered === 0) this.failures = 0;
   }
 
-  /** Returns the pause that follows; undefined if the outage was counted already. */
-  failed(outagesAtStart: number): number | undefined {
+  /** Returns the pause that follows; undefined if the outage was counted already. `hasAnswered`: with a server error or an invalid answer, for which the requests may be the cause. */
+  failed(outagesAtStart: number, hasAnswered = false): number | undefined {
     if (outagesAtStart < this.outages) return undefined;
+    if (hasAnswered && this.remainingMs > 0) return undefined;
     const { now, random, backoff } = this.#options;
-    if (this.state === "up" && now() - this.#upSince > steadyMs) this.failures = 0;
+    if (this.state === "up" && now() - this.#upSince > steadyMs) {
+      this.failures = 0;
+      this.#unanswered = 0;
+    }
     const pause = Math.min(backoff.longestPauseMs, backoff.firstPauseMs * 2 ** this.failures);
     // Half of it is random, so that several nodes do not retry at the same moment.
     const jittered = pause * (0.5 + random() / 2);
     this.failures++;
+    if (!hasAnswered) this.#unanswered++;
     this.outages++;
     this.state = "out";
     this.#dueAt = now() + jittered;

@@ -52,6 +52,7 @@ export class ReplicaSet implements Replicas, Disposable {
     attempt: (lease: ReplicaLease) => Promise<Result>,
   ): Promise<Result> {
     const tried: Member[] = [];
+    let failed = 0;
     let reason: NodeError | undefined;
     for (;;) {
       signal.throwIfAborted();
@@ -68,13 +69,13 @@ export class ReplicaSet implements Replicas, Disposable {
         lease[Symbol.dispose]();
         if (!(error instanceof NotBegun)) throw error;
         reason = error.reason;
-        if (tried.length > mostRetries) throw reason;
+        if (!error.isRefusal && ++failed > mostRetries) throw reason;
       }
     }
   }
 
   problem(): string | undefined {
-    if (this.#members.some(({ circuit }) => !circuit.isShut)) return undefined;
+    if (this.#members.some(({ circuit }) => !circuit.isBad)) return undefined;
     const { model } = this.#options;
     return this.#members.length === 1
       ? `The server of the model '${model}' does not answer.`

@@ -170,14 +170,17 @@ function blame(upstream: Upstream, lease: ReplicaLease, error: unknown): unknown
   }
   if (!(error instanceof NodeError)) return error;
   const { kind, message, retryAfterMs } = error;
-  if (kind === "upstream_failed") lease.faulted(message);
-  else if (sparedKinds.includes(kind)) lease.overloaded(retryAfterMs);
-  else {
-    if (kind === "timeout") lease.failed(message);
-    else lease.succeeded();
-    return error;
+  if (kind === "upstream_failed") {
+    lease.faulted(message);
+    return new NotBegun(error);
   }
-  return new NotBegun(error);
+  if (sparedKinds.includes(kind)) {
+    lease.overloaded(retryAfterMs);
+    return new NotBegun(error, true);
+  }
+  if (kind === "timeout") lease.faulted(message);
+  else lease.succeeded();
+  return error;
 }
 
 /** A 2xx response; throws the caller's error for any other status. */

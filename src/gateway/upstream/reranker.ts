@@ -32,6 +32,8 @@ export function upstreamReranker(
   const estimate = new TokenEstimate();
   /** Whether scores are logits. Other servers do not say; probabilities and cosines are never beyond 1. */
   let areLogits = kind === "llama-server";
+  /** Scores in a row that are no clear logits. */
+  let withinOne = 0;
   let countsTokens = true;
 
   /** llama-server fails if a text exceeds its context; others truncate it. */
@@ -114,7 +116,10 @@ export function upstreamReranker(
         tokens += judged.tokens;
         return judged.scores;
       });
-      areLogits ||= scores.some((score) => Math.abs(score) > mostCosine);
+      const areBeyond = scores.some((score) => Math.abs(score) > mostCosine);
+      withinOne = areBeyond ? 0 : withinOne + scores.length;
+      // One replica may have had another model for a while.
+      if (areBeyond || withinOne > mostWithinOne) areLogits = areBeyond || kind === "llama-server";
       return { scores: scores.map(areLogits ? sigmoid : fromZeroToOne), tokens };
     },
   };
@@ -122,6 +127,9 @@ export function upstreamReranker(
 
 /** As it may be rounded. */
 const mostCosine = 1.01;
+
+/** So many logits in a row within -1 and 1 are hardly logits. */
+const mostWithinOne = 1000;
 
 const fromZeroToOne = (score: number): number => Math.min(1, Math.max(0, score));
 

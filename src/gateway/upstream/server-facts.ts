@@ -1,5 +1,6 @@
 /** Identifies an upstream server: its kind, its models, its limits and its sampling options. */
 import { countAt, listAt, objectAt, textAt } from "../../client/json-fields.ts";
+import { pause } from "../../core/abort.ts";
 import type { Sampling } from "../../core/ports/chat-engine.ts";
 import type { Probe } from "../replicas/replica-set.ts";
 import { parseAnswer, rootOf } from "./ask.ts";
@@ -54,17 +55,24 @@ export async function askServer(question: ServerQuestion): Promise<ServerFacts> 
   return { models, ...(await identify(question, list)) };
 }
 
+/** A server that is just starting, or its proxy, may fail for a moment; the model stays opened as what it seems to be. */
+const mostLooks = 3;
+const lookAgainMs = 500;
+
 /** Recognizes a server by endpoints and fields that only its kind has. */
 async function identify(question: ServerQuestion, list: readonly unknown[]): Promise<ServerFacts> {
   const root = rootOf(question.url);
-  const look = async (url: string): Promise<unknown> => {
+  const look = async (url: string, triesLeft = mostLooks - 1): Promise<unknown> => {
     try {
-      return (await askAbout(question, url)).body;
+      const { status, body } = await askAbout(question, url);
+      if (triesLeft === 0 || (status < 500 && status !== 429)) return body;
     } catch (error) {
-      // It listed its models, so a failure here is ignored.
-      if (error instanceof ConnectionFailure) return undefined;
-      throw error;
+      if (!(error instanceof ConnectionFailure)) throw error;
+      // It listed its models, so a failure here is ignored in the end.
+      if (triesLeft === 0 || error.isSilence) return undefined;
     }
+    await pause(lookAgainMs, question.signal);
+    return await look(url, triesLeft - 1);
   };
   const [props, info, nodeInfo, release] = await Promise.all([
     look(`${root}/props`),

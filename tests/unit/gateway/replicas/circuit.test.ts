@@ -93,4 +93,18 @@ describe("the circuit breaker of a replica", () => {
     it.tryAgain();
     expect(it.state).toBe("up");
   });
+
+  test("counts server errors once in a pause, is never shut by them, and forgets them with an answer", async () => {
+    const { clock, circuit: it } = circuit();
+    const fault = () => it.failed(it.outages, true);
+    expect([fault(), fault()]).toEqual([1000, undefined]);
+    for (const ms of [1000, 2000, 4000, 8000]) {
+      await clock.pass(ms);
+      expect([fault(), it.isBad]).toEqual([2 * ms, false]);
+    }
+    await clock.pass(16_000);
+    expect([fault(), it.isBad, it.isShut]).toEqual([30_000, true, false]);
+    it.succeeded();
+    expect([fault(), it.isBad]).toEqual([1000, false]);
+  });
 });

@@ -1,0 +1,120 @@
+/** Faults of a server that pass, or that one caller's requests have: others are answered, and nothing is left of them. */
+import { describe, expect, test } from "bun:test";
+import { front, frontModel } from "../../../support/front-of-servers.ts";
+import { frame, modelList, openAiServer, streamOf } from "../../../support/openai-server.ts";
+import { recordedVllm, vllmModel } from "../../../support/recorded-vllm.ts";
+import { openFarReranker, targetAt } from "../../../support/upstream.ts";
+
+describe("a server that fails at some requests", () => {
+  test.each([500, 504])(
+    "with %i is not taken from others, however many one caller sends",
+    async (status) => {
+      await using server = recordedVllm({
+        instead: ({ path, body }) => {
+          if (path !== "/v1/chat/completions" || Object(body).messages.length === 0)
+            return undefined;
+          return JSON.stringify(body).includes("too large")
+            ? Response.json({ error: { message: "It is too large to process." } }, { status })
+            : streamOf([frame("Hi", "stop")]);
+        },
+      });
+      await using node = await front(frontModel("chat", server.url));
+      await node.prepare();
+      const chat = async (content: string): Promise<number> => {
+        const messages = [{ role: "user", content }];
+        const answer = await node.ask("/v1/chat/completions", { model: "far-chat", messages });
+        await answer.text();
+        return answer.status;
+      };
+      let isOver = false;
+      const failing = Array.from({ length: 16 }, async (_, at) => {
+        for (let time = 0; !isOver; time++) {
+          await chat(`too large ${at} ${time}`);
+          await Bun.sleep(20);
+        }
+      });
+      const seen = new Set<unknown>();
+      for (let at = 0; at < 40; at++) {
+        await Bun.sleep(100);
+        seen.add((await node.ready()).status).add(await chat(`fine ${at}`));
+      }
+      isOver = true;
+      await Promise.all(failing);
+      expect(seen).toEqual(new Set(["ready", 200]));
+    },
+    30_000,
+  );
+});
+
+test("four of five replicas that take another key now cost nobody an answer", async () => {
+  let isRotated = false;
+  const serverWith = (isLeft: boolean) =>
+    recordedVllm({
+      instead: ({ path }) =>
+        path === "/v1/embeddings" && isRotated && isLeft
+          ? Response.json({ error: { message: "Invalid API key" } }, { status: 401 })
+          : undefined,
+    });
+  await using resources = new AsyncDisposableStack();
+  const urls = [true, true, true, true, false].map(
+    (isLeft) => resources.use(serverWith(isLeft)).url,
+  );
+  const [first = "", ...others] = urls;
+  const replicas = `replicas = [${others.map((url) => `"${url}/v1"`).join(", ")}]`;
+  await using node = await front(frontModel("embedding", first, replicas));
+  await node.prepare();
+  isRotated = true;
+  for (let at = 0; at < 10; at++) {
+    const answer = await node.ask("/v1/embeddings", { model: "far-embedding", input: `${at}` });
+    expect(answer.status).toBe(200);
+  }
+});
+
+test("a reranking server that gave logits for a while has its probabilities as they are again", async () => {
+  let score = 0.25;
+  await using server = recordedVllm({
+    instead: ({ path, body }) => {
+      if (path !== "/v1/rerank") return undefined;
+      const documents: unknown[] = Object(body).documents;
+      return Response.json({
+        results: documents.map((_, index) => ({ index, relevance_score: score })),
+      });
+    },
+  });
+  const { target } = targetAt(`${server.url}/v1`, { upstreamModel: vllmModel });
+  await using model = await openFarReranker(target);
+  const { signal } = new AbortController();
+  const passages = Array.from({ length: 100 }, (_, at) => `${at}`);
+  const rank = async () => (await model.engine.rank("Which?", passages, { signal })).scores[0];
+  expect(await rank()).toBe(0.25);
+  score = 4;
+  expect(await rank()).toBeCloseTo(0.982);
+  score = 0.25;
+  // They may be logits that are near to 0 by chance.
+  expect(await rank()).toBeCloseTo(0.562);
+  for (let time = 0; time < 10; time++) await rank();
+  expect(await rank()).toBe(0.25);
+});
+
+test("a server that does not say what it is for a moment is asked again", async () => {
+  let isLoading = true;
+  await using server = openAiServer(({ path, body }) => {
+    if (path === "/v1/models") return modelList(vllmModel);
+    if (path === "/apply-template") return Response.json({ prompt: "Hello" });
+    if (path === "/tokenize") return Response.json({ tokens: [1, 2] });
+    if (path === "/props") {
+      if (!isLoading) return Response.json({ default_generation_settings: { n_ctx: 32_768 } });
+      isLoading = false;
+      return Response.json({ error: { message: "Loading model" } }, { status: 503 });
+    }
+    if (path !== "/v1/chat/completions") return undefined;
+    return Object(body).messages.length === 0
+      ? Response.json({ error: { message: "'messages' is empty." } }, { status: 400 })
+      : streamOf([frame("Hi", "stop")]);
+  });
+  await using node = await front(frontModel("chat", server.url));
+  await node.prepare();
+  expect(await (await node.ask("/v1/info")).json()).toMatchObject({
+    models: [{ ctx_size: 32_768, upstream: { server: "llama-server" } }],
+  });
+});
