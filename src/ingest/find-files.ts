@@ -3,7 +3,7 @@ import { constants } from "node:fs";
 import { type FileHandle, lstat, open, readdir, realpath, stat } from "node:fs/promises";
 import { extname, isAbsolute, join, relative, resolve, sep } from "node:path";
 import { Glob } from "bun";
-import { reasonOf } from "../core/errors.ts";
+import { hasCode, reasonOf } from "../core/errors.ts";
 import { digest, type SourceDocument } from "./passages.ts";
 import { readableExtensions } from "./readers/formats.ts";
 import { beyond, defaultLimits, type ReadLimits, unreadable } from "./readers/limits.ts";
@@ -11,7 +11,7 @@ import { beyond, defaultLimits, type ReadLimits, unreadable } from "./readers/li
 export interface FoundFiles {
   documents: SourceDocument[];
   missing: string[];
-  /** Folders that cannot be read, with the reason. */
+  /** Folders and files that cannot be looked into or at, with the reason. */
   unlisted: { path: string; reason: string }[];
   /** Number of files in folders that no reader supports, by extension. */
   skipped: Map<string, number>;
@@ -57,7 +57,7 @@ export async function findFiles(
   for (const path of paths) await addPath(found, path, cwd);
   const { documents, scopes, leftOut, ...rest } = found;
   const isHidden = (document: string): boolean =>
-    found.unlisted.some(({ path }) => document === path || document.startsWith(`${path}/`));
+    found.unlisted.some(({ path }) => isIn(path, document));
   return {
     ...rest,
     documents: [...documents.values()].sort((a, b) => a.name.localeCompare(b.name)),
@@ -66,15 +66,17 @@ export async function findFiles(
   };
 }
 
+/** Whether a document is the named one, or in the named folder; the working folder has no name. */
+const isIn = (name: string, document: string): boolean =>
+  name === "" ? !isAbsolute(document) : document === name || document.startsWith(`${name}/`);
+
 async function addPath(found: Found, path: string, cwd: string): Promise<void> {
   const full = resolve(cwd, path);
   const name = documentName(full, cwd);
-  const there = await stat(full).catch(() => undefined);
+  const there = await unlessHidden(found, full, cwd, stat(full));
+  if (there === "hidden") return;
   if (there?.isDirectory()) {
-    const prefix = name === "" ? "" : `${name}/`;
-    found.scopes.push((document) =>
-      prefix === "" ? !isAbsolute(document) : document.startsWith(prefix),
-    );
+    found.scopes.push((document) => document !== name && isIn(name, document));
     await addFolder(found, full, cwd);
   } else if (there !== undefined) {
     found.scopes.push((document) => document === name);
@@ -83,7 +85,7 @@ async function addPath(found: Found, path: string, cwd: string): Promise<void> {
   } else if (globSigns.test(path)) {
     await addGlob(found, path, name, cwd);
   } else {
-    found.scopes.push((document) => document === name || document.startsWith(`${name}/`));
+    found.scopes.push((document) => isIn(name, document));
     found.missing.push(path);
   }
 }
@@ -110,23 +112,37 @@ async function addFolder(found: Found, folder: string, cwd: string): Promise<voi
     const path = join(folder, entry.name);
     if (entry.isDirectory()) await addFolder(found, path, cwd);
     // No link leads here, so it lies under the roots; that is checked once more when it is read.
-    else if (entry.isFile()) addReadable(found, path, await sizeOf(path), cwd);
+    else if (entry.isFile()) await addReadable(found, path, cwd);
     else await addKnown(found, path, cwd);
   }
 }
 
-/** Undefined if it was removed since it was listed. */
-const sizeOf = async (path: string): Promise<number | undefined> =>
-  (await stat(path).catch(() => undefined))?.size;
+/** Undefined if there is nothing; "hidden" if nobody can tell, as without rights or where its disk does not answer. */
+async function unlessHidden<Seen>(
+  found: Found,
+  path: string,
+  cwd: string,
+  look: Promise<Seen>,
+): Promise<Seen | "hidden" | undefined> {
+  try {
+    return await look;
+  } catch (error) {
+    if (["ENOENT", "ENOTDIR", "ELOOP"].some((code) => hasCode(error, code))) return undefined;
+    found.unlisted.push({ path: documentName(path, cwd), reason: reasonOf(error) });
+    return "hidden";
+  }
+}
 
 /** Adds a file that a reader supports; skips one that was removed since it was listed. */
 async function addKnown(found: Found, path: string, cwd: string): Promise<void> {
-  const isLink = (await lstat(path).catch(() => undefined))?.isSymbolicLink();
-  if (isLink === undefined) return;
+  const seen = await unlessHidden(found, path, cwd, lstat(path));
+  if (seen === undefined || seen === "hidden") return;
+  const isLink = seen.isSymbolicLink();
   const leaveOut = (reason: string): void => {
     found.leftOut.set(documentName(path, cwd), reason);
   };
-  const real = await realPath(path);
+  const real = await unlessHidden(found, path, cwd, realpath(path));
+  if (real === "hidden") return;
   const there = real === undefined ? undefined : await stat(real).catch(() => undefined);
   if (real === undefined || there === undefined) {
     if (isLink) leaveOut("it is a link that leads nowhere");
@@ -141,15 +157,18 @@ async function addKnown(found: Found, path: string, cwd: string): Promise<void> 
   } else if (!there.isFile()) {
     leaveOut("it is no file");
   } else {
-    addReadable(found, path, there.size, cwd);
+    await addReadable(found, path, cwd);
   }
 }
 
-function addReadable(found: Found, path: string, size: number | undefined, cwd: string): void {
-  if (size === undefined) return;
+async function addReadable(found: Found, path: string, cwd: string): Promise<void> {
   const extension = extname(path).toLowerCase();
-  if (readableExtensions.includes(extension)) add(found, path, size, cwd, found.roots);
-  else found.skipped.set(extension, (found.skipped.get(extension) ?? 0) + 1);
+  if (!readableExtensions.includes(extension)) {
+    found.skipped.set(extension, (found.skipped.get(extension) ?? 0) + 1);
+    return;
+  }
+  const there = await unlessHidden(found, path, cwd, stat(path));
+  if (there !== undefined && there !== "hidden") add(found, path, there.size, cwd, found.roots);
 }
 
 function add(

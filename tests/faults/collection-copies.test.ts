@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { readdirSync, writeFileSync } from "node:fs";
 import { cp, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { PassageRepository } from "../../src/core/ports/passage-repository.ts";
@@ -105,6 +106,32 @@ describe("paddock collections", () => {
     expect((await folder.run(args)).stdout).toContain("now has 3.");
     const unchanged = await folder.ingest("a.md", "--collection", "copy");
     expect(unchanged.stdout).toContain("(1 unchanged)");
+  });
+
+  test("exports into no file that came meanwhile", async () => {
+    await using folder = await place();
+    const path = join(folder.path, "out.jsonl");
+    const store = new SqliteCollectionStore(join(folder.path, ".paddock/collections"), silentLog);
+    {
+      await using repository = await store.create("many", specOf(2));
+      await repository.upsert(Array.from({ length: 3000 }, (_, at) => passage(at, [1, 0])));
+    }
+    const come = setInterval(() => {
+      if (!readdirSync(folder.path).some((name) => name.endsWith(".part"))) return;
+      writeFileSync(path, "another's");
+      clearInterval(come);
+    }, 1);
+    const { code, stderr } = await folder.paddock(
+      "collections",
+      "export",
+      "many",
+      "--output",
+      path,
+    );
+    clearInterval(come);
+    expect([code, stderr]).toEqual([1, expect.stringContaining("is there already")]);
+    expect(await Bun.file(path).text()).toBe("another's");
+    expect(readdirSync(folder.path).filter((name) => name.endsWith(".part"))).toEqual([]);
   });
 
   test("imports a larger collection as a whole", async () => {

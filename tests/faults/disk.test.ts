@@ -102,6 +102,30 @@ describe.skipIf(!(await canMakeDisks()))("a disk", () => {
     expect(await repository.count()).toBe(2);
   });
 
+  test("that is read-only shows what another process, which may write, changes in a collection", async () => {
+    await using disk = await smallDisk(20);
+    const writing = new SqliteCollectionStore(disk.path, noLog);
+    const add = async (at: number): Promise<void> => {
+      await using repository = await writing.create("notes", specOf(2));
+      await repository.upsert([passage(at, [1, 0])]);
+    };
+    await add(1);
+    await using view = await disk.readOnlyView();
+    await using repository = await new SqliteCollectionStore(view.path, noLog).open("notes");
+    expect(await repository?.count()).toBe(1);
+    for (const count of [2, 3]) {
+      await add(count);
+      expect(await repository?.count()).toBe(count);
+      const bounds = { limit: 5, scoreThreshold: 0 };
+      expect(await repository?.search(Float32Array.of(1, 0), bounds)).toHaveLength(count);
+    }
+    await writing.drop("notes");
+    const others = { ...specOf(2), embedding: { ...specOf(2).embedding, fingerprint: "another" } };
+    await (await writing.create("notes", others))[Symbol.asyncDispose]();
+    const refused = await rejectionOf(repository?.count() ?? Promise.resolve());
+    expect(refused).toMatchObject({ kind: "collection_mismatch" });
+  });
+
   test("that is read-only from the beginning is said at the start", async () => {
     await using disk = await smallDisk(20);
     await using folder = await tempDir();

@@ -49,9 +49,12 @@ async function writeAside(
   shown: string,
   lines: AsyncIterable<string>,
 ): Promise<void> {
-  if (existsSync(path)) {
-    throw new CommandError(`${shown} is there already; name another file.`);
-  }
+  const checkFree = (): void => {
+    if (existsSync(path)) {
+      throw new CommandError(`${shown} is there already; name another file.`);
+    }
+  };
+  checkFree();
   const aside = `${path}.${crypto.randomUUID()}.part`;
   try {
     {
@@ -60,9 +63,12 @@ async function writeAside(
       for await (const line of lines) await file.writeFile(line);
       await file.sync();
     }
+    // It may have come meanwhile, and 'rename' would replace it.
+    checkFree();
     await rename(aside, path);
   } catch (cause) {
     await rm(aside, { force: true });
+    if (cause instanceof CommandError) throw cause;
     throw new CommandError(`${shown} was not written: ${reasonOf(cause)}.`, { cause });
   }
 }

@@ -44,6 +44,8 @@ interface Opened {
 export class WatchedCollection implements Disposable {
   readonly #place: CollectionPlace;
   #opened: Opened | undefined;
+  /** The model that filled it when it was first opened. */
+  #identity: string | undefined;
   #idle: Timer | undefined;
 
   constructor(place: CollectionPlace) {
@@ -56,8 +58,9 @@ export class WatchedCollection implements Disposable {
     const { database, isReadOnly } = openDatabase(name, path, spec, onRebuild);
     const dimension = dimensionIn(database) ?? 0;
     const isIndexed = folder !== undefined && !isReadOnly && hasSegments(database);
+    this.#identity ??= readMeta(database, "embedding");
     this.#opened = {
-      ...{ database, dimension, identity: readMeta(database, "embedding") },
+      ...{ database, dimension, identity: this.#identity },
       ...{ isReadOnly, stamp: stampOf(path), change: changeOf(database) },
       search: new CollectionSearch(database, { dimension, folder, finds }),
       indexing: isIndexed
@@ -69,7 +72,7 @@ export class WatchedCollection implements Disposable {
 
   /** As it was opened. */
   get opened(): Opened {
-    if (this.#opened?.isReadOnly && isWritable(dirname(this.#place.path))) this[Symbol.dispose]();
+    if (this.#opened?.isReadOnly && this.#isOutdated(this.#opened)) this[Symbol.dispose]();
     return this.#opened ?? this.open();
   }
 
@@ -112,10 +115,18 @@ export class WatchedCollection implements Disposable {
     // A backup that was copied over the file must not get the former one's log.
     const opened = this.#opened;
     const { path } = this.#place;
-    const identity = opened?.stamp?.identity;
+    const identity = opened?.isReadOnly ? undefined : opened?.stamp?.identity;
     if (identity !== undefined && stampOf(path)?.identity === identity) setForeignLogAside(path);
     this.#opened = undefined;
     opened?.database.close();
+  }
+
+  /** What only reads a file does not see what another process, which has it for writing, changes in it. */
+  #isOutdated({ stamp: before }: Opened): boolean {
+    const { path } = this.#place;
+    if (isWritable(dirname(path))) return true;
+    const now = stampOf(path);
+    return now?.identity === before?.identity && now?.state !== before?.state;
   }
 
   #isOther(opened: Opened): boolean {

@@ -1,5 +1,7 @@
 import { describe, expect, test } from "bun:test";
+import { accessSync, chmodSync, constants, mkdtempSync, rmdirSync } from "node:fs";
 import { chmod, mkdir, rename, rm, symlink, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { findFiles } from "../../../src/ingest/find-files.ts";
 import { rejectionOf } from "../../support/rejection.ts";
@@ -19,6 +21,20 @@ async function folderOf(...files: string[]): Promise<TempDir> {
 async function find(folder: TempDir, ...paths: string[]) {
   const found = await findFiles(paths, folder.path);
   return { ...found, names: found.documents.map(({ name }) => name) };
+}
+
+/** Root does, unless it is without that capability. */
+function seesEverything(): boolean {
+  const folder = mkdtempSync(join(tmpdir(), "paddock-rights-"));
+  try {
+    chmodSync(folder, 0);
+    accessSync(folder, constants.R_OK);
+    return true;
+  } catch {
+    return false;
+  } finally {
+    rmdirSync(folder);
+  }
 }
 
 describe("files", () => {
@@ -87,7 +103,7 @@ describe("files", () => {
   });
 
   const asUser = !skipUnless(
-    process.getuid?.() !== 0,
+    !seesEverything(),
     "root looks into every folder: run as another user",
   );
   test.skipIf(!asUser)(
@@ -104,6 +120,23 @@ describe("files", () => {
       expect([covers("docs/secret/b.md"), covers("docs/gone.md")]).toEqual([false, true]);
     },
   );
+
+  test.skipIf(!asUser).each([
+    ["that can be listed and not entered", "docs/b", 0o400, "docs"],
+    ["that cannot be entered, and is named", "docs/b", 0, "docs/b/d.md"],
+    ["that is linked to", "docs/b", 0, "docs/linked.md"],
+    ["that is the working folder", ".", 0o300, "."],
+  ])("in a folder %s are not taken for removed ones", async (_, closed, mode, named) => {
+    await using folder = await folderOf("docs/a.md", "docs/b/d.md");
+    await symlink(join(folder.path, "docs/b/d.md"), join(folder.path, "docs/linked.md"));
+    await chmod(join(folder.path, closed), mode);
+    const { missing, unlisted, covers } = await find(folder, named);
+    await chmod(join(folder.path, closed), 0o700);
+    expect(missing).toEqual([]);
+    expect(JSON.stringify(unlisted)).toContain("EACCES");
+    const hidden = named === "docs/linked.md" ? named : "docs/b/d.md";
+    expect(covers(hidden)).toBe(false);
+  });
 
   test("that are hidden or libraries are left out of globs too", async () => {
     await using folder = await folderOf("a.md", ".git/b.md", "node_modules/x/c.md");
