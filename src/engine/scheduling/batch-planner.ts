@@ -30,8 +30,10 @@ export class BatchPlanner {
   #promptMs = 0;
   #promptSteps = 0;
   #isBeside = false;
-  /** Whether the last prompt had a step of its own, whose arithmetic is its own. */
-  #ranFresh = false;
+  /** Whether the last step of prompts was one of those that have steps of their own. */
+  #ranAlone = false;
+  /** These, the next one first. */
+  #alone: readonly RunningAnswer[] = [];
   /** Had nothing, or a small part of what it could have had, for shorter ones: the next step is its own. */
   #owed: RunningAnswer | undefined;
 
@@ -89,15 +91,17 @@ export class BatchPlanner {
 
   #promptParts(prompts: readonly RunningAnswer[], isBeside: boolean): PlannedPart[] {
     const { batchSize } = this.#limits;
-    const fresh = prompts.find(({ scheduled }) => scheduled.fresh);
-    const others = prompts.filter(({ scheduled }) => !scheduled.fresh);
-    // The same arithmetic each time, whatever else is computed.
-    if (fresh !== undefined && (others.length === 0 || !this.#ranFresh)) {
-      this.#ranFresh = true;
-      return [{ run: fresh, tokens: this.#chunk(fresh, batchSize, false) }];
-    }
-    this.#ranFresh = false;
     const room = isBeside ? Math.min(batchSize, this.#prefillTokens()) : batchSize;
+    const others = prompts.filter((run) => !runsAlone(run));
+    const alone = this.#nextAlone(prompts.filter(runsAlone), others.length > 0);
+    if (alone !== undefined) {
+      // With a seed the same tokens each time, whatever else is computed.
+      const { fresh } = alone.scheduled;
+      const tokens = fresh
+        ? this.#chunk(alone, batchSize, false)
+        : this.#chunk(alone, room, isBeside);
+      return [{ run: alone, tokens }];
+    }
     const owed = others.find((run) => run === this.#owed);
     this.#owed = undefined;
     if (owed !== undefined) return [{ run: owed, tokens: this.#chunk(owed, room, isBeside) }];
@@ -109,14 +113,22 @@ export class BatchPlanner {
       const length = Math.min(equal, tokens.length);
       const all = [...together, { run, tokens }];
       const most = all.every((part) => completes(part, length)) ? this.#most(room) : room;
-      if (together.length > 0 && (run.isScored || length * all.length > most)) continue;
+      if (together.length > 0 && length * all.length > most) continue;
       together.push({ run, tokens });
       equal = length;
-      if (run.isScored) break;
     }
     const most = together.find(({ run }) => run === longs[0])?.tokens.length;
     if (most === undefined || equal <= most * short) [this.#owed] = longs;
     return together.map(({ run, tokens }) => ({ run, tokens: tokens.slice(0, equal) }));
+  }
+
+  /** By turns, and in turn with the others. */
+  #nextAlone(runs: readonly RunningAnswer[], hasOthers: boolean): RunningAnswer | undefined {
+    const waiting = this.#alone.filter((run) => runs.includes(run));
+    const inTurn = [...waiting, ...runs.filter((run) => !waiting.includes(run))];
+    this.#ranAlone = inTurn.length > 0 && !(hasOthers && this.#ranAlone);
+    this.#alone = this.#ranAlone ? inTurn.slice(1) : inTurn;
+    return this.#ranAlone ? inTurn[0] : undefined;
   }
 
   /** What prompts may take before the answers have a step, by how long theirs take. */
@@ -169,6 +181,9 @@ const smallRest = 2;
 
 const isRest = ({ inPrefill, isScored, pending, scheduled: { fresh } }: RunningAnswer): boolean =>
   inPrefill && !isScored && !fresh && pending.length <= smallRest;
+
+/** One with a seed has the same arithmetic each time; of a scored one a step has so few tokens that others would wait long for it. */
+const runsAlone = ({ isScored, scheduled: { fresh } }: RunningAnswer): boolean => fresh || isScored;
 
 const completes = ({ run }: PlannedPart, length: number): boolean =>
   run.pending.length - length <= smallRest;

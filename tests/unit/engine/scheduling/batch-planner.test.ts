@@ -6,8 +6,18 @@ import { promptOf, ScriptedAnswer, ScriptedContext } from "../../../support/scri
 
 const cache = new KvCache(new ScriptedContext({ sequences: 10, batchSize: 512 }));
 
+class ScoredAnswer extends ScriptedAnswer {
+  readonly promptScores = { scorer: { logitsOf: never }, top: 1, take: () => {} };
+}
+
+function never(): never {
+  throw new Error("Nothing is scored here.");
+}
+
+const scored = (id: number, prompt: number): RunningAnswer => run(id, prompt, false, true);
+
 /** A prompt of so many tokens, or an answer that runs. */
-function run(id: number, prompt?: number, fresh = false): RunningAnswer {
+function run(id: number, prompt?: number, fresh = false, scored = false): RunningAnswer {
   const sequence = cache.sequences[id];
   if (sequence === undefined) throw new Error("no such sequence");
   const made = new RunningAnswer({
@@ -17,7 +27,7 @@ function run(id: number, prompt?: number, fresh = false): RunningAnswer {
     source: undefined,
     evictionTarget: () => undefined,
     scope: undefined,
-    answer: new ScriptedAnswer(100),
+    answer: scored ? new ScoredAnswer(100) : new ScriptedAnswer(100),
   });
   made.prepared = true;
   made.inPrefill = prompt !== undefined;
@@ -196,4 +206,59 @@ test("a prompt with a seed does not wait for older ones without", () => {
   const runs = [run(0, 5000), run(1, 600, true)];
   const steps = Array.from({ length: 4 }, () => step(runs, 1));
   expect(steps).toEqual([[[1, 512]], [[0, 512]], [[1, 88]], [[0, 512]]]);
+});
+
+describe("prompts with a seed", () => {
+  test("have their steps in turn, so that a short one does not wait for a long one", () => {
+    const { step } = setUp();
+    const runs = [run(0, 5000, true), run(1, 5000, true), run(2, 20, true)];
+    const steps = Array.from({ length: 5 }, () => step(runs, 1)[0]?.[0]);
+    expect(steps).toEqual([0, 1, 2, 0, 1]);
+  });
+
+  test("do not wait for short ones that keep coming", () => {
+    const { step } = setUp();
+    const long = run(0, 5000, true);
+    let short = run(1, 20, true);
+    const steps = Array.from({ length: 4 }, () => {
+      if (short.pending.length === 0) short = run(1, 20, true);
+      return step([long, short], 1)[0]?.[0];
+    });
+    expect(steps).toEqual([0, 1, 0, 1]);
+  });
+});
+
+describe("a prompt whose log probabilities are wanted", () => {
+  test("lets longer ones go on beside it", () => {
+    const { step } = setUp();
+    const runs = [scored(0, 1000), run(1, 600)];
+    const steps = Array.from({ length: 4 }, () => step(runs, 1));
+    expect(steps).toEqual([[[0, 32]], [[1, 512]], [[0, 32]], [[1, 88]]]);
+  });
+
+  test("goes on beside others that keep coming", () => {
+    const { step } = setUp();
+    const [long, short] = [scored(0, 1000), scored(2, 20)];
+    const steps = Array.from({ length: 5 }, () => step([long, run(1, 40), short], 1)[0]);
+    expect(steps).toEqual([
+      [0, 32],
+      [1, 40],
+      [2, 20],
+      [1, 40],
+      [0, 32],
+    ]);
+  });
+
+  test("has a few tokens of a step beside answers", () => {
+    const { step } = setUp();
+    step([run(0)], 10);
+    const runs = [run(0), scored(1, 100), run(2, 60)];
+    const steps = Array.from({ length: 4 }, () => step(runs, 1)[0]);
+    expect(steps).toEqual([
+      [1, 8],
+      [2, 60],
+      [0, 1],
+      [1, 8],
+    ]);
+  });
 });
