@@ -112,7 +112,8 @@ export class LlamaChatEngine implements ChatEngine {
     });
     // A seed promises the same answer each time, so the prompt is evaluated without the prefix cache.
     const fresh = request.seed !== undefined;
-    const wanted = { prompt: prompt.tokens, fresh, scope: options.prefixScope };
+    const scope = options.prefixScope;
+    const wanted = { prompt: prompt.tokens, fresh, isScored: scoresPrompt, scope };
     using slot = await this.#slots.acquire(wanted, options);
     options.onStart?.(prompt.tokens.length);
     const sampler = this.#sampler(slot, request, bias);

@@ -125,14 +125,14 @@ interface StartedAnswer extends SlotRequest {
 /** Starts an answer and yields its events. An aborted signal ends them at once, and the answer before the next step. */
 export async function* readAnswer(
   scheduler: Scheduler,
-  { prompt, fresh, scope, ...started }: StartedAnswer,
+  { prompt, fresh, scope, isScored, ...started }: StartedAnswer,
   signal: AbortSignal,
 ): AsyncGenerator<GenerationEvent> {
   signal.throwIfAborted();
   const events = new EventQueue(() => scheduler.wake());
   const { slot } = started;
   const answer = writing(started, events);
-  const stop = scheduler.start({ ...slot, prompt, fresh, scope, answer });
+  const stop = scheduler.start({ ...slot, prompt, fresh, scope, isScored, answer });
   using _ = onAbort(signal, () => {
     stop();
     events.fail(signal.reason);

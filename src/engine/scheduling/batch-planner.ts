@@ -189,7 +189,7 @@ const completes = ({ run }: PlannedPart, length: number): boolean =>
   run.pending.length - length <= smallRest;
 
 /** A prompt that needs at most this share of a batch goes before longer ones; the first of these has the next step if it got no more than this share of its part. */
-const short = 1 / 4;
+export const short = 1 / 4;
 
 function byLength(
   prompts: readonly RunningAnswer[],

@@ -2,6 +2,7 @@
 import type { Token } from "node-llama-cpp";
 import type { Checkpoint } from "../native/bindings.ts";
 import type { NativeChatContext } from "../native/contexts.ts";
+import { short } from "./batch-planner.ts";
 
 /** How many times as many tokens may be evaluated to fill a tile of attention … */
 const mostWider = 1.25;
@@ -64,6 +65,11 @@ export class KvCache {
   /** The same where another prompt has yet to be evaluated: a step with room for many tokens takes about as long without these. */
   get minAwaitedTokens(): number {
     return Math.max(this.minCopiedTokens, Math.floor(this.#native.batchSize / 32));
+  }
+
+  /** Whether it is sooner evaluated than a longer one beside it. */
+  isShort(prompt: readonly Token[]): boolean {
+    return prompt.length <= this.#native.batchSize * short;
   }
 
   /** How many of the first tokens of a prompt to reuse, if so many are held. A rest that nearly fills a tile of attention is sooner evaluated if it fills it. */

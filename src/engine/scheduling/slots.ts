@@ -22,6 +22,8 @@ export interface SlotRequest {
   prompt: readonly Token[];
   /** Evaluates the prompt without the prefix cache, for the same arithmetic each time; requests that run together share it. */
   fresh: boolean;
+  /** Whether log probabilities of the prompt are wanted, a few tokens at a time; default: false. */
+  isScored?: boolean | undefined;
   /** Prefixes are shared within a scope only, so that nobody learns from a cache hit what others sent. */
   scope: string | undefined;
 }
@@ -186,7 +188,8 @@ export class Slots {
   /** A fresh request with the same prompt that runs already, whose evaluation can be shared. */
   #samePrompt({ prompt, scope }: SlotRequest): PrefixSource | undefined {
     for (const lease of this.#leases) {
-      if (lease.scope !== scope) continue;
+      // A scored one is evaluated in smaller parts, and later.
+      if (lease.scope !== scope || lease.isScored === true) continue;
       const shared = sharedPrefix(lease.prompt, prompt);
       if (lease.fresh && shared === prompt.length && shared === lease.prompt.length) {
         return { sequence: lease.sequence, shared, pending: () => lease.inPrefill };
@@ -201,6 +204,7 @@ export class Slots {
     let best: PrefixSource | undefined;
     const { minCopiedTokens, minAwaitedTokens } = this.#cache;
     const held = own.cachedTokens(prompt, scope);
+    const isShort = this.#cache.isShort(prompt);
     const offer = (source: PrefixSource): void => {
       const least = held + (source.pending() ? minAwaitedTokens : minCopiedTokens);
       if (source.shared >= Math.max(least, (best?.shared ?? 0) + 1)) best = source;
@@ -212,6 +216,9 @@ export class Slots {
       // Until the shared prefix is evaluated, or the prompt has ended in another way.
       const pending = (): boolean =>
         lease.inPrefill && sequence.cachedTokens(prompt, scope) < shared;
+      // What is evaluated later, or more slowly, is not awaited.
+      const isLater = isShort && !this.#cache.isShort(lease.prompt);
+      if ((isLater || lease.isScored === true) && pending()) continue;
       offer({ sequence, shared, pending });
     }
     for (const sequence of this.#free) {

@@ -13,8 +13,10 @@ function setUp(sequences = 8, batchSize = 64) {
   const cache = new KvCache(context);
   const clock = fakeClock();
   const slots = new Slots(cache, 16, clock);
-  const take = (prompt: Token[], { fresh = false, scope = "" } = {}): Promise<Slot> =>
-    slots.acquire({ prompt, fresh, scope }, { signal });
+  const take = (
+    prompt: Token[],
+    { fresh = false, isScored = false, scope = "" } = {},
+  ): Promise<Slot> => slots.acquire({ prompt, fresh, isScored, scope }, { signal });
   /** As the scheduler does when a prompt is evaluated. */
   const hold = ({ sequence }: Slot, prompt: Token[], scope = ""): void => {
     sequence.tokens.splice(0, sequence.tokens.length, ...prompt);
@@ -115,6 +117,33 @@ describe("slots", () => {
       const later = await take([...alike, ...promptOf(40, 3000)]);
       expect(later.source?.sequence).toBe(first.sequence);
     }
+  });
+});
+
+describe("a prefix that another is evaluating", () => {
+  const alike = promptOf(40, 1);
+  const long = (first: number): Token[] => [...alike, ...promptOf(400, first)];
+  const short = (first: number): Token[] => [...alike, ...promptOf(40, first)];
+
+  test("is not awaited by a short prompt where that one is long, and has its turn later", async () => {
+    const { take, hold } = setUp(8, 512);
+    const first = await take(long(1000));
+    expect((await take(long(2000))).source?.sequence).toBe(first.sequence);
+    expect((await take(short(3000))).source).toBeUndefined();
+    hold(first, long(1000));
+    expect((await take(short(4000))).source?.sequence).toBe(first.sequence);
+  });
+
+  test("is not awaited where that one is scored, which takes longer", async () => {
+    const { take, hold } = setUp(8, 512);
+    const first = await take(long(1000), { isScored: true });
+    const second = await take(long(2000));
+    expect(second.source).toBeUndefined();
+    second[Symbol.dispose]();
+    hold(first, long(1000));
+    expect((await take(long(3000))).source?.sequence).toBe(first.sequence);
+    await take(long(4000), { isScored: true, fresh: true });
+    expect((await take(long(4000), { fresh: true })).source).toBeUndefined();
   });
 });
 
