@@ -13,6 +13,7 @@ import {
   type FoundFiles,
   findFiles,
   globBase,
+  hasFile,
   isLeftAlone,
   namedRoots,
 } from "../ingest/find-files.ts";
@@ -112,7 +113,7 @@ async function ingestOnce(
     signal: shell.stopped,
     onProblem: (document, reason) => tell(document, printableName(reason)),
   });
-  const removed = await removeGone(target, found, summary, flags);
+  const removed = await removeGone(target, found, summary, flags, shell.cwd);
   const { skipped, leftOut } = found;
   const outcome = {
     ...summary,
@@ -148,6 +149,7 @@ async function removeGone(
   { documents, covers, origin }: FoundFiles,
   { added, changed }: IngestSummary,
   { prune = false, dryRun = false }: IngestFlags,
+  cwd: string,
 ): Promise<string[]> {
   const there = new Set(documents.map(({ name }) => name));
   const ownDocuments = added.length + changed.length > 0;
@@ -155,8 +157,9 @@ async function removeGone(
   for (const { name, hash } of await repository.documents()) {
     if (there.has(name)) continue;
     const isHandbook = ownDocuments && name.startsWith(`${handbookLabel}/`);
-    const isPruned = prune && covers(name);
-    if (isHandbook || (isPruned && (await isOf(origin, repository, name, hash)))) gone.push(name);
+    const isPruned = async (): Promise<boolean> =>
+      (await isOf(origin, repository, name, hash)) && !(await hasFile(name, cwd));
+    if (isHandbook || (prune && covers(name) && (await isPruned()))) gone.push(name);
   }
   if (!dryRun) for (const name of gone) await repository.delete(name);
   return gone;

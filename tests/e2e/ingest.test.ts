@@ -243,6 +243,25 @@ describe("paddock ingest", () => {
     ]);
   });
 
+  test("prunes no document whose file is there, and is left out unless it is named", async () => {
+    await using outside = await place({ "far.md": "far." });
+    await using folder = await place({
+      ".drafts/a.md": "one.",
+      "b.md": "two.",
+      "gone.md": "three.",
+    });
+    await symlink(join(outside.path, "far.md"), join(folder.path, "link.md"));
+    await folder.ingest(".drafts/a.md", "b.md", "gone.md", "link.md");
+    await rm(join(folder.path, "gone.md"));
+    const { stdout } = await folder.ingest(".", "--prune");
+    expect(stdout).toContain("Removed: gone.md.");
+    expect((await folder.stored()).map(([name]) => name)).toEqual([
+      ".drafts/a.md",
+      "b.md",
+      "link.md",
+    ]);
+  });
+
   test("prunes no document of two versions that came from elsewhere, as after an interrupted run", async () => {
     await using folder = await place({ "a.md": "one." });
     await folder.ingest("a.md");
