@@ -6,13 +6,14 @@ import type { Config } from "../config/schema.ts";
 import { reasonOf } from "../core/errors.ts";
 import { given } from "../core/given.ts";
 import type { EmbeddingModel } from "../core/models/model.ts";
-import type { StoredDocument } from "../core/ports/passage-repository.ts";
+import type { PassageRepository } from "../core/ports/passage-repository.ts";
 import type { OpenCollection } from "../core/retrieval/collection.ts";
 import {
   boundedBytes,
   type FoundFiles,
   findFiles,
   globBase,
+  hasFile,
   isLeftAlone,
   namedRoots,
 } from "../ingest/find-files.ts";
@@ -112,7 +113,7 @@ async function ingestOnce(
     signal: shell.stopped,
     onProblem: (document, reason) => tell(document, printableName(reason)),
   });
-  const removed = await removeGone(target, found, summary, flags);
+  const removed = await removeGone(target, found, summary, flags, shell.cwd);
   const { skipped, leftOut } = found;
   const outcome = {
     ...summary,
@@ -148,19 +149,36 @@ async function removeGone(
   { documents, covers, origin }: FoundFiles,
   { added, changed }: IngestSummary,
   { prune = false, dryRun = false }: IngestFlags,
+  cwd: string,
 ): Promise<string[]> {
   const there = new Set(documents.map(({ name }) => name));
   const ownDocuments = added.length + changed.length > 0;
-  const isOurs = ({ hash }: StoredDocument): boolean =>
-    // After an interrupted run, a document has two versions and so no single digest.
-    hash === undefined || originIn(hash) === origin;
-  const isGone = (document: StoredDocument): boolean =>
-    !there.has(document.name) &&
-    ((prune && isOurs(document) && covers(document.name)) ||
-      (ownDocuments && document.name.startsWith(`${handbookLabel}/`)));
-  const gone = (await repository.documents()).filter(isGone).map(({ name }) => name);
+  const gone: string[] = [];
+  for (const { name, hash } of await repository.documents()) {
+    if (there.has(name)) continue;
+    const isHandbook = ownDocuments && name.startsWith(`${handbookLabel}/`);
+    const isPruned = async (): Promise<boolean> =>
+      (await isOf(origin, repository, name, hash)) && !(await hasFile(name, cwd));
+    if (isHandbook || (prune && covers(name) && (await isPruned()))) gone.push(name);
+  }
   if (!dryRun) for (const name of gone) await repository.delete(name);
   return gone;
+}
+
+/** Whether a document is of an origin. Without a single digest it has two versions, since a run was interrupted, or it was stored by other means. */
+async function isOf(
+  origin: string,
+  repository: PassageRepository,
+  document: string,
+  hash?: string,
+): Promise<boolean> {
+  if (hash !== undefined) return originIn(hash) === origin;
+  let isFound = false;
+  for await (const { documentHash } of repository.passages(document)) {
+    if (originIn(documentHash) !== origin) return false;
+    isFound = true;
+  }
+  return isFound;
 }
 
 /** Runs once, and again whenever files change, until the process is asked to stop. */

@@ -1,5 +1,5 @@
 /** `paddock init`: writes a commented configuration file that fits this machine. */
-import { writeFile } from "node:fs/promises";
+import { readFile, rm, writeFile } from "node:fs/promises";
 import { availableParallelism, totalmem } from "node:os";
 import { basename, resolve } from "node:path";
 import { Command } from "commander";
@@ -48,9 +48,13 @@ export function initCommand(shell: Shell): Command {
 }
 
 async function write(path: string, name: string, text: string, force: boolean): Promise<void> {
+  const before = force ? await readFile(path).catch(() => undefined) : undefined;
   try {
     await writeFile(path, text, { flag: force ? "w" : "wx" });
   } catch (cause) {
+    // What a full disk cut off would be taken for a configuration.
+    if (before !== undefined) await writeFile(path, before).catch(() => {});
+    else if (!force && hasCode(cause, "ENOSPC")) await rm(path, { force: true });
     const isThere = hasCode(cause, "EEXIST");
     throw new CommandError(
       isThere

@@ -127,11 +127,21 @@ async function unlessHidden<Seen>(
   try {
     return await look;
   } catch (error) {
-    if (["ENOENT", "ENOTDIR", "ELOOP"].some((code) => hasCode(error, code))) return undefined;
+    if (isAbsence(error)) return undefined;
     found.unlisted.push({ path: documentName(path, cwd), reason: reasonOf(error) });
     return "hidden";
   }
 }
+
+const isAbsence = (error: unknown): boolean =>
+  ["ENOENT", "ENOTDIR", "ELOOP"].some((code) => hasCode(error, code));
+
+/** Whether a document's file is there, be it one that folders and globs leave out, or nobody can tell. */
+export const hasFile = (document: string, cwd: string): Promise<boolean> =>
+  stat(resolve(cwd, document)).then(
+    (there) => !there.isDirectory(),
+    (error: unknown) => !isAbsence(error),
+  );
 
 /** Adds a file that a reader supports; skips one that was removed since it was listed. */
 async function addKnown(found: Found, path: string, cwd: string): Promise<void> {

@@ -27,7 +27,11 @@ export async function listModels(
 
 /** Throws while it is being downloaded, whose file would be there again. */
 export async function removeModel(folder: string, file: string): Promise<number> {
-  const files = partsOf(file).flatMap((part) => [part, `${comingPrefix}${part}`]);
+  const parts = partsOf(file);
+  const origins = await originsOf(join(folder, parts[0] ?? file));
+  // Only those of the hub have new files; another's of such a name is a model of its own.
+  const hasComing = origins.some((origin) => origin.startsWith("hf:"));
+  const files = hasComing ? parts.flatMap((part) => [part, `${comingPrefix}${part}`]) : parts;
   using locks = new DisposableStack();
   for (const name of files) {
     const lock = tryDownloadLock(join(folder, name));

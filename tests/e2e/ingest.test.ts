@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { mkdir, rm, symlink, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
+import { digest } from "../../src/ingest/passages.ts";
 import { Readiness } from "../../src/server/operations/node/schema.ts";
 import { RetrieveResult } from "../../src/server/operations/retrieve/schema.ts";
 import { DataDirLock } from "../../src/store/data-dir-lock.ts";
@@ -240,6 +241,50 @@ describe("paddock ingest", () => {
       ["b.md", "two."],
       ["in.md", "three."],
     ]);
+  });
+
+  test("prunes no document whose file is there, and is left out unless it is named", async () => {
+    await using outside = await place({ "far.md": "far." });
+    await using folder = await place({
+      ".drafts/a.md": "one.",
+      "b.md": "two.",
+      "gone.md": "three.",
+    });
+    await symlink(join(outside.path, "far.md"), join(folder.path, "link.md"));
+    await folder.ingest(".drafts/a.md", "b.md", "gone.md", "link.md");
+    await rm(join(folder.path, "gone.md"));
+    const { stdout } = await folder.ingest(".", "--prune");
+    expect(stdout).toContain("Removed: gone.md.");
+    expect((await folder.stored()).map(([name]) => name)).toEqual([
+      ".drafts/a.md",
+      "b.md",
+      "link.md",
+    ]);
+  });
+
+  test("prunes no document of two versions that came from elsewhere, as after an interrupted run", async () => {
+    await using folder = await place({ "a.md": "one." });
+    await folder.ingest("a.md");
+    const own = digest(folder.path).slice(0, 8);
+    const twice = (document: string, hashes: readonly string[]) =>
+      hashes.map((document_hash) =>
+        JSON.stringify({ source: `${document} ${document_hash}.`, document, document_hash }),
+      );
+    const lines = [
+      ...twice("page.md", ["stdin:1", "stdin:2"]),
+      ...twice("file-1/b.md", ["upload:1", "upload:2"]),
+      ...twice("mixed.md", ["stdin:1", `${own}:2`]),
+      ...twice("gone.md", [`${own}:1`, `${own}:2`]),
+    ];
+    const imported = await runPaddock(["collections", "import", "-"], {
+      cwd: folder.path,
+      input: lines.join("\n"),
+    });
+    expect(imported.code).toBe(0);
+    const { stdout } = await folder.ingest(".", "--prune");
+    expect(stdout).toContain("Removed: gone.md.");
+    const names = (await folder.stored()).map(([name]) => name);
+    expect([...new Set(names)].sort()).toEqual(["a.md", "file-1/b.md", "mixed.md", "page.md"]);
   });
 
   test("keeps a folder of the user's that is called handbook", async () => {

@@ -1,9 +1,10 @@
 import { describe, expect, test } from "bun:test";
-import { readdir, writeFile } from "node:fs/promises";
+import { readdir, rm, writeFile } from "node:fs/promises";
 import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import { loadConfig } from "../../src/config/load.ts";
 import { runPaddock } from "../support/paddock-process.ts";
+import { canMakeDisks, smallDisk } from "../support/small-disk.ts";
 import { tempDir } from "../support/temp-dir.ts";
 import { tinyModels } from "../support/tiny-models.ts";
 
@@ -14,6 +15,8 @@ const filesIn = async (path: string): Promise<string[]> =>
 const load = (text: string) =>
   loadConfig({ file: { path: "paddock.toml", text }, env: {}, flags: {} });
 const defaults = loadConfig({ env: {}, flags: {} });
+
+const hasDisks = await canMakeDisks();
 
 describe("paddock init", () => {
   test("writes a file that loads, and is the defaults with this machine's threads", async () => {
@@ -43,6 +46,23 @@ describe("paddock init", () => {
     expect((await runPaddock(["init", "--force"], { cwd: folder.path })).code).toBe(0);
     expect(load(await Bun.file(file).text()).port).toBe(8080);
   });
+
+  test.skipIf(!hasDisks)(
+    "leaves what there was where the disk is full, and no half of a file",
+    async () => {
+      await using disk = await smallDisk(1);
+      const file = join(disk.path, "paddock.toml");
+      await writeFile(file, "port = 1\n");
+      // Room for a page or two of the new file.
+      await writeFile(join(disk.path, "filling"), Buffer.alloc((1 << 20) - 12_288));
+      expect((await runPaddock(["init", "--force"], { cwd: disk.path })).code).toBe(1);
+      expect(await Bun.file(file).text()).toBe("port = 1\n");
+      await rm(file);
+      const { code, stderr } = await runPaddock(["init"], { cwd: disk.path });
+      expect([code, stderr]).toEqual([1, expect.stringContaining("was not written")]);
+      expect(await filesIn(disk.path)).toEqual(["filling"]);
+    },
+  );
 
   test("prints it and writes nothing, with the settings of the command line but no key of the environment", async () => {
     await using folder = await tempDir();

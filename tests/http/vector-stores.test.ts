@@ -550,6 +550,30 @@ describe("files of a vector store", () => {
     expect(await client.getFile("vs_notes", id)).toMatchObject({ status: "completed" });
   });
 
+  test("keeps files that were added to it, while its collection is dropped and not filled again yet", async () => {
+    await using data = await tempDir();
+    const collections = new SqliteCollectionStore(join(data.path, "collections"), silentLog);
+    const fill = async () => {
+      await using notes = await collections.create("notes", specOf(2));
+      await notes.upsert([passage(1, [1, 1], { source: "Bees buzz.", document: "bees.md" })]);
+    };
+    await fill();
+    const { client } = await start({ folder: data.path });
+    const { id } = await client.taken("vs_notes", "Llamas hum.", "llamas.md");
+    await client.send("POST", `/vector_stores/vs_notes/files/${id}`, { attributes: { a: 1 } });
+    await collections.drop("notes");
+    expect((await client.send("GET", "/vector_stores")).status).toBe(200);
+    expect((await client.files("vs_notes")).data).toMatchObject([{ filename: "llamas.md" }]);
+    await fill();
+    const names = async () => (await client.files("vs_notes")).data.map(({ filename }) => filename);
+    expect(await names()).toEqual(["bees.md", "llamas.md"]);
+    const found = async () => (await client.search("vs_notes", "q")).map(({ file_id }) => file_id);
+    await waitFor("it to be found again", async () => (await found()).includes(id));
+    expect(await client.getFile("vs_notes", id)).toMatchObject({ attributes: { a: 1 } });
+    await client.send("DELETE", "/vector_stores/vs_notes");
+    expect((await client.send("GET", "/vector_stores/vs_notes")).status).toBe(404);
+  });
+
   test("stays deleted once its collection is back that was away when it was deleted", async () => {
     await using data = await tempDir();
     const folder = join(data.path, "collections");

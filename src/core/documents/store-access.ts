@@ -101,7 +101,8 @@ export class StoreAccess {
     for (const each of known.values()) {
       if (each.isOwn || this.isOwn(each) || there.has(each.collection)) continue;
       if (await store.isMissing(each.collection)) continue;
-      await registry.removeStore(each.id, { collection: false });
+      // Files that were added to it over HTTP are ingested again once it is filled again.
+      await registry.removeStore(each.id, { collection: false, ifNoneUploaded: true });
     }
   }
 

@@ -52,8 +52,8 @@ export interface StoreRegistry {
   changeStore(id: string, change: StoreChange): Promise<void>;
   /** Of all that were last used before, in one write, for which others wait. */
   touchStores(ids: readonly string[], lastActiveAt: Date, before: Date): Promise<void>;
-  /** Removes it with its files and batches; with `collection`, also records that the collection is to be dropped. */
-  removeStore(id: string, drops: { collection: boolean }): Promise<void>;
+  /** Removes it with its files and batches; with `collection`, also records that the collection is to be dropped; with `ifNoneUploaded`, not if a file in it was added over HTTP. */
+  removeStore(id: string, how: { collection: boolean; ifNoneUploaded?: boolean }): Promise<void>;
   /** Removes its files and batches, marks it expired, and records that its collection is to be dropped. */
   expireStore(id: string): Promise<void>;
 }

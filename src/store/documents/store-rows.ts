@@ -93,10 +93,12 @@ export const storeRows = (registry: OwnFile): Rows<StoreRegistry> => ({
     );
   },
 
-  removeStore(id, drops) {
+  removeStore(id, { collection, ifNoneUploaded = false }) {
     registry.write((database) => {
+      const uploads = "select count(*) from store_files where store = ? and uploaded = 1";
+      if (ifNoneUploaded && numberOf(database, uploads, id) > 0) return;
       empty(database, id);
-      if (drops.collection) change(database, dropCollection, id);
+      if (collection) change(database, dropCollection, id);
       change(database, rememberDropped, droppedCollections, id);
       change(database, "delete from stores where id = ?", id);
     });

@@ -123,7 +123,8 @@ export function openDatabase(
 ): ReturnType<typeof openOwn> {
   const prepare = (database: Database): void => {
     prepareTables(database, onRebuild);
-    if (spec !== undefined) describeOnce(database, spec);
+    if (spec === undefined) return;
+    describeOnce(database, spec.dimension, JSON.stringify(spec.embedding));
   };
   try {
     const isNew = !isThere(path);
@@ -249,11 +250,12 @@ function toIdentity(text: string): EmbeddingIdentity {
   return { model, fingerprint, queryPrefix, documentPrefix };
 }
 
-function describeOnce(database: Database, { dimension, embedding }: CollectionSpec): void {
+/** Also one that was dropped while it was open: what is stored in it from then on would not be found after a restart. */
+export function describeOnce(database: Database, dimension: number, embedding: string): void {
   database
     .transaction(() => {
       if (dimensionIn(database) !== undefined) return;
-      writeMeta(database, "embedding", JSON.stringify(embedding));
+      writeMeta(database, "embedding", embedding);
       writeMeta(database, "dimension", String(dimension));
     })
     .immediate();

@@ -13,6 +13,7 @@ import { change, insert, inTransaction, rowOf, rowsOf, update } from "../databas
 import type { DocumentNames } from "../document-names.ts";
 import {
   countPassages,
+  describeOnce,
   descriptionOf,
   dimensionIn,
   hasCurrentWords,
@@ -124,9 +125,10 @@ export class CollectionRows implements Disposable {
 
   /** `vectors`: those of all passages, one after the other. */
   upsert(passages: readonly Passage[], vectors: Float32Array): void {
-    const { database, dimension } = this.#file.checked;
+    const { database, dimension, identity } = this.#file.checked;
     const bytes = new Uint8Array(vectors.buffer, vectors.byteOffset, vectors.byteLength);
     const storeAll = (): void => {
+      if (identity !== undefined) describeOnce(database, dimension, identity);
       for (const [at, passage] of passages.entries()) {
         const start = at * dimension * 4;
         store(database, passage, bytes.subarray(start, start + dimension * 4));

@@ -189,6 +189,22 @@ describe("a collection's file", () => {
     expect(repository.matchesWords).toBe(true);
   });
 
+  test("that was dropped and is filled on by one that has it open is there again, and of its model", async () => {
+    await using folder = await tempDir();
+    const store = new SqliteCollectionStore(folder.path, silentLog);
+    {
+      await using open = await store.create("notes", specOf(2));
+      await open.upsert([passage(1, [1, 0])]);
+      await store.drop("notes");
+      await open.upsert([passage(2, [0, 1])]);
+      expect(await open.count()).toBe(1);
+    }
+    expect(await store.list()).toEqual(["notes"]);
+    await using again = await store.open("notes");
+    expect(await again?.describe()).toMatchObject(specOf(2));
+    expect(await again?.count()).toBe(1);
+  });
+
   test("that is not one is refused with its path and what to do", async () => {
     await using folder = await tempDir();
     await writeFile(join(folder.path, "bad.sqlite"), "this is no database at all".repeat(100));
