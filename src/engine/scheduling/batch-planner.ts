@@ -34,8 +34,13 @@ export class BatchPlanner {
   #ranAlone = false;
   /** These, the next one first. */
   #alone: readonly RunningAnswer[] = [];
-  /** Had nothing, or a small part of what it could have had, for shorter ones: the next step is its own. */
+  /** Had nothing, or a small part of what it could have had, for shorter ones: it has a step of its own once these had as much time. */
   #owed: RunningAnswer | undefined;
+  /** Whose the last step was, if short prompts and longer ones wait for each other. */
+  #turn: "shared" | "owed" | undefined;
+  /** What the short ones took since the last step of an owed one. */
+  #sharedMs = 0;
+  #owedTokenMs: number | undefined;
 
   constructor(limits: BatchLimits) {
     this.#limits = limits;
@@ -68,6 +73,8 @@ export class BatchPlanner {
       this.#promptSteps = 0;
       return;
     }
+    if (this.#turn === "shared") this.#sharedMs += ms;
+    if (this.#turn === "owed") this.#owedTokenMs = average(this.#owedTokenMs, ms / promptTokens);
     if (this.#isBeside) {
       this.#promptMs += ms;
       this.#promptSteps++;
@@ -91,6 +98,7 @@ export class BatchPlanner {
 
   #promptParts(prompts: readonly RunningAnswer[], isBeside: boolean): PlannedPart[] {
     const { batchSize } = this.#limits;
+    this.#turn = undefined;
     const room = isBeside ? Math.min(batchSize, this.#prefillTokens()) : batchSize;
     const others = prompts.filter((run) => !runsAlone(run));
     const alone = this.#nextAlone(prompts.filter(runsAlone), others.length > 0);
@@ -102,12 +110,22 @@ export class BatchPlanner {
         : this.#chunk(alone, room, isBeside);
       return [{ run: alone, tokens }];
     }
+    const [shorts, longs] = byLength(others, batchSize);
     const owed = others.find((run) => run === this.#owed);
     this.#owed = undefined;
-    if (owed !== undefined) return [{ run: owed, tokens: this.#chunk(owed, room, isBeside) }];
+    if (owed !== undefined) {
+      const tokens = this.#chunk(owed, room, isBeside);
+      const neededMs = tokens.length * (this.#owedTokenMs ?? this.#tokenMs ?? 0);
+      if (shorts.length === 0 || this.#sharedMs >= neededMs) {
+        this.#turn = "owed";
+        this.#sharedMs = 0;
+        return [{ run: owed, tokens }];
+      }
+    }
+    if (shorts.length > 0 && longs.length > 0) this.#turn = "shared";
+    else this.#sharedMs = 0;
     const together: PlannedPart[] = [];
     let equal = Number.POSITIVE_INFINITY;
-    const [shorts, longs] = byLength(others, batchSize);
     for (const run of [...shorts, ...longs]) {
       const tokens = this.#chunk(run, room, isBeside);
       const length = Math.min(equal, tokens.length);

@@ -184,8 +184,37 @@ describe("a long prompt beside short ones that keep coming", () => {
     step([run(1, 16)], 160);
     const runs = [run(0), run(1, 5000), run(2, 60)];
     const parts = Array.from({ length: 6 }, () => step(runs, 100)).flat();
-    expect(parts.map(([id]) => id)).toEqual([2, 1, 0, 2, 1, 0]);
+    expect(parts.map(([id]) => id)).toEqual([2, 2, 0, 2, 1, 0]);
     expect(runs[2]?.pending).toHaveLength(0);
+  });
+
+  test("waits until they are done where that takes no longer than its step", () => {
+    const { step } = setUp();
+    step([run(3, 512)], 512);
+    const runs = [run(0, 5000), run(1, 34), run(2, 36), run(4, 90)];
+    const steps = [100, 20, 60, 500].map((ms) =>
+      step(
+        runs.filter(({ pending }) => pending.length > 0),
+        ms,
+      ),
+    );
+    const sequences = steps.map((parts) => parts.map(([id]) => id));
+    expect(sequences).toEqual([[0, 1, 2, 4], [0, 2, 4], [0, 4], [0]]);
+    expect(runs.slice(1).flatMap(({ pending }) => pending)).toEqual([]);
+    expect(steps[3]).toEqual([[0, 512]]);
+  });
+
+  test("has as much time as they have", () => {
+    const { step } = setUp();
+    step([run(3, 512)], 512);
+    const long = run(0, 50_000);
+    const spent = { long: 0, shorts: 0 };
+    for (let round = 0; round < 100; round++) {
+      const [[first, tokens] = [0, 0]] = step([run(1, 100), long, run(2, 8)], 100);
+      if (first === 0 && tokens > 100) spent.long += 100;
+      else spent.shorts += 100;
+    }
+    expect(spent.long).toBeGreaterThan(spent.shorts / 2);
   });
 
   test("of about its length shares their steps", () => {
