@@ -108,7 +108,7 @@ export const storeFileRows = (registry: OwnFile): Rows<StoreFileRegistry> => ({
     registry.write((database) => {
       for (const sql of [
         `${removeDocuments} where ${own}`,
-        `delete from batch_files where ${own}`,
+        "delete from batch_files where batch in (select id from batches where store = ?) and file = ?",
         `delete from store_files where ${own}`,
       ]) {
         change(database, sql, store, file);
