@@ -5,6 +5,7 @@ import type { PassageRepository } from "../ports/passage-repository.ts";
 import { quoted } from "../quoted.ts";
 import type { SharedParts } from "./documents.ts";
 import type { FileService } from "./file-service.ts";
+import type { QueueParts } from "./ingest-queue.ts";
 import { droppedCollections } from "./records.ts";
 import type { VectorStoreService } from "./vector-store-service.ts";
 
@@ -92,23 +93,39 @@ export function cleanUpWith(
   { registry, remover, access, expiryTime, log }: SharedParts,
   files: FileService,
   stores: VectorStoreService,
-): () => Promise<void> {
+): QueueParts["cleanUp"] {
   const resting = new Map<string, number>();
-  return async () => {
+  async function* deletions(): AsyncGenerator<() => Promise<void>> {
     for (const removal of await registry.removals()) {
       const { collection } = removal;
       if ((resting.get(collection) ?? 0) > performance.now()) continue;
-      if (await remover.tryRemove(removal)) resting.delete(collection);
-      else resting.set(collection, performance.now() + restMs);
+      yield async () => {
+        if (await remover.tryRemove(removal)) resting.delete(collection);
+        else resting.set(collection, performance.now() + restMs);
+      };
     }
     for (const { id, filename } of await registry.filesExpiredAt(expiryTime())) {
       log.info("a file has expired, and is deleted", { file: id, filename });
-      await files.remove(id);
+      yield () => files.remove(id);
     }
     for (const store of await registry.outlines()) {
       if (store.state === "expired" || !access.isExpired(store)) continue;
       log.info("a vector store has expired, and is emptied", { store: store.id, name: store.name });
-      await stores.expire(store);
+      yield () => stores.expire(store);
+    }
+  }
+  let said = "";
+  return async (signal) => {
+    try {
+      for await (const remove of deletions()) {
+        if (signal.aborted) return;
+        await remove();
+      }
+      said = "";
+    } catch (error) {
+      const reason = reasonOf(error);
+      if (reason !== said) log.error("documents cannot be deleted now", { reason });
+      said = reason;
     }
   };
 }

@@ -89,7 +89,7 @@ export function createDocuments({ files: stored, ...given }: DocumentParts): Doc
       await registry.addRemoval({ collection, document });
       await remover.tryRemove({ collection, document });
     },
-    cleanUp: () => cleanUp(),
+    cleanUp: (signal) => cleanUp(signal),
     isOwned: () => ownership.take(),
   });
   const queueLost = queueLostWith({ ...parts, collections, queue });

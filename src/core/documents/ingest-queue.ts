@@ -10,8 +10,8 @@ export interface QueueParts {
   ingest: (file: StoreFile, signal: AbortSignal, onEmbedded: () => void) => Promise<void>;
   /** Deletes the passages of a file that was only partly stored. */
   discard: (file: StoreFile) => Promise<void>;
-  /** Deletes removed and expired documents; called before each file, and while idle. */
-  cleanUp: () => Promise<void>;
+  /** Deletes removed and expired documents; called again and again, and no file waits for it. Never rejects. */
+  cleanUp: (signal: AbortSignal) => Promise<void>;
   isOwned: () => boolean;
   log: Log;
 }
@@ -51,6 +51,7 @@ export class IngestQueue {
   /** The order of the callers: each is last when it comes, and when a file of it has had its turn. */
   readonly #order = new Map<string | undefined, number>();
   #count = 0;
+  #cleaning: Promise<void> | undefined;
   #wake = (): void => {};
   #isAwake = false;
 
@@ -105,13 +106,15 @@ export class IngestQueue {
         await this.#sleep(unownedMs);
       }
     }
-    await Promise.all([...this.#jobs].map(({ done }) => done));
+    await Promise.all([this.#cleaning, ...[...this.#jobs].map(({ done }) => done)]);
   }
 
   async #step(signal: AbortSignal): Promise<number> {
     if (!this.#parts.isOwned()) return unownedMs;
-    await this.#parts.cleanUp();
-    if (signal.aborted) return 0;
+    // Not waited for: one request may leave a thousand passages to delete, in as many collections.
+    this.#cleaning ??= this.#parts.cleanUp(signal).finally(() => {
+      this.#cleaning = undefined;
+    });
     // One time for both: a rest that ends in between would be over for one of them only.
     const now = performance.now();
     const file = await this.#next(now);

@@ -54,8 +54,10 @@ export const fileRows = (registry: OwnFile): Rows<FileRegistry> => ({
         `insert or ignore into removals (collection, document)
          select stores.collection, document from store_files
          join stores on stores.id = store where file = ?`,
+        // By the batches of its stores: all rows of batches may be millions.
+        `delete from batch_files where file = ?1 and batch in
+           (select id from batches where store in (select store from store_files where file = ?1))`,
         "delete from store_files where file = ?",
-        "delete from batch_files where file = ?",
         `insert or ignore into removals (collection, document)
          select '', id from files where id = ?`,
         "delete from files where id = ?",

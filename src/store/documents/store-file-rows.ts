@@ -48,6 +48,7 @@ export const storeFileRows = (registry: OwnFile): Rows<StoreFileRegistry> => ({
       for (const { store, file } of unchanged === undefined ? [] : files) {
         if (numberOf(database, isThere, store, file) === 0) return "changed";
       }
+      if (batch !== undefined && !hasPlace(database, batch.store, maxQueue)) return "full";
       for (const file of files) putStoreFile(database, file);
       if (batch === undefined) return "put";
       const { id, store, createdAt } = batch;
@@ -55,7 +56,6 @@ export const storeFileRows = (registry: OwnFile): Rows<StoreFileRegistry> => ({
       for (const { file } of files) {
         insert(database, "batch_files", { batch: id, store, file }, orIgnore);
       }
-      forgetBatches(database, store);
       return "put";
     });
   },
@@ -108,7 +108,7 @@ export const storeFileRows = (registry: OwnFile): Rows<StoreFileRegistry> => ({
     registry.write((database) => {
       for (const sql of [
         `${removeDocuments} where ${own}`,
-        `delete from batch_files where ${own}`,
+        "delete from batch_files where batch in (select id from batches where store = ?) and file = ?",
         `delete from store_files where ${own}`,
       ]) {
         change(database, sql, store, file);
@@ -246,18 +246,21 @@ function waitingWith(database: Database, files: readonly StoreFile[], owner?: st
   return put.length + numberOf(database, others, owner ?? null, known);
 }
 
-/** Finished batches that a vector store remembers: each may have thousands of rows, and counts to nobody's quota. */
+/** Batches that a vector store remembers, and older ones in progress: each may have thousands of rows, and counts to nobody's quota. */
 const mostBatches = 100;
 
-function forgetBatches(database: Database, store: string): void {
-  const sql = `select id from
-      (select id from batches where store = ? order by seq desc limit -1 offset ${mostBatches})
+/** Whether another batch may be added, once older ones that are finished are forgotten. `most`: how many files those in progress may have. */
+function hasPlace(database: Database, store: string, most = Number.POSITIVE_INFINITY): boolean {
+  const older = `select id from batches where store = ? order by seq desc limit -1 offset ${mostBatches - 1}`;
+  const sql = `select id from (${older})
     where not exists (select * from batch_files join store_files using (store, file)
       where batch = id and status = 'in_progress')`;
   for (const { id } of rowsOf<{ id: string }>(database, sql, store)) {
     change(database, "delete from batches where id = ?", id);
     change(database, "delete from batch_files where batch = ?", id);
   }
+  const left = `select count(*) from batch_files where batch in (${older})`;
+  return numberOf(database, left, store) <= most;
 }
 
 function conditionsOf({ store, batch, status }: StoreFilesOf): Condition {

@@ -117,7 +117,12 @@ export const storeRows = (registry: OwnFile): Rows<StoreRegistry> => ({
 function empty(database: Database, id: string): void {
   const collection = "collection = (select collection from stores where id = ?)";
   change(database, `delete from removals where ${collection}`, id);
-  for (const table of ["batch_files", "batches", "store_files"]) {
+  change(
+    database,
+    "delete from batch_files where batch in (select id from batches where store = ?)",
+    id,
+  );
+  for (const table of ["batches", "store_files"]) {
     change(database, `delete from ${table} where store in (?, ?)`, id, goneOf(id));
   }
 }

@@ -188,6 +188,57 @@ test("of a vector store's finished batches, the last hundred are remembered", as
   expect(file.query(count).get()).toEqual({ count: 102 });
 });
 
+test("a vector store's batches in progress take so many places, but for the last hundred", async () => {
+  await using folder = await tempDir();
+  await using registry = sqliteDocuments(join(folder.path, "documents.sqlite"));
+  const createdAt = new Date();
+  const files = [0, 1].map((at) => ({
+    ...{ store: "vs_1", file: `file-${at}`, filename: "a.md", document: `${at}`, attributes: {} },
+    ...{ isUploaded: true, usageBytes: 0, passages: 0, status: "in_progress" as const, createdAt },
+  }));
+  const put = async (id: string) => {
+    const batch = { id, store: "vs_1", createdAt, isCancelled: false };
+    return await registry.putStoreFiles(files, { batch, maxQueue: 10 });
+  };
+  const outcomes: (string | undefined)[] = [];
+  for (let at = 0; at < 110; at++) outcomes.push(await put(`batch-${at}`));
+  expect(outcomes).toEqual([...Array(105).fill("put"), ...Array(5).fill("full")]);
+  expect(await registry.batch("vs_1", "batch-0")).toMatchObject({ id: "batch-0" });
+  for (const file of files) await registry.settle({ ...file, status: "completed" });
+  expect(await put("next")).toBe("put");
+  expect(await registry.batch("vs_1", "batch-0")).toBeUndefined();
+});
+
+test("a file that is deleted or removed, and a store that is deleted, leave no rows of batches", async () => {
+  await using folder = await tempDir();
+  const path = join(folder.path, "documents.sqlite");
+  await using registry = sqliteDocuments(path);
+  const at = new Date();
+  for (const id of ["vs_1", "vs_2"]) {
+    await registry.addStore({
+      ...{ id, collection: id, name: "", metadata: {}, createdAt: at, lastActiveAt: at },
+      ...{ state: "ready", isOwn: true },
+    });
+    const files = ["a", "b", "c"].map((file) => ({
+      ...{ store: id, file, filename: "a.md", document: file, attributes: {}, createdAt: at },
+      ...{ isUploaded: true, usageBytes: 0, passages: 1, status: "completed" as const },
+    }));
+    const batch = { id: `batch-${id}`, store: id, createdAt: at, isCancelled: false };
+    await registry.putStoreFiles(files, { batch });
+  }
+  using file = new Database(path, { readonly: true });
+  const left = () => file.query("select store, file from batch_files order by 1, 2").values();
+  await registry.removeFile("a");
+  await registry.removeStoreFile("vs_1", "b");
+  expect(left()).toEqual([
+    ["vs_1", "c"],
+    ["vs_2", "b"],
+    ["vs_2", "c"],
+  ]);
+  await registry.removeStore("vs_2", { collection: true });
+  expect(left()).toEqual([["vs_1", "c"]]);
+});
+
 test("the registry of an earlier format is upgraded, and has what it had", async () => {
   await using folder = await tempDir();
   const path = join(folder.path, "documents.sqlite");

@@ -3,7 +3,7 @@ import { IngestQueue } from "../../../../src/core/documents/ingest-queue.ts";
 import type { StoreFile } from "../../../../src/core/documents/records.ts";
 import { NodeError } from "../../../../src/core/errors.ts";
 import { sqliteDocuments } from "../../../../src/store/documents/sqlite-documents.ts";
-import { onAbort } from "../../../support/aborted.ts";
+import { aborted, onAbort } from "../../../support/aborted.ts";
 import { recordingLog } from "../../../support/recording-log.ts";
 import { tempDir } from "../../../support/temp-dir.ts";
 import { waitFor } from "../../../support/wait-for.ts";
@@ -42,6 +42,31 @@ test("what a file waited for is forgotten with the file, or with its store", asy
   expect(waits()).toEqual([false, false, true]);
   using _all = await queue.hold("vs_c");
   expect(waits()).toEqual([false, false, false]);
+});
+
+test("no file waits for deletions, which may be thousands", async () => {
+  await using folder = await tempDir();
+  await using registry = sqliteDocuments(`${folder.path}/documents.sqlite`);
+  await registry.putStoreFiles(names.map(file));
+  let cleanings = 0;
+  const queue = new IngestQueue({
+    ...{ registry, log: recordingLog().log },
+    ingest: async (storeFile) => {
+      await registry.settle({ ...storeFile, status: "completed" });
+    },
+    discard: async () => {},
+    cleanUp: async (signal) => {
+      cleanings++;
+      await aborted(signal);
+    },
+    isOwned: () => true,
+  });
+  const stop = new AbortController();
+  const running = queue.run(stop.signal);
+  await waitFor("all to be settled", async () => (await registry.waitingOwners()).length === 0);
+  stop.abort();
+  await running;
+  expect(cleanings).toBe(1);
 });
 
 test("a file whose rest ends while the next one is looked for is not left for longer", async () => {
