@@ -118,3 +118,34 @@ test("a server that does not say what it is for a moment is asked again", async 
     models: [{ ctx_size: 32_768, upstream: { server: "llama-server" } }],
   });
 });
+
+test("where all of many replicas are full, a request is soon asked of three of them only", async () => {
+  let asked = 0;
+  let isFull = false;
+  const servers = Array.from({ length: 8 }, () =>
+    recordedVllm({
+      instead: ({ path }) => {
+        if (path !== "/v1/embeddings" || !isFull) return undefined;
+        asked++;
+        return Response.json({ error: { message: "Too many requests" } }, { status: 429 });
+      },
+    }),
+  );
+  await using resources = new AsyncDisposableStack();
+  const [first = "", ...others] = servers.map((server) => resources.use(server).url);
+  const replicas = `replicas = [${others.map((url) => `"${url}/v1"`).join(", ")}]`;
+  await using node = await front(frontModel("embedding", first, replicas));
+  await node.prepare();
+  const embed = async (input: string): Promise<number> =>
+    (await node.ask("/v1/embeddings", { model: "far-embedding", input })).status;
+  isFull = true;
+  const counts: number[] = [];
+  for (let at = 0; at < 3; at++) {
+    asked = 0;
+    expect(await embed(`${at}`)).toBe(429);
+    counts.push(asked);
+  }
+  expect(counts).toEqual([8, 3, 3]);
+  isFull = false;
+  expect(await embed("fine")).toBe(200);
+});
