@@ -8,7 +8,7 @@ import type { GenerationEvent } from "../../core/ports/chat-engine.ts";
 import { nextTurn } from "../../core/turns.ts";
 import type { ReplicaLease } from "../replicas/replica.ts";
 import { BadAnswer, parseAnswer, toNodeError, tooMuch, type Upstream } from "./ask.ts";
-import { ChatChunks, type MostTokens } from "./chat-chunks.ts";
+import { ChatChunks, type MostTokens, withoutReason } from "./chat-chunks.ts";
 import { ConnectionFailure, type UpstreamResponse } from "./http-exchange.ts";
 import { type Refused, statusOf, toRefusal } from "./refusal.ts";
 import { mostBytesPerToken } from "./tokenizer.ts";
@@ -98,6 +98,7 @@ export async function beginAnswer(
   };
 
   while (ready.length === 0 && !isOver) await more();
+  if (ready.length === 0 && !chunks.hasFinished) throw new BadAnswer(withoutReason);
   return {
     async *events(promptTokens) {
       let passed = 0;

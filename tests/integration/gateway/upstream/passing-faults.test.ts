@@ -149,3 +149,32 @@ test("where all of many replicas are full, a request is soon asked of three of t
   isFull = false;
   expect(await embed("fine")).toBe(200);
 });
+
+test.each([
+  ["that hold nothing", [], 0],
+  ["that end without a reason", [frame("Par")], 6],
+] as const)(
+  "of two replicas, one whose answers are streams %s is left alone",
+  async (_, frames, mostLost) => {
+    let isBroken = false;
+    await using broken = recordedVllm({
+      instead: ({ path, body }) =>
+        isBroken && path === "/v1/chat/completions" && Object(body).messages.length > 0
+          ? streamOf([...frames, "data: [DONE]\n\n"])
+          : undefined,
+    });
+    await using well = recordedVllm({});
+    await using node = await front(frontModel("chat", well.url, `replicas = ["${broken.url}/v1"]`));
+    await node.prepare();
+    isBroken = true;
+    let failed = 0;
+    for (let at = 0; at < 30; at++) {
+      const messages = [{ role: "user", content: `${at}` }];
+      const answer = await node.ask("/v1/chat/completions", { model: "far-chat", messages });
+      await answer.text();
+      if (answer.status !== 200) failed++;
+    }
+    // Half of the 30 if it is not; a trial after the first pause may cost one more.
+    expect(failed).toBeLessThanOrEqual(mostLost);
+  },
+);
