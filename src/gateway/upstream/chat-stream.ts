@@ -88,8 +88,12 @@ export async function beginAnswer(
   /** The error for a caller that has seen a part of the answer. */
   const explain = (error: unknown): unknown => {
     const isBroken = error instanceof ConnectionFailure;
-    // An error that the server sent, such as about the length, is not the replica's fault.
-    if (!isBroken && !(error instanceof BadAnswer)) return error;
+    // An error that the server sent, such as about the length, is not the replica's fault, unless it says so.
+    if (!isBroken && !(error instanceof BadAnswer)) {
+      if (error instanceof NodeError && error.kind === "upstream_failed")
+        lease.faulted(error.message);
+      return error;
+    }
     if (isBroken) lease.failed(error.message);
     else lease.faulted(error.message);
     if (!isBroken || error.isSilence) return toNodeError(upstream, error);

@@ -153,6 +153,11 @@ test("where all of many replicas are full, a request is soon asked of three of t
 test.each([
   ["that hold nothing", [], 0],
   ["that end without a reason", [frame("Par")], 6],
+  [
+    "that end in an error",
+    [frame("Par"), 'data: {"error":{"message":"CUDA error","code":500}}\n\n'],
+    6,
+  ],
 ] as const)(
   "of two replicas, one whose answers are streams %s is left alone",
   async (_, frames, mostLost) => {
