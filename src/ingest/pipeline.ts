@@ -102,13 +102,36 @@ export async function ingestOne(
     }
     await options.onPlanned?.(passages);
   };
-  await ingest([document], { ...options, onPlanned, always: true }, (passages) => {
+  const onStored = (passages: readonly EmbeddedPassage[]): void => {
     stored.passages += passages.length;
     for (const { source, vector } of passages) {
       stored.bytes += Buffer.byteLength(source) + vector.byteLength;
     }
-  });
+  };
+  try {
+    await ingest([document], { ...options, onPlanned, always: true }, onStored);
+  } catch (error) {
+    throw await unlessAway(error, options);
+  }
   return stored;
+}
+
+/** The text that a server embeds if it embeds any. */
+const plainText = "A passage.";
+
+/** The error, or if the model's server fails at a plain text too, that it is away: the document waits for it. */
+async function unlessAway(
+  error: unknown,
+  { engine, signal }: Pick<PlanOptions, "engine" | "signal">,
+): Promise<unknown> {
+  if (!(error instanceof NodeError) || !error.kind.startsWith("upstream_")) return error;
+  try {
+    await engine.countTokens([plainText], { signal });
+    await engine.embed([plainText], { signal });
+    return error;
+  } catch (cause) {
+    return new NodeError("unavailable", error.message, { cause });
+  }
 }
 
 /** Embeds a batch while the one before is stored. Batches are stored in order: the last one of a document removes its old passages. */

@@ -194,10 +194,10 @@ export class IngestQueue {
     const { registry, discard, log } = this.#parts;
     const tries = (this.#tries.get(keyOf(file)) ?? 0) + 1;
     this.#tries.set(keyOf(file), tries);
-    const isKnown = error instanceof NodeError && error.kind !== "internal";
+    const isSure = error instanceof NodeError && !doubtful.includes(error.kind);
     const failure = failureOf(error);
     const fields = { store: file.store, file: file.file, filename: file.filename };
-    if (isPassing(error) || (!isKnown && tries < mostTries)) {
+    if (isPassing(error) || (!isSure && tries < mostTries)) {
       this.#waits.set(keyOf(file), failure);
       this.#rest(file.store);
       log.warn("a file waits to be ingested", { ...fields, reason: reasonOf(error) });
@@ -205,6 +205,7 @@ export class IngestQueue {
     }
     this.#tries.delete(keyOf(file));
     this.#waits.delete(keyOf(file));
+    this.#resting.delete(file.store);
     log.info("a file was not ingested", { ...fields, reason: reasonOf(error) });
     await discard(file);
     await registry.settle({ ...file, status: "failed", failure });
@@ -263,6 +264,9 @@ const passing: readonly ErrorKind[] = [
   "timeout",
   "too_many_requests",
 ];
+
+/** The next try may succeed, and the file may be the cause. */
+const doubtful: readonly ErrorKind[] = ["internal", "upstream_failed", "upstream_refused"];
 
 /** What the system says while the process may have no more files, processes or memory. */
 const exhausted = ["EMFILE", "ENFILE", "EAGAIN", "ENOMEM"];

@@ -70,8 +70,11 @@ export class Member {
       endTrial();
       onFailed(this, why, circuit.failed(outages, hasAnswered));
     };
+    /** An answer that has begun may still turn out invalid: then it was no success. */
+    let forgotten: unknown[] = [];
     const succeeded = (): void => {
       endTrial();
+      forgotten = [...this.#faults];
       this.#faults.clear();
       if (circuit.state === "up") return;
       circuit.succeeded();
@@ -86,6 +89,7 @@ export class Member {
       },
       failed: (why) => failed(why),
       faulted: (why) => {
+        for (const each of forgotten.splice(0)) this.#faults.add(each);
         const isNew = this.#rememberFault(request?.() ?? Symbol());
         // A replica on trial has failed it, unless this request is known to fail.
         if (isNew && (this.#faults.size >= mostFaults || circuit.state !== "up")) failed(why, true);

@@ -62,6 +62,7 @@ export class ReplicaSet implements Replicas, Disposable {
       if (before !== undefined) this.#tell(before, { type: "given-on", url: before.url });
       tried.push(member);
       this.#tell(member, { type: "asked", url: member.url });
+      const { isSpared } = member;
       const lease = member.lease(request);
       try {
         return await attempt(lease);
@@ -69,7 +70,8 @@ export class ReplicaSet implements Replicas, Disposable {
         lease[Symbol.dispose]();
         if (!(error instanceof NotBegun)) throw error;
         reason = error.reason;
-        if (!error.isRefusal && ++failed > mostRetries) throw reason;
+        // Where all are full, a request is not asked of every one of them.
+        if ((!error.isRefusal || isSpared) && ++failed > mostRetries) throw reason;
       }
     }
   }

@@ -29,7 +29,7 @@ export interface Replicas {
   urls(): string[];
   /**
    * Runs `attempt` with a replica. If it throws a `NotBegun`, nothing of the answer has been seen,
-   * and another replica is tried, after failures at most twice; any other error is rethrown. The lease is disposed
+   * and another replica is tried, after failures, or refusals by replicas that refused lately, at most twice; any other error is rethrown. The lease is disposed
    * here if `attempt` throws, and by the reader of the answer if it returns.
    */
   attempt<Result>(
@@ -44,7 +44,7 @@ export interface Replicas {
 export class NotBegun extends Error {
   override readonly name = "NotBegun";
 
-  /** `reason`: the error for the caller if no other replica answers. `isRefusal`: it has computed nothing, and any number of others may be tried. */
+  /** `reason`: the error for the caller if no other replica answers. `isRefusal`: it has computed nothing, and any number of others that refused nothing lately may be tried. */
   constructor(
     readonly reason: NodeError,
     readonly isRefusal = false,

@@ -53,6 +53,8 @@ const mostParts = 1024;
 /** Entries of one answer in a chunk: servers send one. */
 const mostChoices = 16;
 
+export const withoutReason = "an answer that ends without a reason";
+
 export class ChatChunks {
   readonly #most: MostTokens;
   readonly #mostCharacters: number;
@@ -104,7 +106,7 @@ export class ChatChunks {
 
   /** The last event. `promptTokens`: an estimate, used if the server did not count. */
   finish(promptTokens: number): Finish {
-    if (this.#reason === undefined) throw new BadAnswer("an answer that ends without a reason");
+    if (this.#reason === undefined) throw new BadAnswer(withoutReason);
     const ended = this.#calls.size > 0 ? "tool_calls" : "stop";
     const { answer } = this.#most;
     const usage = this.#usage ?? {

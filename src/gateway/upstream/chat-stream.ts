@@ -8,7 +8,7 @@ import type { GenerationEvent } from "../../core/ports/chat-engine.ts";
 import { nextTurn } from "../../core/turns.ts";
 import type { ReplicaLease } from "../replicas/replica.ts";
 import { BadAnswer, parseAnswer, toNodeError, tooMuch, type Upstream } from "./ask.ts";
-import { ChatChunks, type MostTokens } from "./chat-chunks.ts";
+import { ChatChunks, type MostTokens, withoutReason } from "./chat-chunks.ts";
 import { ConnectionFailure, type UpstreamResponse } from "./http-exchange.ts";
 import { type Refused, statusOf, toRefusal } from "./refusal.ts";
 import { mostBytesPerToken } from "./tokenizer.ts";
@@ -88,8 +88,12 @@ export async function beginAnswer(
   /** The error for a caller that has seen a part of the answer. */
   const explain = (error: unknown): unknown => {
     const isBroken = error instanceof ConnectionFailure;
-    // An error that the server sent, such as about the length, is not the replica's fault.
-    if (!isBroken && !(error instanceof BadAnswer)) return error;
+    // An error that the server sent, such as about the length, is not the replica's fault, unless it says so.
+    if (!isBroken && !(error instanceof BadAnswer)) {
+      if (error instanceof NodeError && error.kind === "upstream_failed")
+        lease.faulted(error.message);
+      return error;
+    }
     if (isBroken) lease.failed(error.message);
     else lease.faulted(error.message);
     if (!isBroken || error.isSilence) return toNodeError(upstream, error);
@@ -98,6 +102,7 @@ export async function beginAnswer(
   };
 
   while (ready.length === 0 && !isOver) await more();
+  if (ready.length === 0 && !chunks.hasFinished) throw new BadAnswer(withoutReason);
   return {
     async *events(promptTokens) {
       let passed = 0;

@@ -82,6 +82,8 @@ async function fetchModel(
   }
   try {
     await fetchParts(files, place, subject, options);
+    // Another process may have fetched it meanwhile, with another digest in mind.
+    await checkDigest(path, source, options);
     return path;
   } catch (error) {
     const begun = files.flatMap((file) => [file, `${file}.part`]);

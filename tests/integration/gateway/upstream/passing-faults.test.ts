@@ -118,3 +118,68 @@ test("a server that does not say what it is for a moment is asked again", async 
     models: [{ ctx_size: 32_768, upstream: { server: "llama-server" } }],
   });
 });
+
+test("where all of many replicas are full, a request is soon asked of three of them only", async () => {
+  let asked = 0;
+  let isFull = false;
+  const servers = Array.from({ length: 8 }, () =>
+    recordedVllm({
+      instead: ({ path }) => {
+        if (path !== "/v1/embeddings" || !isFull) return undefined;
+        asked++;
+        return Response.json({ error: { message: "Too many requests" } }, { status: 429 });
+      },
+    }),
+  );
+  await using resources = new AsyncDisposableStack();
+  const [first = "", ...others] = servers.map((server) => resources.use(server).url);
+  const replicas = `replicas = [${others.map((url) => `"${url}/v1"`).join(", ")}]`;
+  await using node = await front(frontModel("embedding", first, replicas));
+  await node.prepare();
+  const embed = async (input: string): Promise<number> =>
+    (await node.ask("/v1/embeddings", { model: "far-embedding", input })).status;
+  isFull = true;
+  const counts: number[] = [];
+  for (let at = 0; at < 3; at++) {
+    asked = 0;
+    expect(await embed(`${at}`)).toBe(429);
+    counts.push(asked);
+  }
+  expect(counts).toEqual([8, 3, 3]);
+  isFull = false;
+  expect(await embed("fine")).toBe(200);
+});
+
+test.each([
+  ["that hold nothing", [], 0],
+  ["that end without a reason", [frame("Par")], 6],
+  [
+    "that end in an error",
+    [frame("Par"), 'data: {"error":{"message":"CUDA error","code":500}}\n\n'],
+    6,
+  ],
+] as const)(
+  "of two replicas, one whose answers are streams %s is left alone",
+  async (_, frames, mostLost) => {
+    let isBroken = false;
+    await using broken = recordedVllm({
+      instead: ({ path, body }) =>
+        isBroken && path === "/v1/chat/completions" && Object(body).messages.length > 0
+          ? streamOf([...frames, "data: [DONE]\n\n"])
+          : undefined,
+    });
+    await using well = recordedVllm({});
+    await using node = await front(frontModel("chat", well.url, `replicas = ["${broken.url}/v1"]`));
+    await node.prepare();
+    isBroken = true;
+    let failed = 0;
+    for (let at = 0; at < 30; at++) {
+      const messages = [{ role: "user", content: `${at}` }];
+      const answer = await node.ask("/v1/chat/completions", { model: "far-chat", messages });
+      await answer.text();
+      if (answer.status !== 200) failed++;
+    }
+    // Half of the 30 if it is not; a trial after the first pause may cost one more.
+    expect(failed).toBeLessThanOrEqual(mostLost);
+  },
+);

@@ -259,6 +259,40 @@ describe("a model that cannot be fetched", () => {
   });
 });
 
+test("a file that another process fetched meanwhile must have the digest that is wanted here", async () => {
+  const isAsked = Promise.withResolvers<void>();
+  const mayCome = Promise.withResolvers<void>();
+  const hub = Bun.serve({
+    hostname: "127.0.0.1",
+    port: 0,
+    async fetch({ method }) {
+      if (method === "GET") {
+        isAsked.resolve();
+        await mayCome.promise;
+      }
+      return new Response(bytes);
+    },
+  });
+  await using folder = await tempDir();
+  const env = { HF_ENDPOINT: hub.url.origin };
+  const first = downloadInto(folder.path, "hf:owner/repo/m.gguf", env);
+  await isAsked.promise;
+  const waiting = Promise.withResolvers<void>();
+  const progress = {
+    step(...asked: Parameters<typeof silentProgress.step>) {
+      waiting.resolve();
+      return silentProgress.step(...asked);
+    },
+  };
+  const options = { sha256: "0".repeat(64), progress };
+  const second = rejectionOf(downloadInto(folder.path, "hf:owner/repo/m.gguf", env, options));
+  await waiting.promise;
+  mayCome.resolve();
+  expect(String(await second)).toContain("it is not the one it should be");
+  expect(sha256Of(await Bun.file(await first).bytes())).toBe(sha256Of(bytes));
+  await hub.stop(true);
+});
+
 test.each([
   ["hf:owner/repo/a/b.gguf", "hf:owner/repo/a_b.gguf"],
   ["hf:owner/repo/a b.gguf", "hf:owner/repo/a+b.gguf"],
