@@ -1,9 +1,9 @@
 /** Faults of a server that pass, or that one caller's requests have: others are answered, and nothing is left of them. */
 import { describe, expect, test } from "bun:test";
-import { front, frontModel } from "../../../support/front-of-servers.ts";
-import { frame, modelList, openAiServer, streamOf } from "../../../support/openai-server.ts";
-import { recordedVllm, vllmModel } from "../../../support/recorded-vllm.ts";
-import { openFarReranker, targetAt } from "../../../support/upstream.ts";
+import { front, frontModel } from "../support/front-of-servers.ts";
+import { frame, modelList, openAiServer, streamOf } from "../support/openai-server.ts";
+import { recordedVllm, vllmModel } from "../support/recorded-vllm.ts";
+import { openFarReranker, targetAt } from "../support/upstream.ts";
 
 describe("a server that fails at some requests", () => {
   test.each([500, 504])(
