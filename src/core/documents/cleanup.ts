@@ -90,16 +90,18 @@ const restMs = 5000;
 
 /** Returns the deletion of what is due without a request: passages of removed files, and whatever has expired. */
 export function cleanUpWith(
-  { registry, remover, access, expiryTime, log }: SharedParts,
+  { registry, remover, access, queue, expiryTime, log }: SharedParts,
   files: FileService,
   stores: VectorStoreService,
 ): QueueParts["cleanUp"] {
   const resting = new Map<string, number>();
   async function* deletions(): AsyncGenerator<() => Promise<void>> {
     for (const removal of await registry.removals()) {
-      const { collection } = removal;
+      const { collection, document } = removal;
       if ((resting.get(collection) ?? 0) > performance.now()) continue;
       yield async () => {
+        // What is stored after it was deleted would stay. Who removed it stops it, and deletes it then.
+        if (document !== undefined && queue.isIngesting(document)) return;
         if (await remover.tryRemove(removal)) resting.delete(collection);
         else resting.set(collection, performance.now() + restMs);
       };
