@@ -73,3 +73,31 @@ test("a vector store that is used while others that have expired are emptied is 
   expect(emptied).toEqual([old]);
   expect(await client.getStore(used)).toMatchObject({ status: "completed" });
 });
+
+test("all files that have expired are deleted, however many are", async () => {
+  let now = new Date("2026-11-15T12:00:00Z");
+  await using running = await runningDocuments({ documents: { now: () => now } });
+  const { app, client } = running;
+  const [made] = await app.registry.findFiles([await client.file("llamas hum")]);
+  if (made === undefined) throw new Error("The file is not there.");
+  const expiresAt = new Date(now.getTime() + 1000);
+  for (let at = 0; at < 250; at++) {
+    const id = `file-${at.toString(16).padStart(24, "0")}`;
+    await app.registry.addFile({ ...made, id, expiresAt });
+  }
+  await client.file("alpacas do not");
+  const left = async () => (await app.registry.fileUsage(0)).files;
+  let rounds = 0;
+  const outlines = app.registry.outlines.bind(app.registry);
+  app.registry.outlines = async (...args) => {
+    if ((await left()) > 3) rounds++;
+    return await outlines(...args);
+  };
+  now = new Date(now.getTime() + 2000);
+  await client.taken("vs_default", "guanacos do");
+  await waitFor("only the others to be left", async () => {
+    return rounds > 1 || (await left()) === 3;
+  });
+  // One may have begun before.
+  expect(rounds).toBeLessThan(2);
+});

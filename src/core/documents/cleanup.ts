@@ -95,6 +95,7 @@ export function cleanUpWith(
   stores: VectorStoreService,
 ): QueueParts["cleanUp"] {
   const resting = new Map<string, number>();
+  const expired = () => registry.filesExpiredAt(expiryTime());
   async function* deletions(): AsyncGenerator<() => Promise<void>> {
     for (const removal of await registry.removals()) {
       const { collection, document } = removal;
@@ -106,9 +107,12 @@ export function cleanUpWith(
         else resting.set(collection, performance.now() + restMs);
       };
     }
-    for (const { id, filename } of await registry.filesExpiredAt(expiryTime())) {
-      log.info("a file has expired, and is deleted", { file: id, filename });
-      yield () => files.remove(id);
+    // All of them: one caller's may be thousands, and each is found until it is deleted.
+    for (let due = await expired(); due.length > 0; due = await expired()) {
+      for (const { id, filename } of due) {
+        log.info("a file has expired, and is deleted", { file: id, filename });
+        yield () => files.remove(id);
+      }
     }
     for (const store of await registry.outlines()) {
       if (store.state === "expired" || !access.isExpired(store)) continue;
