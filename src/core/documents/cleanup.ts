@@ -90,23 +90,29 @@ const restMs = 5000;
 
 /** Returns the deletion of what is due without a request: passages of removed files, and whatever has expired. */
 export function cleanUpWith(
-  { registry, remover, access, expiryTime, log }: SharedParts,
+  { registry, remover, access, queue, expiryTime, log }: SharedParts,
   files: FileService,
   stores: VectorStoreService,
 ): QueueParts["cleanUp"] {
   const resting = new Map<string, number>();
+  const expired = () => registry.filesExpiredAt(expiryTime());
   async function* deletions(): AsyncGenerator<() => Promise<void>> {
     for (const removal of await registry.removals()) {
-      const { collection } = removal;
+      const { collection, document } = removal;
       if ((resting.get(collection) ?? 0) > performance.now()) continue;
       yield async () => {
+        // What is stored after it was deleted would stay. Who removed it stops it, and deletes it then.
+        if (document !== undefined && queue.isIngesting(document)) return;
         if (await remover.tryRemove(removal)) resting.delete(collection);
         else resting.set(collection, performance.now() + restMs);
       };
     }
-    for (const { id, filename } of await registry.filesExpiredAt(expiryTime())) {
-      log.info("a file has expired, and is deleted", { file: id, filename });
-      yield () => files.remove(id);
+    // All of them: one caller's may be thousands, and each is found until it is deleted.
+    for (let due = await expired(); due.length > 0; due = await expired()) {
+      for (const { id, filename } of due) {
+        log.info("a file has expired, and is deleted", { file: id, filename });
+        yield () => files.remove(id);
+      }
     }
     for (const store of await registry.outlines()) {
       if (store.state === "expired" || !access.isExpired(store)) continue;

@@ -64,6 +64,11 @@ export class IngestQueue {
     return this.#waits.get(keyOf(file));
   }
 
+  /** Also of a file that was removed meanwhile: more of it may still be stored. */
+  isIngesting(document: string): boolean {
+    return [...this.#jobs].some(({ file }) => file.document === document);
+  }
+
   wake(): void {
     this.#isAwake = true;
     this.#wake();

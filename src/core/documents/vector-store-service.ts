@@ -127,8 +127,11 @@ export class VectorStoreService {
 
   /** Empties a store that has expired; its record stays until it is deleted. */
   async expire(store: StoreOutline): Promise<void> {
-    const { registry, remover, queue } = this.#parts;
+    const { registry, access, remover, queue } = this.#parts;
     using _ = await queue.hold(store.id);
+    // It may have been used or changed since it was listed: many may be emptied before it.
+    const known = await registry.store(store.id);
+    if (known === undefined || !access.isExpired(known)) return;
     const removal = { collection: store.collection, document: undefined };
     const isNone = await this.#hasNone(store);
     await registry.expireStore(store.id);

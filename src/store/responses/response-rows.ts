@@ -167,7 +167,7 @@ const expire = (database: Database, { before }: RowBounds): number =>
 const unfinishedShare = 1 / 4;
 
 function checkUnfinished(database: Database, { maxBytes }: RowBounds, { id, owner }: Saved): void {
-  const sum = `select sum(bytes) from responses where owner is ? and ${unfinished}`;
+  const sum = `select sum(bytes) from responses where ${unfinishedOf}`;
   if (
     numberOf(database, sum, owner) > maxBytes * unfinishedShare &&
     makesOthers(database, { id, owner })
@@ -180,12 +180,8 @@ type Saved = Pick<ResponseRow, "id" | "owner">;
 
 /** Whether others of the owner are being made. */
 const makesOthers = (database: Database, { id, owner }: Saved): boolean =>
-  rowOf(
-    database,
-    `select 1 from responses where owner is ? and id <> ? and ${unfinished}`,
-    owner,
-    id,
-  ) !== undefined;
+  rowOf(database, `select 1 from responses where ${unfinishedOf} and id <> ?`, owner, id) !==
+  undefined;
 
 const noRoom = (): NodeError =>
   new NodeError(
@@ -230,6 +226,8 @@ function giveBack(database: Database): boolean {
 }
 
 const unfinished = "status in ('queued', 'in_progress')";
+/** Found by their index, which is short; by the owner's all of its responses would be read. */
+const unfinishedOf = `+owner is ? and ${unfinished}`;
 
 /** Adding up a large table at every change would be slow. Callers without a key are the owner with the empty name. */
 const owners = `
