@@ -91,7 +91,6 @@ export class WatchedCollection implements Disposable {
   /** Another process may have dropped the collection, and created it again for another model; or the file was moved away. */
   get checked(): Opened {
     const opened = this.opened;
-    const { name, path } = this.#place;
     let now = opened.identity;
     try {
       now = readMeta(opened.database, "embedding");
@@ -99,19 +98,25 @@ export class WatchedCollection implements Disposable {
       if (!this.#isOther(opened)) throw error;
     }
     if (now === undefined) return opened;
-    if (opened.stamp !== undefined && this.#isOther(opened)) {
-      const why = `The collection '${name}' cannot be used: its file is gone from the disk, or another, since it was opened. Put it back, or start the node again. It was ${path}.`;
-      throw new NodeError("unavailable", why);
-    }
+    if (opened.stamp !== undefined && this.#isOther(opened)) throw this.#isGone();
     if (now === opened.identity) return opened;
     throw this.#isOfAnother();
   }
 
   /** To be called in the transaction that stores passages. One that was dropped while it was open says again what it holds: what is stored from then on would not be found after a restart. */
-  describeAgain({ database, dimension, identity }: Opened): void {
+  describeAgain({ database, dimension, identity, stamp }: Opened): void {
     const now = readMeta(database, "embedding");
-    if (now === undefined && identity !== undefined) describe(database, dimension, identity);
-    else if (now !== identity) throw this.#isOfAnother();
+    if (now !== undefined && now !== identity) throw this.#isOfAnother();
+    if (now !== undefined || identity === undefined) return;
+    // What is stored in a file that was removed is lost.
+    if (stampOf(this.#place.path)?.identity !== stamp?.identity) throw this.#isGone();
+    describe(database, dimension, identity);
+  }
+
+  #isGone(): NodeError {
+    const { name, path } = this.#place;
+    const why = `The collection '${name}' cannot be used: its file is gone from the disk, or another, since it was opened. Put it back, or start the node again. It was ${path}.`;
+    return new NodeError("unavailable", why);
   }
 
   #isOfAnother(): NodeError {

@@ -253,6 +253,19 @@ describe("a collection's file", () => {
     expect(await opened.documents()).toEqual([]);
   });
 
+  test("that was removed for good takes nothing more from one that has it open", async () => {
+    await using folder = await tempDir();
+    const store = new SqliteCollectionStore(folder.path, silentLog);
+    await using opened = await store.create("notes", specOf(2));
+    await opened.upsert([passage(1, [1, 0])]);
+    await store.drop("notes", { forGood: true });
+    expect(await rejectionOf(opened.upsert([passage(2, [0, 1])]))).toMatchObject({
+      kind: "unavailable",
+      message: expect.stringContaining("its file is gone from the disk"),
+    });
+    expect(await store.list()).toEqual([]);
+  });
+
   test("that is not one is refused with its path and what to do", async () => {
     await using folder = await tempDir();
     await writeFile(join(folder.path, "bad.sqlite"), "this is no database at all".repeat(100));
