@@ -1,22 +1,11 @@
 /** `paddock ingest`: adds documents to the node's collection, once or whenever they change. */
-import { resolve } from "node:path";
-import { watch } from "chokidar";
 import { Command } from "commander";
 import type { Config } from "../config/schema.ts";
-import { reasonOf } from "../core/errors.ts";
 import { given } from "../core/given.ts";
 import type { EmbeddingModel } from "../core/models/model.ts";
 import type { PassageRepository } from "../core/ports/passage-repository.ts";
 import type { OpenCollection } from "../core/retrieval/collection.ts";
-import {
-  boundedBytes,
-  type FoundFiles,
-  findFiles,
-  globBase,
-  hasFile,
-  isLeftAlone,
-  namedRoots,
-} from "../ingest/find-files.ts";
+import { boundedBytes, type FoundFiles, findFiles, hasFile } from "../ingest/find-files.ts";
 import { handbookLabel } from "../ingest/handbook.ts";
 import { originIn, type SourceDocument } from "../ingest/passages.ts";
 import { type IngestSummary, ingest } from "../ingest/pipeline.ts";
@@ -27,6 +16,7 @@ import { ReadingProcess } from "../ingest/reading-process.ts";
 import { openCollectionToFill } from "../node/documents/node-collection.ts";
 import { finishRemovals } from "../node/documents/node-documents.ts";
 import { addConfigOptions, addExamples, nodeOptions, readConfig } from "./command-options.ts";
+import { followFiles } from "./follow-files.ts";
 import { printableJson, printableName } from "./printing.ts";
 import { createProgress } from "./progress.ts";
 import { CommandError, type Shell } from "./shell.ts";
@@ -80,7 +70,7 @@ export function ingestCommand(shell: Shell): Command {
     await using collection = await openCollectionToFill(options, shell.stopped, { create });
     await using reading = new ReadingProcess({ program: shell.program, ...config.ingest });
     const run = () => ingestOnce(shell, config, { ...collection, reading }, paths, flags);
-    if (flags.watch === true) await follow(shell, paths, run);
+    if (flags.watch === true) await followFiles(shell, paths, run);
     else if (!(await run())) throw new CommandError("Some documents were not read.");
   });
 }
@@ -179,47 +169,6 @@ async function isOf(
     isFound = true;
   }
   return isFound;
-}
-
-/** Runs once, and again whenever files change, until the process is asked to stop. */
-async function follow(
-  shell: Shell,
-  paths: readonly string[],
-  run: () => Promise<boolean>,
-): Promise<void> {
-  // A glob is watched at its base folder, and a named link at both its ends.
-  const named = paths.map((path) => resolve(shell.cwd, globBase(path)));
-  const roots = [...new Set([...named, ...(await namedRoots(paths, shell.cwd))])];
-  const watcher = watch(roots, {
-    ignoreInitial: true,
-    // Otherwise a link could lead to watching the whole disk.
-    followSymlinks: false,
-    // The roots were named explicitly, so their own names are not checked.
-    ignored: (path) =>
-      isLeftAlone(path.slice(roots.find((root) => path.startsWith(root))?.length ?? 0)),
-    awaitWriteFinish: { stabilityThreshold: 200, pollInterval: 50 },
-  });
-  // The first run starts once the watcher is ready, so that no change is missed.
-  await new Promise<void>((resolve) => watcher.once("ready", resolve));
-  let change = Promise.withResolvers<void>();
-  const wake = (): void => change.resolve();
-  watcher.on("error", (error) => shell.say(`A change may be missed: ${reasonOf(error)}\n`));
-  watcher.on("all", wake);
-  shell.stopped.addEventListener("abort", wake, { once: true });
-  wake();
-  try {
-    for (;;) {
-      await change.promise;
-      if (shell.stopped.aborted) return;
-      change = Promise.withResolvers();
-      await run().catch((error: unknown) => {
-        if (!shell.stopped.aborted) shell.say(`${reasonOf(error)}\n`);
-      });
-      shell.say("Watching for changes; Ctrl-C ends it.\n");
-    }
-  } finally {
-    await watcher.close();
-  }
 }
 
 interface IngestOutcome extends IngestSummary, Pick<FoundFiles, "skipped" | "leftOut"> {

@@ -217,7 +217,7 @@ export async function namedRoots(paths: readonly string[], cwd: string): Promise
   return (await Promise.all(found)).filter((root) => root !== undefined);
 }
 
-const isUnder = (roots: readonly string[], path: string): boolean =>
+export const isUnder = (roots: readonly string[], path: string): boolean =>
   roots.some(
     (root) => path === root || path.startsWith(root.endsWith(sep) ? root : `${root}${sep}`),
   );

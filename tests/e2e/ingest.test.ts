@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { mkdir, rm, symlink, writeFile } from "node:fs/promises";
+import { mkdir, rename, rm, symlink, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { digest } from "../../src/ingest/passages.ts";
 import { Readiness } from "../../src/server/operations/node/schema.ts";
@@ -335,6 +335,49 @@ describe("paddock ingest", () => {
     watching.process.kill("SIGINT");
     expect(await watching.exit()).toBe(0);
     expect(await folder.stored()).toEqual([["docs/a.md", "changed."]]);
+  });
+
+  test("follows each of several names that begin alike, and hidden ones that were named", async () => {
+    const files = ["docs/a.md", "docs.d/b.md", "docs.md", "docs/.hidden/c.md"];
+    await using folder = await place(Object.fromEntries(files.map((file) => [file, "one."])));
+    await using watching = startPaddock(
+      ["ingest", "docs", "docs.d", "docs.md", "docs/.hidden", "--watch"],
+      { cwd: folder.path },
+    );
+    await waitFor("the watch", () => watching.stderr().includes("Watching for changes"));
+    for (const [at, file] of files.entries()) {
+      await folder.write({ [file]: "changed." });
+      const changed = () => watching.stdout().split("(1 changed, 3 unchanged)").length - 1;
+      await waitFor(`the change of ${file}`, () => changed() === at + 1);
+    }
+  });
+
+  test("follows another folder that takes the place of a watched one, also above it", async () => {
+    await using folder = await place({
+      "first/docs/a.md": "one.",
+      "second/docs/a.md": "two.",
+      "moved/docs/b.md": "one.",
+    });
+    const at = (name: string) => join(folder.path, name);
+    await symlink("first", at("current"));
+    await using watching = startPaddock(["ingest", "current/docs", "moved/docs", "--watch"], {
+      cwd: folder.path,
+    });
+    const changes = () => watching.stdout().split("(1 changed, 1 unchanged)").length - 1;
+    await waitFor("the watch", () => watching.stderr().includes("Watching for changes"));
+    await symlink("second", at("next"));
+    await rename(at("next"), at("current"));
+    await waitFor("what the link leads to", () => changes() === 1);
+    await folder.write({ "second/docs/a.md": "three." });
+    await waitFor("a change there", () => changes() === 2);
+    await folder.write({ "other/docs/b.md": "two." });
+    await rename(at("moved"), at("old"));
+    await rename(at("other"), at("moved"));
+    await waitFor("the other folder", () => changes() === 3);
+    await folder.write({ "moved/docs/b.md": "three." });
+    await waitFor("a change in it", () => changes() === 4);
+    watching.process.kill("SIGINT");
+    expect(await watching.exit()).toBe(0);
   });
 
   test("makes room for documents where the collection held the handbook alone", async () => {

@@ -16,6 +16,7 @@ import { silentProgress } from "../support/silence.ts";
 import { tempDir } from "../support/temp-dir.ts";
 import { tinyChatModel } from "../support/tiny-engines.ts";
 import { tinyModels } from "../support/tiny-models.ts";
+import { waitFor } from "../support/wait-for.ts";
 
 const env = engineEnvironment(process.env);
 const running = (...command: readonly string[]): Program => ({ command, env });
@@ -186,6 +187,24 @@ describe("quantizing a model", () => {
     await quantizeModel(path, options(folder.path).options);
     const names = await readdir(folder.path);
     expect(left.map((file) => names.includes(basename(file)))).toEqual([false, true]);
+  });
+
+  test("leaves alone what another one writes that is paused for long", async () => {
+    await using folder = await tempDir();
+    const path = await tinyFile(folder.path);
+    const script = `const partial = process.argv.find((each) => each.endsWith(".part"));
+      await Bun.write(partial, "as if made"); console.log("begun"); await Bun.sleep(3000);`;
+    const slow = running(process.execPath, "--eval", script);
+    const making = quantizeModel(
+      path,
+      options(folder.path, { type: "f16", program: slow }).options,
+    );
+    const partial = async () => (await readdir(folder.path)).find((name) => name.endsWith(".part"));
+    await waitFor("the beginning", async () => (await partial()) !== undefined);
+    await utimes(join(folder.path, (await partial()) ?? ""), new Date(0), new Date(0));
+    await Bun.sleep(500);
+    await quantizeModel(path, options(folder.path).options);
+    expect(basename(await making)).toEndWith(".f16.gguf");
   });
 
   test("uses the original, with one line in the log, where it cannot be done", async () => {

@@ -1,5 +1,15 @@
 /** Quantizes a model's weights, once, in a child process, and removes files of weights that were replaced. */
-import { mkdir, open, readdir, rename, rm, stat, statfs, writeFile } from "node:fs/promises";
+import {
+  mkdir,
+  open,
+  readdir,
+  rename,
+  rm,
+  stat,
+  statfs,
+  utimes,
+  writeFile,
+} from "node:fs/promises";
 import { platform, totalmem } from "node:os";
 import { basename, dirname, join } from "node:path";
 import { type Static, Type as T } from "@sinclair/typebox";
@@ -120,6 +130,9 @@ async function run(
   const timer = setInterval(async () => {
     const { size } = await stat(partial).catch(() => ({ size: 0 }));
     step.update(Math.min(size, bytes));
+    // Otherwise another process would take it for abandoned while it is paused.
+    const now = new Date();
+    await utimes(partial, now, now).catch(() => {});
   }, pollMs);
   try {
     // One that is paused before it says that it ends with this process would outlive it.
@@ -149,7 +162,7 @@ async function checkRoom(bytes: number, folder: string): Promise<void> {
   if (totalmem() < bytes * 2) throw new Error("there is too little memory");
 }
 
-/** A file that is being written changes all the time; one unchanged for this long was abandoned. */
+/** A file that is being written is touched all the time; one unchanged for this long was abandoned. */
 const abandonedAfterMs = 10 * 60 * 1000;
 
 /** Removes quantized files of replaced weights, and what a process that died left; `digest` is that of the present weights. */

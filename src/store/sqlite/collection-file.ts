@@ -114,23 +114,22 @@ const newFilePragmas = ["auto_vacuum = incremental"];
 /** A full disk may have room again by then. */
 const fullDiskMs = 5000;
 
-/** Creates the file if it does not exist; an existing file keeps its spec. */
+/** Creates the file if it does not exist; an existing file keeps its spec. `mayBeBlank`: it may have been dropped meanwhile. */
 export function openDatabase(
   name: string,
   path: string,
   spec?: CollectionSpec,
-  onRebuild?: () => void,
+  { onRebuild, mayBeBlank = false }: { onRebuild?: () => void; mayBeBlank?: boolean } = {},
 ): ReturnType<typeof openOwn> {
   const prepare = (database: Database): void => {
     prepareTables(database, onRebuild);
-    if (spec === undefined) return;
-    describeOnce(database, spec.dimension, JSON.stringify(spec.embedding));
+    if (spec !== undefined) describeOnce(database, spec);
   };
   try {
     const isNew = !isThere(path);
     if (isNew && spec === undefined) throw new Error("its file is gone from the disk");
     const opened = openOwn(path, prepare, { pragmas: isNew ? newFilePragmas : [] });
-    if (dimensionIn(opened.database) !== undefined) return opened;
+    if (mayBeBlank || dimensionIn(opened.database) !== undefined) return opened;
     opened.database.close();
     throw new Error("it does not say what vectors it holds");
   } catch (cause) {
@@ -250,15 +249,18 @@ function toIdentity(text: string): EmbeddingIdentity {
   return { model, fingerprint, queryPrefix, documentPrefix };
 }
 
-/** Also one that was dropped while it was open: what is stored in it from then on would not be found after a restart. */
-export function describeOnce(database: Database, dimension: number, embedding: string): void {
+function describeOnce(database: Database, { dimension, embedding }: CollectionSpec): void {
   database
     .transaction(() => {
       if (dimensionIn(database) !== undefined) return;
-      writeMeta(database, "embedding", embedding);
-      writeMeta(database, "dimension", String(dimension));
+      describe(database, dimension, JSON.stringify(embedding));
     })
     .immediate();
+}
+
+export function describe(database: Database, dimension: number, embedding: string): void {
+  writeMeta(database, "embedding", embedding);
+  writeMeta(database, "dimension", String(dimension));
 }
 
 /** Deletes the collection's spec, so that it is not opened any more. */

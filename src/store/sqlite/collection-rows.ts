@@ -13,7 +13,6 @@ import { change, insert, inTransaction, rowOf, rowsOf, update } from "../databas
 import type { DocumentNames } from "../document-names.ts";
 import {
   countPassages,
-  describeOnce,
   descriptionOf,
   dimensionIn,
   hasCurrentWords,
@@ -27,10 +26,9 @@ import { type IndexFile, isWhole } from "./index-file.ts";
 import type { IndexingStep } from "./indexing.ts";
 import type { Pace } from "./sqlite-repository.ts";
 import { type Candidate, scoreRows } from "./vector-search.ts";
-import { type CollectionPlace, WatchedCollection } from "./watched-collection.ts";
+import { type CollectionPlace, type Held, WatchedCollection } from "./watched-collection.ts";
 
-export interface OpenedCollection {
-  dimension: number;
+export interface OpenedCollection extends Held {
   matchesWords: boolean;
   /** Whether an older file was brought to the present form. */
   isRebuilt: boolean;
@@ -57,10 +55,10 @@ export class CollectionRows implements Disposable {
     const { path } = this.#place;
     if (spec === undefined && isBlank(path)) return undefined;
     let isRebuilt = false;
-    const { database, dimension } = this.#file.open(spec, () => {
+    const { database, dimension, identity } = this.#file.open(spec, () => {
       isRebuilt = true;
     });
-    return { dimension, matchesWords: hasCurrentWords(database), isRebuilt };
+    return { dimension, identity, matchesWords: hasCurrentWords(database), isRebuilt };
   }
 
   describe(): CollectionDescription {
@@ -125,10 +123,11 @@ export class CollectionRows implements Disposable {
 
   /** `vectors`: those of all passages, one after the other. */
   upsert(passages: readonly Passage[], vectors: Float32Array): void {
-    const { database, dimension, identity } = this.#file.checked;
+    const opened = this.#file.checked;
+    const { database, dimension } = opened;
     const bytes = new Uint8Array(vectors.buffer, vectors.byteOffset, vectors.byteLength);
     const storeAll = (): void => {
-      if (identity !== undefined) describeOnce(database, dimension, identity);
+      this.#file.describeAgain(opened);
       for (const [at, passage] of passages.entries()) {
         const start = at * dimension * 4;
         store(database, passage, bytes.subarray(start, start + dimension * 4));

@@ -18,6 +18,7 @@ import type { CollectionRows } from "./collection-rows.ts";
 import type { Finds } from "./collection-search.ts";
 import type { SegmentSizes } from "./indexing.ts";
 import { SqliteRepository } from "./sqlite-repository.ts";
+import type { Held } from "./watched-collection.ts";
 
 type Seen = Map<string, { state: string; isBlank: boolean }>;
 
@@ -119,10 +120,10 @@ export class SqliteCollectionStore implements CollectionStore {
     checkName(name);
     const folder = this.#folder;
     const path = this.#path(name);
-    const thread = (finds?: Finds): Remote<CollectionRows> =>
+    const thread = (finds?: Finds, held?: Held): Remote<CollectionRows> =>
       inThread({
         target: "collection",
-        args: [{ name, path, folder, ...given({ finds, segmentSizes: this.#segmentSizes }) }],
+        args: [{ name, path, folder, ...given({ finds, held, segmentSizes: this.#segmentSizes }) }],
         called: `The collection '${name}'`,
         file: { path },
       });
@@ -136,7 +137,10 @@ export class SqliteCollectionStore implements CollectionStore {
       this.#log.info(what, { collection: name });
     }
     started.move();
-    const threads = { questions, words: thread("words"), changes: thread() };
+    const { dimension, identity } = opened;
+    // They open the file when they are first used: by then it may be of another model.
+    const held = { dimension, identity };
+    const threads = { questions, words: thread("words", held), changes: thread(undefined, held) };
     return new SqliteRepository(name, opened, threads, this.#log);
   }
 }

@@ -13,7 +13,7 @@ import {
   stampOf,
 } from "../database.ts";
 import { isOverwritten, setForeignLogAside } from "../foreign-log.ts";
-import { dimensionIn, hasSegments, openDatabase, readMeta } from "./collection-file.ts";
+import { describe, dimensionIn, hasSegments, openDatabase, readMeta } from "./collection-file.ts";
 import { CollectionSearch, type Finds } from "./collection-search.ts";
 import { Indexing, type SegmentSizes } from "./indexing.ts";
 
@@ -25,13 +25,19 @@ export interface CollectionPlace {
   segmentSizes?: SegmentSizes;
   /** What a thread of it searches for; absent: anything. */
   finds?: Finds;
+  /** What it held when another thread opened it; absent: what the file says. */
+  held?: Held;
 }
 
-interface Opened {
-  database: Database;
+/** What vectors a collection holds. */
+export interface Held {
   dimension: number;
   /** The model that fills it. */
   identity: string | undefined;
+}
+
+interface Opened extends Held {
+  database: Database;
   isReadOnly: boolean;
   /** As it was last seen; undefined in memory. */
   stamp: FileStamp;
@@ -44,23 +50,29 @@ interface Opened {
 export class WatchedCollection implements Disposable {
   readonly #place: CollectionPlace;
   #opened: Opened | undefined;
-  /** The model that filled it when it was first opened. */
-  #identity: string | undefined;
+  /** As it was first opened. */
+  #held: Held | undefined;
   #idle: Timer | undefined;
 
   constructor(place: CollectionPlace) {
     this.#place = place;
+    this.#held = place.held;
   }
 
   /** Creates the collection if a spec is given. */
   open(spec?: CollectionSpec, onRebuild?: () => void): Opened {
     const { name, path, folder, segmentSizes: sizes, finds } = this.#place;
-    const { database, isReadOnly } = openDatabase(name, path, spec, onRebuild);
-    const dimension = dimensionIn(database) ?? 0;
+    const mayBeBlank = this.#held !== undefined;
+    const options = given({ onRebuild, mayBeBlank });
+    const { database, isReadOnly } = openDatabase(name, path, spec, options);
+    this.#held ??= {
+      dimension: dimensionIn(database) ?? 0,
+      identity: readMeta(database, "embedding"),
+    };
+    const { dimension } = this.#held;
     const isIndexed = folder !== undefined && !isReadOnly && hasSegments(database);
-    this.#identity ??= readMeta(database, "embedding");
     this.#opened = {
-      ...{ database, dimension, identity: this.#identity },
+      ...{ database, ...this.#held },
       ...{ isReadOnly, stamp: stampOf(path), change: changeOf(database) },
       search: new CollectionSearch(database, { dimension, folder, finds }),
       indexing: isIndexed
@@ -79,7 +91,6 @@ export class WatchedCollection implements Disposable {
   /** Another process may have dropped the collection, and created it again for another model; or the file was moved away. */
   get checked(): Opened {
     const opened = this.opened;
-    const { name, path } = this.#place;
     let now = opened.identity;
     try {
       now = readMeta(opened.database, "embedding");
@@ -87,13 +98,30 @@ export class WatchedCollection implements Disposable {
       if (!this.#isOther(opened)) throw error;
     }
     if (now === undefined) return opened;
-    if (opened.stamp !== undefined && this.#isOther(opened)) {
-      const why = `The collection '${name}' cannot be used: its file is gone from the disk, or another, since it was opened. Put it back, or start the node again. It was ${path}.`;
-      throw new NodeError("unavailable", why);
-    }
+    if (opened.stamp !== undefined && this.#isOther(opened)) throw this.#isGone();
     if (now === opened.identity) return opened;
-    const why = `The collection '${name}' was dropped and created again for another model since it was opened. Start the node again.`;
-    throw new NodeError("collection_mismatch", why);
+    throw this.#isOfAnother();
+  }
+
+  /** To be called in the transaction that stores passages. One that was dropped while it was open says again what it holds: what is stored from then on would not be found after a restart. */
+  describeAgain({ database, dimension, identity, stamp }: Opened): void {
+    const now = readMeta(database, "embedding");
+    if (now !== undefined && now !== identity) throw this.#isOfAnother();
+    if (now !== undefined || identity === undefined) return;
+    // What is stored in a file that was removed is lost.
+    if (stampOf(this.#place.path)?.identity !== stamp?.identity) throw this.#isGone();
+    describe(database, dimension, identity);
+  }
+
+  #isGone(): NodeError {
+    const { name, path } = this.#place;
+    const why = `The collection '${name}' cannot be used: its file is gone from the disk, or another, since it was opened. Put it back, or start the node again. It was ${path}.`;
+    return new NodeError("unavailable", why);
+  }
+
+  #isOfAnother(): NodeError {
+    const why = `The collection '${this.#place.name}' was dropped and created again for another model since it was opened. Start the node again.`;
+    return new NodeError("collection_mismatch", why);
   }
 
   /** To be called after each change. Empties the log later, so that a copy of the file alone is complete, and a backup in its place meets no former log. */

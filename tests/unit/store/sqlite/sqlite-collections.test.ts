@@ -15,6 +15,11 @@ import { tempDir } from "../../../support/temp-dir.ts";
 import { specOf } from "../../../support/test-models.ts";
 import { waitFor } from "../../../support/wait-for.ts";
 
+function ofAnotherModel(dimension: number) {
+  const spec = specOf(dimension);
+  return { ...spec, embedding: { ...spec.embedding, fingerprint: "other" } };
+}
+
 const bytesOf = (...values: number[]): Uint8Array =>
   new Uint8Array(Float32Array.from(values).buffer);
 
@@ -199,10 +204,66 @@ describe("a collection's file", () => {
       await open.upsert([passage(2, [0, 1])]);
       expect(await open.count()).toBe(1);
     }
+    {
+      // Of this one nothing was stored or asked before.
+      await using open = await store.create("others", specOf(2));
+      await store.drop("others");
+      await open.upsert([passage(1, [1, 0])]);
+      expect(await open.count()).toBe(1);
+      await store.drop("others");
+    }
     expect(await store.list()).toEqual(["notes"]);
     await using again = await store.open("notes");
     expect(await again?.describe()).toMatchObject(specOf(2));
     expect(await again?.count()).toBe(1);
+  });
+
+  test("that was dropped and made for another model meanwhile gets no vectors of the former one", async () => {
+    await using folder = await tempDir();
+    const store = new SqliteCollectionStore(folder.path, silentLog);
+    // Of this one nothing was stored or asked before.
+    await using opened = await store.create("notes", specOf(2));
+    await store.drop("notes");
+    await using other = await store.create("notes", ofAnotherModel(3));
+    const refused = await rejectionOf(opened.upsert([passage(1, [1, 0])]));
+    expect(refused).toMatchObject({ kind: "collection_mismatch" });
+    expect(await rejectionOf(opened.matchWords("text", Float32Array.of(1, 0), 1))).toMatchObject({
+      kind: "collection_mismatch",
+    });
+    expect(await other.count()).toBe(0);
+  });
+
+  test("gets no vectors of the former model either from what waited while it was made anew", async () => {
+    await using folder = await tempDir();
+    const store = new SqliteCollectionStore(folder.path, silentLog);
+    await using opened = await store.create("notes", specOf(2));
+    await opened.upsert([passage(1, [1, 0])]);
+    await store.drop("notes");
+    using other = new Database(join(folder.path, "notes.sqlite"));
+    other.run("begin immediate");
+    const refused = rejectionOf(opened.upsert([passage(2, [0, 1])]));
+    // It has looked at the file by then, and waits for its turn to write.
+    await Bun.sleep(200);
+    const { embedding, dimension } = ofAnotherModel(3);
+    const insert = other.query("insert into meta (key, value) values (?, ?)");
+    insert.run("embedding", JSON.stringify(embedding));
+    insert.run("dimension", String(dimension));
+    other.run("commit");
+    expect(await refused).toMatchObject({ kind: "collection_mismatch" });
+    expect(await opened.documents()).toEqual([]);
+  });
+
+  test("that was removed for good takes nothing more from one that has it open", async () => {
+    await using folder = await tempDir();
+    const store = new SqliteCollectionStore(folder.path, silentLog);
+    await using opened = await store.create("notes", specOf(2));
+    await opened.upsert([passage(1, [1, 0])]);
+    await store.drop("notes", { forGood: true });
+    expect(await rejectionOf(opened.upsert([passage(2, [0, 1])]))).toMatchObject({
+      kind: "unavailable",
+      message: expect.stringContaining("its file is gone from the disk"),
+    });
+    expect(await store.list()).toEqual([]);
   });
 
   test("that is not one is refused with its path and what to do", async () => {
@@ -247,9 +308,7 @@ describe("a collection's file", () => {
     await using opened = await store.create("again", specOf(2));
     await store.drop("again");
     expect(await opened.count()).toBe(0);
-    const spec = specOf(2);
-    const other = { ...spec, embedding: { ...spec.embedding, fingerprint: "other" } };
-    await using _ = await store.create("again", other);
+    await using _ = await store.create("again", ofAnotherModel(2));
     expect(await rejectionOf(opened.count())).toMatchObject({ kind: "collection_mismatch" });
   });
 
