@@ -30,14 +30,14 @@ export class BatchPlanner {
   #promptMs = 0;
   #promptSteps = 0;
   #isBeside = false;
-  /** Whether the last step of prompts was one of those that have steps of their own. */
-  #ranAlone = false;
-  /** These, the next one first. */
-  #alone: readonly RunningAnswer[] = [];
+  /** How much more time prompts that have steps of their own had than the others that waited with them. */
+  #aloneLeadMs = 0;
+  /** What each of these that wait has had. */
+  #aloneMs = new Map<RunningAnswer, number>();
   /** Had nothing, or a small part of what it could have had, for shorter ones: it has a step of its own once these had as much time. */
   #owed: RunningAnswer | undefined;
-  /** Whose the last step was, if short prompts and longer ones wait for each other. */
-  #turn: "shared" | "owed" | undefined;
+  /** Whose the last step of prompts was, if they wait for each other. */
+  #turn: RunningAnswer | "shared" | "owed" | undefined;
   /** What the short ones took since the last step of an owed one. */
   #sharedMs = 0;
   #owedTokenMs: number | undefined;
@@ -73,6 +73,12 @@ export class BatchPlanner {
       this.#promptSteps = 0;
       return;
     }
+    if (typeof this.#turn === "object") {
+      this.#aloneMs.set(this.#turn, this.#msOf(this.#turn) + ms);
+      this.#aloneLeadMs += ms;
+    } else {
+      this.#aloneLeadMs -= ms;
+    }
     if (this.#turn === "shared") this.#sharedMs += ms;
     if (this.#turn === "owed") this.#owedTokenMs = average(this.#owedTokenMs, ms / promptTokens);
     if (this.#isBeside) {
@@ -103,10 +109,11 @@ export class BatchPlanner {
     const others = prompts.filter((run) => !runsAlone(run));
     const alone = this.#nextAlone(prompts.filter(runsAlone), others.length > 0);
     if (alone !== undefined) {
-      // With a seed the same tokens each time, whatever else is computed.
+      this.#turn = alone;
+      // With a seed the same tokens each time; fewer beside answers, which would wait for seconds.
       const { fresh } = alone.scheduled;
       const tokens = fresh
-        ? this.#chunk(alone, batchSize, false)
+        ? this.#chunk(alone, isBeside ? batchSize * short : batchSize, false)
         : this.#chunk(alone, room, isBeside);
       return [{ run: alone, tokens }];
     }
@@ -125,28 +132,36 @@ export class BatchPlanner {
     if (shorts.length > 0 && longs.length > 0) this.#turn = "shared";
     else this.#sharedMs = 0;
     const together: PlannedPart[] = [];
-    let equal = Number.POSITIVE_INFINITY;
+    let [first, equal] = [0, Number.POSITIVE_INFINITY];
     for (const run of [...shorts, ...longs]) {
       const tokens = this.#chunk(run, room, isBeside);
       const length = Math.min(equal, tokens.length);
+      // The first goes on too: beside much shorter ones that keep coming it would have a few tokens a step.
+      if (length <= first * short) continue;
       const all = [...together, { run, tokens }];
       const most = all.every((part) => completes(part, length)) ? this.#most(room) : room;
       if (together.length > 0 && length * all.length > most) continue;
       together.push({ run, tokens });
       equal = length;
+      first ||= length;
     }
     const most = together.find(({ run }) => run === longs[0])?.tokens.length;
     if (most === undefined || equal <= most * short) [this.#owed] = longs;
     return together.map(({ run, tokens }) => ({ run, tokens: tokens.slice(0, equal) }));
   }
 
-  /** By turns, and in turn with the others. */
+  /** The one that had the least time, unless all of them had more than the others. */
   #nextAlone(runs: readonly RunningAnswer[], hasOthers: boolean): RunningAnswer | undefined {
-    const waiting = this.#alone.filter((run) => runs.includes(run));
-    const inTurn = [...waiting, ...runs.filter((run) => !waiting.includes(run))];
-    this.#ranAlone = inTurn.length > 0 && !(hasOthers && this.#ranAlone);
-    this.#alone = this.#ranAlone ? inTurn.slice(1) : inTurn;
-    return this.#ranAlone ? inTurn[0] : undefined;
+    const before = runs.flatMap((run) => this.#aloneMs.get(run) ?? []);
+    const least = before.length === 0 ? 0 : Math.min(...before);
+    this.#aloneMs = new Map(runs.map((run) => [run, this.#aloneMs.get(run) ?? least]));
+    if (!hasOthers || runs.length === 0) this.#aloneLeadMs = 0;
+    if (this.#aloneLeadMs > 0) return undefined;
+    return runs.toSorted((a, b) => this.#msOf(a) - this.#msOf(b))[0];
+  }
+
+  #msOf(run: RunningAnswer): number {
+    return this.#aloneMs.get(run) ?? 0;
   }
 
   /** What prompts may take before the answers have a step, by how long theirs take. */

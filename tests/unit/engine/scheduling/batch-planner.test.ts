@@ -230,6 +230,20 @@ describe("a long prompt beside short ones that keep coming", () => {
   });
 });
 
+describe("short prompts beside much shorter ones that keep coming", () => {
+  test("do not get as few tokens of each step as these", () => {
+    const { step } = setUp();
+    const older = run(0, 128);
+    expect(step([older, run(1, 1), run(2, 3)], 1)).toEqual([[0, 128]]);
+    const runs = [run(0, 128), run(1, 40), run(2, 9), run(3, 33)];
+    expect(step(runs, 1)).toEqual([
+      [0, 33],
+      [1, 33],
+      [3, 33],
+    ]);
+  });
+});
+
 test("a prompt with a seed does not wait for older ones without", () => {
   const { step } = setUp();
   const runs = [run(0, 5000), run(1, 600, true)];
@@ -254,6 +268,41 @@ describe("prompts with a seed", () => {
       return step([long, short], 1)[0]?.[0];
     });
     expect(steps).toEqual([0, 1, 0, 1]);
+  });
+});
+
+describe("prompts that have steps of their own", () => {
+  test.each([
+    ["with a seed", run(1, 100_000, true)],
+    ["whose log probabilities are wanted", scored(1, 100_000)],
+  ])("have as much time as the others: %s", (_, alone) => {
+    const { planner } = setUp();
+    const runs = [run(0), alone, run(2, 100_000)];
+    const spent = { own: 0, others: 0 };
+    for (let round = 0; round < 400; round++) {
+      for (const { run: of, tokens } of planner.plan(runs)) {
+        const promptTokens = of.decodes ? 0 : tokens.length;
+        if (promptTokens > 0) spent[of === alone ? "own" : "others"] += promptTokens;
+        of.pending.splice(0, promptTokens);
+        planner.took({ answers: of.decodes ? 1 : 0, promptTokens, ms: 10 * tokens.length });
+      }
+    }
+    const { own, others } = spent;
+    expect(Math.abs(own - others)).toBeLessThan((own + others) / 10);
+  });
+
+  test("have as much time each, however few tokens they have of a step", () => {
+    const { step } = setUp();
+    const runs = [scored(0, 1000), run(1, 5000, true)];
+    const few = Array.from({ length: 16 }, () => 32);
+    const sequences = [32, 512, ...few, 1].map((ms) => step(runs, ms)[0]?.[0]);
+    expect(sequences).toEqual([0, 1, ...few.map(() => 0), 1]);
+  });
+
+  test("have fewer tokens of a step beside answers, if they have a seed", () => {
+    const { step } = setUp();
+    expect(step([run(0), run(1, 5000, true)], 1)).toEqual([[1, 128]]);
+    expect(step([run(1, 5000, true)], 1)).toEqual([[1, 512]]);
   });
 });
 

@@ -278,7 +278,7 @@ describe("the scheduler", () => {
     expect(context.cells).toContain("copy 0 to 1");
   });
 
-  test("evaluates a fresh prompt in batches of its own, and others in turn with it", async () => {
+  test("evaluates a fresh prompt in batches of its own, smaller ones beside answers, and others in turn with it", async () => {
     const { context, start, done } = setUp({ batchSize: 16 });
     const [running, fresh] = [new ScriptedAnswer(12), new ScriptedAnswer(1)];
     start(0, running);
@@ -287,7 +287,7 @@ describe("the scheduler", () => {
     };
     await done(running, fresh);
     const ofFresh = context.shape.filter((parts) => parts.some(([sequence]) => sequence === 1));
-    expect(ofFresh).toEqual([[[1, 16]], [[1, 16]], [[1, 8]]]);
+    expect(ofFresh.map(([part]) => part?.[1])).toEqual([4, 4, 4, 4, 4, 4, 4, 4, 8]);
     const [other, alike] = [new ScriptedAnswer(1), new ScriptedAnswer(1)];
     const before = context.shape.length;
     start(2, alike, { prompt: promptOf(40, 7000), fresh: true });
