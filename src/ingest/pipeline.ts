@@ -4,6 +4,7 @@ import { NodeError } from "../core/errors.ts";
 import type { EmbeddedPassage } from "../core/ports/passage-repository.ts";
 import type { Progress } from "../core/progress.ts";
 import { nextTurn } from "../core/turns.ts";
+import { engineFor } from "./blame.ts";
 import {
   type Before,
   type PassageToStore,
@@ -93,7 +94,10 @@ export async function ingest(
 /** Ingests one document, replacing its passages in the collection; refuses one without text. */
 export async function ingestOne(
   document: SourceDocument,
-  options: Omit<IngestOptions, "progress" | "onProblem" | "dryRun" | "always">,
+  options: Omit<IngestOptions, "progress" | "onProblem" | "dryRun" | "always"> & {
+    /** Whether the document waited before for what it needs. */
+    hasWaited?: boolean;
+  },
 ): Promise<{ passages: number; bytes: number }> {
   const stored = { passages: 0, bytes: 0 };
   const onPlanned = async (passages: number): Promise<void> => {
@@ -108,30 +112,10 @@ export async function ingestOne(
       stored.bytes += Buffer.byteLength(source) + vector.byteLength;
     }
   };
-  try {
-    await ingest([document], { ...options, onPlanned, always: true }, onStored);
-  } catch (error) {
-    throw await unlessAway(error, options);
-  }
+  const { signal, hasWaited = false } = options;
+  const engine = await engineFor(options.engine, { signal, hasWaited });
+  await ingest([document], { ...options, engine, onPlanned, always: true }, onStored);
   return stored;
-}
-
-/** The text that a server embeds if it embeds any. */
-const plainText = "A passage.";
-
-/** The error, or if the model's server fails at a plain text too, that it is away: the document waits for it. */
-async function unlessAway(
-  error: unknown,
-  { engine, signal }: Pick<PlanOptions, "engine" | "signal">,
-): Promise<unknown> {
-  if (!(error instanceof NodeError) || !error.kind.startsWith("upstream_")) return error;
-  try {
-    await engine.countTokens([plainText], { signal });
-    await engine.embed([plainText], { signal });
-    return error;
-  } catch (cause) {
-    return new NodeError("unavailable", error.message, { cause });
-  }
 }
 
 /** Embeds a batch while the one before is stored. Batches are stored in order: the last one of a document removes its old passages. */

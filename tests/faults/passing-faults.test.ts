@@ -46,6 +46,52 @@ describe("a server that fails at some requests", () => {
   );
 });
 
+test.each([1, 2])(
+  "a server that cannot be reached whenever it is to tokenize answers chats (%i replicas)",
+  async (count) => {
+    await using resources = new AsyncDisposableStack();
+    let isBroken = false;
+    const urls = Array.from({ length: count }, () => {
+      const server = recordedVllm({
+        instead: ({ path }) => {
+          if (!isBroken) return undefined;
+          if (path === "/tokenize") return new Response("", { status: 502 });
+          return path === "/v1/chat/completions" ? streamOf([frame("Hi", "stop")]) : undefined;
+        },
+      });
+      return resources.use(server).url;
+    });
+    const [first = "", ...others] = urls;
+    const replicas = `replicas = [${others.map((url) => `"${url}/v1"`).join(", ")}]`;
+    await using node = await front(frontModel("chat", first, replicas));
+    await node.prepare();
+    isBroken = true;
+    let isOver = false;
+    const counting = Array.from({ length: 3 }, async (_, at) => {
+      for (let time = 0; !isOver; time++) {
+        await node.ask("/v1/tokenize", { model: "far-chat", prompt: `text ${at} ${time}` });
+        await Bun.sleep(20);
+      }
+    });
+    const seen = new Set<unknown>();
+    for (let at = 0; at < 60; at++) {
+      await Bun.sleep(100);
+      const chats = Array.from({ length: 4 }, async (_, each) => {
+        const messages = [{ role: "user", content: `fine ${at} ${each}` }];
+        const answer = await node.ask("/v1/chat/completions", { model: "far-chat", messages });
+        await answer.text();
+        return answer.status;
+      });
+      for (const status of await Promise.all(chats)) seen.add(status);
+      seen.add((await node.ready()).status);
+    }
+    isOver = true;
+    await Promise.all(counting);
+    expect(seen).toEqual(new Set(["ready", 200]));
+  },
+  30_000,
+);
+
 test("four of five replicas that take another key now cost nobody an answer", async () => {
   let isRotated = false;
   const serverWith = (isLeft: boolean) =>

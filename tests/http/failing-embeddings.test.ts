@@ -48,3 +48,73 @@ test("fail after three tries where it fails at this text alone, and hold up no o
   expect(tries).toBe(3);
   expect(await client.settled(store, good)).toMatchObject({ status: "completed" });
 });
+
+/** As the engine of an upstream model throws it. */
+const brokenOff = () =>
+  new NodeError("unavailable", "The server of the model cannot be reached: it broke off.", {
+    cause: new Error("it broke off"),
+  });
+
+test.each([
+  ["breaks off", brokenOff, false],
+  ["gives no answer", () => new NodeError("timeout", "The server gave no answer for 2 s."), false],
+  ["ends", brokenOff, true],
+] as const)(
+  "fail where the server %s at this text alone, and hold up no others",
+  async (_, error, ends) => {
+    await using running = await runningDocuments();
+    const { app, client } = running;
+    const embed = app.embedding.embed.bind(app.embedding);
+    let tries = 0;
+    let awayUntil = 0;
+    app.embedding.embed = async (inputs, options) => {
+      if (performance.now() < awayUntil) throw brokenOff();
+      if (!inputs.some((input) => String(input).includes("poison"))) {
+        return await embed(inputs, options);
+      }
+      tries++;
+      if (ends) awayUntil = performance.now() + 500;
+      throw error();
+    };
+    const { id: store } = await client.store();
+    const [bad, good] = [await client.file("poison"), await client.file("llamas hum")];
+    await client.add(store, { file_id: bad });
+    await client.add(store, { file_id: good });
+    await waitFor(
+      "the file to fail",
+      async () => (await client.getFile(store, bad)).status === "failed",
+      20,
+    );
+    expect(tries).toBe(ends ? 4 : 3);
+    expect(await client.settled(store, good)).toMatchObject({ status: "completed" });
+  },
+  30_000,
+);
+
+test("fail at no single error after a time in which the server was away", async () => {
+  await using running = await runningDocuments();
+  const { app, client } = running;
+  const embed = app.embedding.embed.bind(app.embedding);
+  let asked = 0;
+  app.embedding.embed = async (inputs, options) => {
+    const isFile = inputs.some((input) => String(input).includes("llamas"));
+    asked++;
+    // Away for two tries of the file, each with a plain text or after one.
+    if (asked <= 3) throw brokenOff();
+    if (isFile && ++errors === 1) {
+      throw new NodeError("upstream_failed", "The server of the model failed (status 500).");
+    }
+    return await embed(inputs, options);
+  };
+  let errors = 0;
+  const { id: store } = await client.store();
+  const id = await client.file("llamas hum");
+  await client.add(store, { file_id: id });
+  await waitFor(
+    "it to be settled",
+    async () => (await client.getFile(store, id)).status !== "in_progress",
+    20,
+  );
+  expect(await client.getFile(store, id)).toMatchObject({ status: "completed" });
+  expect(errors).toBe(2);
+}, 30_000);

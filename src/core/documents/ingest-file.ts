@@ -21,6 +21,8 @@ export type IngestFile = (job: {
   documentPrefix: string;
   chunking: Chunking;
   signal: AbortSignal;
+  /** Whether the file waited before for what it needs. */
+  hasWaited: boolean;
   /** Called with the number of passages before any is embedded; may throw to refuse the file. */
   onPlanned: (passages: number) => Promise<void>;
   /** Called when passages are stored that were not before. */
@@ -33,7 +35,7 @@ type IngestFileParts = Omit<DocumentParts, "quota"> &
 export function ingestFile(parts: IngestFileParts): QueueParts["ingest"] {
   const { registry, files, collections, remover, quota, ingest } = parts;
   let hasHandbook = true;
-  return async (storeFile, signal, onEmbedded) => {
+  return async (storeFile, signal, { hasWaited, onEmbedded }) => {
     const { store, file: id, document, chunking, owner } = storeFile;
     const [file] = await registry.findFiles([id]);
     const content = file && (await files.open(id));
@@ -50,7 +52,7 @@ export function ingestFile(parts: IngestFileParts): QueueParts["ingest"] {
     if (await registry.isRemoved(removal)) await remover.remove(removal);
     const { repository, prefixes } = lease;
     const { passages, bytes } = await ingest({
-      ...{ file, content, document, repository, signal, onEmbedded },
+      ...{ file, content, document, repository, signal, hasWaited, onEmbedded },
       documentPrefix: prefixes.documentPrefix,
       chunking,
       onPlanned: (planned) => place.plan(planned),

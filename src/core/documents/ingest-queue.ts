@@ -1,19 +1,27 @@
 /** The node's ingest queue: a caller's files one after the other, those of several callers at once and in turns, so that a large one holds up no others. */
-import { type ErrorKind, hasCode, NodeError, reasonOf } from "../errors.ts";
+import { reasonOf } from "../errors.ts";
 import type { Log } from "../log.ts";
 import type { DocumentRegistry } from "../ports/document-registry.ts";
-import type { Failure, FailureCode, StoreFile } from "./records.ts";
+import { failureOf, isDoubtful, isPassing } from "./ingest-failure.ts";
+import type { Failure, StoreFile } from "./records.ts";
 
 export interface QueueParts {
   registry: DocumentRegistry;
-  /** Ingests a file and records it as completed; calls `onEmbedded` whenever more of it is stored. */
-  ingest: (file: StoreFile, signal: AbortSignal, onEmbedded: () => void) => Promise<void>;
+  /** Ingests a file and records it as completed. */
+  ingest: (file: StoreFile, signal: AbortSignal, course: Course) => Promise<void>;
   /** Deletes the passages of a file that was only partly stored. */
   discard: (file: StoreFile) => Promise<void>;
   /** Deletes removed and expired documents; called again and again, and no file waits for it. Never rejects. */
   cleanUp: (signal: AbortSignal) => Promise<void>;
   isOwned: () => boolean;
   log: Log;
+}
+
+interface Course {
+  /** Whether the file waited before for what it needs. */
+  hasWaited: boolean;
+  /** Called whenever more of it is stored. */
+  onEmbedded: () => void;
 }
 
 interface Job {
@@ -172,9 +180,12 @@ export class IngestQueue {
       if (!(await registry.begin(file.store, file.file))) return;
       const signal = AbortSignal.any([stopping, controller.signal]);
       signal.throwIfAborted();
-      await this.#parts.ingest(file, signal, () => {
+      const hasWaited = this.#waits.has(keyOf(file));
+      const onEmbedded = (): void => {
         job.embeddedAt ??= performance.now();
-      });
+        this.#tries.delete(keyOf(file));
+      };
+      await this.#parts.ingest(file, signal, { hasWaited, onEmbedded });
       this.#resting.delete(file.store);
       this.#tries.delete(keyOf(file));
       this.#waits.delete(keyOf(file));
@@ -197,12 +208,12 @@ export class IngestQueue {
 
   async #fail(file: StoreFile, error: unknown): Promise<void> {
     const { registry, discard, log } = this.#parts;
-    const tries = (this.#tries.get(keyOf(file)) ?? 0) + 1;
+    // What passes is no fault of the file.
+    const tries = (this.#tries.get(keyOf(file)) ?? 0) + (isPassing(error) ? 0 : 1);
     this.#tries.set(keyOf(file), tries);
-    const isSure = error instanceof NodeError && !doubtful.includes(error.kind);
     const failure = failureOf(error);
     const fields = { store: file.store, file: file.file, filename: file.filename };
-    if (isPassing(error) || (!isSure && tries < mostTries)) {
+    if (isPassing(error) || (isDoubtful(error) && tries < mostTries)) {
       this.#waits.set(keyOf(file), failure);
       this.#rest(file.store);
       log.warn("a file waits to be ingested", { ...fields, reason: reasonOf(error) });
@@ -260,47 +271,3 @@ const overtimeOf = ({ begunAt, embeddedAt }: Job, now: number): number =>
     : now - embeddedAt - Math.max(turnMs, embeddedAt - begunAt);
 
 const keyOf = ({ store, file }: Pick<StoreFile, "store" | "file">): string => `${store}/${file}`;
-
-/** Temporary: over when a server is back, a disk has room, or a model is loaded. */
-const passing: readonly ErrorKind[] = [
-  "unavailable",
-  "model_not_ready",
-  "overloaded",
-  "timeout",
-  "too_many_requests",
-];
-
-/** The next try may succeed, and the file may be the cause. */
-const doubtful: readonly ErrorKind[] = ["internal", "upstream_failed", "upstream_refused"];
-
-/** What the system says while the process may have no more files, processes or memory. */
-const exhausted = ["EMFILE", "ENFILE", "EAGAIN", "ENOMEM"];
-
-const isPassing = (error: unknown): boolean =>
-  error instanceof NodeError
-    ? passing.includes(error.kind)
-    : exhausted.some((code) => hasCode(error, code));
-
-const codes: Partial<Record<ErrorKind, FailureCode>> = {
-  invalid_request: "invalid_file",
-  payload_too_large: "invalid_file",
-  unsupported_media_type: "unsupported_file",
-};
-
-function failureOf(error: unknown): Failure {
-  if (isPassing(error) && !(error instanceof NodeError)) {
-    const message = "The node has no open files, processes or memory to spare now. It tries again.";
-    return { code: "server_error", message };
-  }
-  if (!(error instanceof NodeError) || error.kind === "internal") {
-    return {
-      code: "server_error",
-      message: "The node failed to ingest the file. The log has the reason.",
-    };
-  }
-  return { code: codes[error.kind] ?? "server_error", message: sentence(error.message) };
-}
-
-/** Messages of readers continue a sentence that begins with the file: "is damaged." */
-const sentence = (message: string): string =>
-  /^[a-z]/.test(message) ? `The file ${message}` : message;

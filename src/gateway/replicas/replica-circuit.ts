@@ -87,7 +87,7 @@ export class Member {
         succeeded();
         this.#sparedUntil = this.#options.now() + Math.min(retryAfterMs, longestSpareMs);
       },
-      failed: (why) => failed(why),
+      failed: (why, { mayAnswer } = { mayAnswer: false }) => failed(why, mayAnswer),
       faulted: (why) => {
         for (const each of forgotten.splice(0)) this.#faults.add(each);
         const isNew = this.#rememberFault(request?.() ?? Symbol());
@@ -179,7 +179,7 @@ export class Circuit {
     if (this.#unanswered === 0) this.failures = 0;
   }
 
-  /** Returns the pause that follows; undefined if the outage was counted already. `hasAnswered`: with a server error or an invalid answer, for which the requests may be the cause. */
+  /** Returns the pause that follows; undefined if the outage was counted already. `hasAnswered`: with a server error or an invalid answer, for which the requests may be the cause; or it may answer others. */
   failed(outagesAtStart: number, hasAnswered = false): number | undefined {
     if (outagesAtStart < this.outages) return undefined;
     if (hasAnswered && this.remainingMs > 0) return undefined;

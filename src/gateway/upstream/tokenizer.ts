@@ -5,6 +5,7 @@ import { NodeError } from "../../core/errors.ts";
 import { given } from "../../core/given.ts";
 import type { ChatMessage, Tool } from "../../core/ports/chat-engine.ts";
 import type { Tokenizer, TokenizerInput } from "../../core/ports/tokenizer.ts";
+import type { Replicas } from "../replicas/replica.ts";
 import { askJson, garbage, inBatches, type Upstream } from "./ask.ts";
 import { toWireTools, withMessages } from "./chat-request.ts";
 import type { Refused } from "./refusal.ts";
@@ -112,15 +113,27 @@ function askerOf(
   signal: AbortSignal,
 ): Ask {
   const isBesideVersion = kind !== "paddock";
+  const replicas = besideAnswers(upstream.replicas);
   return (path, fields, read, messages) => {
     const body = messages === undefined ? [JSON.stringify(fields)] : withMessages(fields, messages);
-    return askJson(upstream, { path, body, isBesideVersion, field, mostKeys }, signal, (answer) => {
+    const question = { path, body, isBesideVersion, field, mostKeys };
+    return askJson({ ...upstream, replicas }, question, signal, (answer) => {
       const found = read(answer);
       if (found === undefined) throw garbage(upstream, `with something else than ${path} has`);
       return found;
     });
   };
 }
+
+/** A replica that does not tokenize may answer all else. */
+const besideAnswers = (replicas: Replicas): Replicas => ({
+  urls: () => replicas.urls(),
+  problem: () => replicas.problem(),
+  attempt: async (choice, attempt) =>
+    await replicas.attempt(choice, (lease) =>
+      attempt({ ...lease, failed: (why) => lease.failed(why, { mayAnswer: true }) }),
+    ),
+});
 
 const isToken = (value: unknown): value is number =>
   typeof value === "number" && Number.isInteger(value) && value >= 0 && value < 2 ** 32;

@@ -28,6 +28,7 @@ async function readFor(ingest: UploadIngest, owner: string): Promise<number[]> {
       onPlanned: async () => {
         throw planned;
       },
+      hasWaited: false,
       onEmbedded: () => {},
     }),
   );

@@ -164,7 +164,7 @@ describe("files of more callers than have a place", () => {
     };
     const queue = new IngestQueue({
       ...{ registry, log: recordingLog().log },
-      ingest: async (storeFile, signal, onEmbedded) => {
+      ingest: async (storeFile, signal, { onEmbedded }) => {
         const { owner = "" } = storeFile;
         began.push(owner);
         while ((state.stored.get(owner) ?? 0) < (passages[owner] ?? 0)) {

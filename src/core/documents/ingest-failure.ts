@@ -1,0 +1,50 @@
+/** Why a file was not ingested, and whether it is to be tried again. */
+import { type ErrorKind, hasCode, NodeError } from "../errors.ts";
+import type { Failure, FailureCode } from "./records.ts";
+
+/** Temporary: over when a server is back, a disk has room, or a model is loaded. */
+const passing: readonly ErrorKind[] = [
+  "unavailable",
+  "model_not_ready",
+  "overloaded",
+  "timeout",
+  "too_many_requests",
+];
+
+const doubtful: readonly ErrorKind[] = ["internal", "upstream_failed", "upstream_refused"];
+
+/** Whether the next try may succeed, and the file may be the cause. */
+export const isDoubtful = (error: unknown): boolean =>
+  !(error instanceof NodeError) || doubtful.includes(error.kind);
+
+/** What the system says while the process may have no more files, processes or memory. */
+const exhausted = ["EMFILE", "ENFILE", "EAGAIN", "ENOMEM"];
+
+export const isPassing = (error: unknown): boolean =>
+  error instanceof NodeError
+    ? passing.includes(error.kind)
+    : exhausted.some((code) => hasCode(error, code));
+
+const codes: Partial<Record<ErrorKind, FailureCode>> = {
+  invalid_request: "invalid_file",
+  payload_too_large: "invalid_file",
+  unsupported_media_type: "unsupported_file",
+};
+
+export function failureOf(error: unknown): Failure {
+  if (isPassing(error) && !(error instanceof NodeError)) {
+    const message = "The node has no open files, processes or memory to spare now. It tries again.";
+    return { code: "server_error", message };
+  }
+  if (!(error instanceof NodeError) || error.kind === "internal") {
+    return {
+      code: "server_error",
+      message: "The node failed to ingest the file. The log has the reason.",
+    };
+  }
+  return { code: codes[error.kind] ?? "server_error", message: sentence(error.message) };
+}
+
+/** Messages of readers continue a sentence that begins with the file: "is damaged." */
+const sentence = (message: string): string =>
+  /^[a-z]/.test(message) ? `The file ${message}` : message;
