@@ -113,6 +113,35 @@ export class WatchedCollection implements Disposable {
     describe(database, dimension, identity);
   }
 
+  /** To be called after each change. Empties the log later, so that a copy of the file alone is complete, and a backup in its place meets no former log. */
+  changed(): void {
+    clearTimeout(this.#idle);
+    if (this.#opened !== undefined) this.#opened.change = changeOf(this.#opened.database);
+    this.#idle = setTimeout(() => this.#emptyLog(), idleMs).unref();
+  }
+
+  [Symbol.dispose](): void {
+    // Closing empties it only where SQLite finds no other connection, and who may only read the disk reads no log.
+    if (this.#idle !== undefined) this.#emptyLog();
+    // A backup that was copied over the file must not get the former one's log.
+    const opened = this.#opened;
+    const { path } = this.#place;
+    const identity = opened?.isReadOnly ? undefined : opened?.stamp?.identity;
+    if (identity !== undefined && stampOf(path)?.identity === identity) setForeignLogAside(path);
+    this.#opened = undefined;
+    opened?.database.close();
+  }
+
+  #emptyLog(): void {
+    clearTimeout(this.#idle);
+    this.#idle = undefined;
+    try {
+      emptyLogIfFree(this.checked.database);
+    } catch {
+      // The disk is full or away; the next change tries again.
+    }
+  }
+
   #isGone(): NodeError {
     const { name, path } = this.#place;
     const why = `The collection '${name}' cannot be used: its file is gone from the disk, or another, since it was opened. Put it back, or start the node again. It was ${path}.`;
@@ -122,31 +151,6 @@ export class WatchedCollection implements Disposable {
   #isOfAnother(): NodeError {
     const why = `The collection '${this.#place.name}' was dropped and created again for another model since it was opened. Start the node again.`;
     return new NodeError("collection_mismatch", why);
-  }
-
-  /** To be called after each change. Empties the log later, so that a copy of the file alone is complete, and a backup in its place meets no former log. */
-  changed(): void {
-    clearTimeout(this.#idle);
-    if (this.#opened !== undefined) this.#opened.change = changeOf(this.#opened.database);
-    const empty = (): void => {
-      try {
-        emptyLogIfFree(this.checked.database);
-      } catch {
-        // The disk is full or away; the next change tries again.
-      }
-    };
-    this.#idle = setTimeout(empty, idleMs).unref();
-  }
-
-  [Symbol.dispose](): void {
-    clearTimeout(this.#idle);
-    // A backup that was copied over the file must not get the former one's log.
-    const opened = this.#opened;
-    const { path } = this.#place;
-    const identity = opened?.isReadOnly ? undefined : opened?.stamp?.identity;
-    if (identity !== undefined && stampOf(path)?.identity === identity) setForeignLogAside(path);
-    this.#opened = undefined;
-    opened?.database.close();
   }
 
   /** What only reads a file does not see what another process, which has it for writing, changes in it. */
