@@ -226,7 +226,7 @@ describe("files of more callers than have a place", () => {
     pass(minute);
     await add("kim");
     await until("the fifth to begin", () => began.includes("kim"));
-    await until("the interrupted one to continue", () => began.length === 6 && running.size === 4);
+    await until("the interrupted one to continue", () => began.length >= 6 && running.size === 4);
   });
 
   test("all come to their end, with no more texts in memory than there are places", async () => {
@@ -263,7 +263,7 @@ describe("files of more callers than have a place", () => {
     await until("some looks", () => looks() > lookedAgain + 3);
     expect(began).toHaveLength(4);
     pass(1);
-    await until("the fifth to begin", () => began.length === 5);
+    await until("the fifth to begin", () => began.length >= 5);
   });
 
   test("interrupt none where nobody waits", async () => {
