@@ -530,8 +530,9 @@ describe("files of a vector store", () => {
     expect((await client.send("GET", `/vector_stores/${deleted}`)).status).toBe(404);
   });
 
-  test("ingests again what it lost as its collection was dropped and filled again beside it", async () => {
-    await using data = await tempDir();
+  /** A collection of the command line, to which a file was added over HTTP too. */
+  async function filledByBoth() {
+    const data = await tempDir();
     const collections = new SqliteCollectionStore(join(data.path, "collections"), silentLog);
     const fill = async () => {
       await using notes = await collections.create("notes", specOf(2));
@@ -540,9 +541,15 @@ describe("files of a vector store", () => {
     await fill();
     const { client } = await start({ folder: data.path });
     const { id } = await client.taken("vs_notes", "Llamas hum.", "llamas.md");
+    const found = async () => (await client.search("vs_notes", "q")).map(({ file_id }) => file_id);
+    return { ...data, client, collections, fill, id, found };
+  }
+
+  test("ingests again what it lost as its collection was dropped and filled again beside it", async () => {
+    await using filled = await filledByBoth();
+    const { client, collections, fill, id, found } = filled;
     await collections.drop("notes");
     await fill();
-    const found = async () => (await client.search("vs_notes", "q")).map(({ file_id }) => file_id);
     expect(await found()).not.toContain(id);
     const { data: files } = await client.files("vs_notes");
     expect(files).toMatchObject([{ filename: "bees.md" }, { filename: "llamas.md" }]);
@@ -551,15 +558,8 @@ describe("files of a vector store", () => {
   });
 
   test("keeps files that were added to it, while its collection is dropped and not filled again yet", async () => {
-    await using data = await tempDir();
-    const collections = new SqliteCollectionStore(join(data.path, "collections"), silentLog);
-    const fill = async () => {
-      await using notes = await collections.create("notes", specOf(2));
-      await notes.upsert([passage(1, [1, 1], { source: "Bees buzz.", document: "bees.md" })]);
-    };
-    await fill();
-    const { client } = await start({ folder: data.path });
-    const { id } = await client.taken("vs_notes", "Llamas hum.", "llamas.md");
+    await using filled = await filledByBoth();
+    const { client, collections, fill, id, found } = filled;
     await client.send("POST", `/vector_stores/vs_notes/files/${id}`, { attributes: { a: 1 } });
     await collections.drop("notes");
     expect((await client.send("GET", "/vector_stores")).status).toBe(200);
@@ -567,7 +567,6 @@ describe("files of a vector store", () => {
     await fill();
     const names = async () => (await client.files("vs_notes")).data.map(({ filename }) => filename);
     expect(await names()).toEqual(["bees.md", "llamas.md"]);
-    const found = async () => (await client.search("vs_notes", "q")).map(({ file_id }) => file_id);
     await waitFor("it to be found again", async () => (await found()).includes(id));
     expect(await client.getFile("vs_notes", id)).toMatchObject({ attributes: { a: 1 } });
     await client.send("DELETE", "/vector_stores/vs_notes");

@@ -288,7 +288,7 @@ export class StoreFileService {
     const own = id === undefined ? "" : `, ${await registry.queued(id)} of them of this key`;
     return new NodeError(
       "overloaded",
-      `${await registry.queued()} files wait to be ingested${own}, and at most ${limits.maxQueue} may (documents.max_queue), half of them of one key. So many may be in older batches of one vector store that are in progress. Add these later, or fewer at once.`,
+      `${await registry.queued()} files wait to be ingested${own}, and at most ${limits.maxQueue} may (documents.max_queue), half of them of one key. The batches in progress of one vector store, its newest hundred left out, may have as many. Add these later, or fewer at once.`,
     );
   }
 }

@@ -1,4 +1,5 @@
 /** Retrieval: embeds a question and finds the passages that match it. */
+import { untilAborted } from "../abort.ts";
 import type { DocumentCaller } from "../documents/document-caller.ts";
 import type { StoreSearchService } from "../documents/store-search.ts";
 import { checkInputs } from "../embedding/embedding-service.ts";
@@ -11,7 +12,6 @@ import type { EmbedOptions } from "../ports/embedding-engine.ts";
 import type { PassageRepository, SearchBounds } from "../ports/passage-repository.ts";
 import { withPatience } from "../readiness.ts";
 import { Places } from "../turns.ts";
-import { ComingPassages } from "./coming-passages.ts";
 import {
   type FoundPassage,
   located,
@@ -55,6 +55,11 @@ export interface RetrievalRequest {
 
 type SearchableStores = Pick<StoreSearchService, "check" | "open">;
 
+/** How long a question waits for passages that are being stored: a right answer later is better than a wrong one now. */
+const mostWaitMs = 10_000;
+/** And how long after storing began: the handbook comes with its vectors and takes a second or two, or some more beside other work; anything slower may take minutes. */
+const mostStoringMs = 60_000;
+
 /** Searches with a filter that one caller has at a time: each may hold what it says of a hundred thousand files. */
 const mostFiltered = 8;
 
@@ -65,6 +70,38 @@ const hanging = "The node's collection does not answer. Check the disk of the da
 
 const unread = (error: unknown): string =>
   error instanceof NodeError ? error.message : "The node's collection cannot be read.";
+
+/** Passages that are still being stored: what is said of them meanwhile, and who waits for them. */
+class ComingPassages {
+  #notice: string | undefined;
+  #stored = Promise.withResolvers<void>();
+  #waitUntil = 0;
+
+  /** Undefined: all are stored. */
+  get notice(): string | undefined {
+    return this.#notice;
+  }
+
+  /** Reports that passages are still being stored; undefined: all are stored. */
+  expect(notice: string | undefined): void {
+    if (this.#notice === undefined && notice !== undefined) {
+      this.#stored = Promise.withResolvers();
+      this.#waitUntil = performance.now() + mostStoringMs;
+    }
+    this.#notice = notice;
+    if (notice === undefined) this.#stored.resolve();
+  }
+
+  /** Waits until all are stored, for ten seconds at most; throws if the signal aborts. */
+  async stored(signal: AbortSignal): Promise<void> {
+    const waitMs = Math.min(mostWaitMs, this.#waitUntil - performance.now());
+    if (this.#notice === undefined || waitMs <= 0) return;
+    const { promise: late, resolve } = Promise.withResolvers<void>();
+    const timer = setTimeout(resolve, waitMs);
+    const stored = untilAborted(Promise.race([this.#stored.promise, late]), signal);
+    await stored.finally(() => clearTimeout(timer));
+  }
+}
 
 export class RetrievalService {
   readonly collection: Collection;

@@ -222,14 +222,17 @@ const completes = ({ run }: PlannedPart, length: number): boolean =>
   run.pending.length - length <= smallRest;
 
 /** A prompt that needs at most this share of a batch goes before longer ones; the first of these has the next step if it got no more than this share of its part. */
-export const short = 1 / 4;
+const short = 1 / 4;
+
+export const isShort = (tokens: readonly Token[], batchSize: number): boolean =>
+  tokens.length <= batchSize * short;
 
 function byLength(
   prompts: readonly RunningAnswer[],
   batchSize: number,
 ): [shorts: RunningAnswer[], longs: RunningAnswer[]] {
-  const isShort = ({ pending }: RunningAnswer): boolean => pending.length <= batchSize * short;
-  return [prompts.filter(isShort), prompts.filter((run) => !isShort(run))];
+  const shorts = prompts.filter(({ pending }) => isShort(pending, batchSize));
+  return [shorts, prompts.filter((run) => !shorts.includes(run))];
 }
 
 /** Prompts may take as long as this many steps of the answers … */

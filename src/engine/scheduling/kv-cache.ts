@@ -2,7 +2,7 @@
 import type { Token } from "node-llama-cpp";
 import type { Checkpoint } from "../native/bindings.ts";
 import type { NativeChatContext } from "../native/contexts.ts";
-import { short } from "./batch-planner.ts";
+import { isShort } from "./batch-planner.ts";
 
 /** How many times as many tokens may be evaluated to fill a tile of attention … */
 const mostWider = 1.25;
@@ -69,7 +69,7 @@ export class KvCache {
 
   /** Whether it is sooner evaluated than a longer one beside it. */
   isShort(prompt: readonly Token[]): boolean {
-    return prompt.length <= this.#native.batchSize * short;
+    return isShort(prompt, this.#native.batchSize);
   }
 
   /** How many of the first tokens of a prompt to reuse, if so many are held. A rest that nearly fills a tile of attention is sooner evaluated if it fills it. */

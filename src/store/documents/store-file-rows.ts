@@ -48,7 +48,7 @@ export const storeFileRows = (registry: OwnFile): Rows<StoreFileRegistry> => ({
       for (const { store, file } of unchanged === undefined ? [] : files) {
         if (numberOf(database, isThere, store, file) === 0) return "changed";
       }
-      if (batch !== undefined && !hasPlace(database, batch.store, maxQueue)) return "full";
+      if (batch !== undefined && !makePlace(database, batch.store, maxQueue)) return "full";
       for (const file of files) putStoreFile(database, file);
       if (batch === undefined) return "put";
       const { id, store, createdAt } = batch;
@@ -249,8 +249,8 @@ function waitingWith(database: Database, files: readonly StoreFile[], owner?: st
 /** Batches that a vector store remembers, and older ones in progress: each may have thousands of rows, and counts to nobody's quota. */
 const mostBatches = 100;
 
-/** Whether another batch may be added, once older ones that are finished are forgotten. `most`: how many files those in progress may have. */
-function hasPlace(database: Database, store: string, most = Number.POSITIVE_INFINITY): boolean {
+/** Forgets older batches that are finished; returns whether another may be added then. `most`: how many files those in progress may have. */
+function makePlace(database: Database, store: string, most = Number.POSITIVE_INFINITY): boolean {
   const older = `select id from batches where store = ? order by seq desc limit -1 offset ${mostBatches - 1}`;
   const sql = `select id from (${older})
     where not exists (select * from batch_files join store_files using (store, file)

@@ -1,4 +1,4 @@
-import { describe, expect, test } from "bun:test";
+import { describe, expect, jest, test } from "bun:test";
 import { theNode } from "../../../../src/core/documents/document-caller.ts";
 import { NodeError } from "../../../../src/core/errors.ts";
 import { ModelRegistry } from "../../../../src/core/models/model-registry.ts";
@@ -330,4 +330,39 @@ describe("a query that cannot be answered", () => {
       param: "messages[0].content",
     });
   });
+});
+
+test("passages that are being stored are waited for shortly, and not when storing takes long", async () => {
+  const { coming } = (await service()).retrieval;
+  const { signal } = new AbortController();
+  const realNow = performance.now;
+  let now = 0;
+  jest.useFakeTimers();
+  performance.now = () => now;
+  try {
+    coming.expect("The handbook is being stored.");
+    let isOver = false;
+    const first = coming.stored(signal).then(() => {
+      isOver = true;
+    });
+    await Promise.resolve();
+    expect(isOver).toBe(false);
+    jest.advanceTimersByTime(10_000);
+    await first;
+    now = 60_000;
+    // No timer fires any more.
+    await coming.stored(signal);
+  } finally {
+    jest.useRealTimers();
+    performance.now = realNow;
+  }
+});
+
+test("a caller that leaves does not wait for passages that are being stored", async () => {
+  const { coming } = (await service()).retrieval;
+  coming.expect("The handbook is being stored.");
+  const leave = new AbortController();
+  const waiting = coming.stored(leave.signal);
+  leave.abort(new Error("left"));
+  await expect(waiting).rejects.toThrow("left");
 });
