@@ -100,9 +100,14 @@ export class Scheduler {
     this.#native.releaseThreads();
   }
 
-  /** Until no more prompts come: one that missed the first pass would wait for the whole of it. Timers are too coarse for it. */
+  /** Until no more prompts come, or they fill a pass: one that missed the first would wait for the whole of it. Timers are too coarse for it. */
   async #gather(): Promise<void> {
-    while (performance.now() < this.#lastStartedAt + this.#native.gatherMs) await nextTurn();
+    const { batchSize, gatherMs } = this.#native;
+    const tokens = (): number =>
+      [...this.#runs].reduce((sum, { scheduled }) => sum + scheduled.prompt.length, 0);
+    while (performance.now() < this.#lastStartedAt + gatherMs && tokens() < batchSize) {
+      await nextTurn();
+    }
   }
 
   async #prepareSequences(): Promise<void> {

@@ -80,6 +80,17 @@ describe("the scheduler", () => {
     ]);
   });
 
+  test("waits for no others with prompts that fill a pass", async () => {
+    const { context, start, done } = setUp();
+    context.gatherMs = Number.POSITIVE_INFINITY;
+    const answers = [new ScriptedAnswer(2), new ScriptedAnswer(2)];
+    for (const [at, answer] of answers.entries()) {
+      start(at, answer, { prompt: promptOf(context.batchSize / 2) });
+    }
+    await done(...answers);
+    expect(answers.map(({ accepted }) => accepted)).toEqual([2, 2]);
+  });
+
   test("clears a used sequence between two steps, while others are in the midst of their answers", async () => {
     const { context, start, done } = setUp();
     const used = new ScriptedAnswer(3);
