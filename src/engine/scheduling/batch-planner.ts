@@ -224,14 +224,13 @@ const completes = ({ run }: PlannedPart, length: number): boolean =>
 /** A prompt that needs at most this share of a batch goes before longer ones; the first of these has the next step if it got no more than this share of its part. */
 const short = 1 / 4;
 
-export const isShort = (tokens: readonly Token[], batchSize: number): boolean =>
-  tokens.length <= batchSize * short;
+export const isShort = (tokens: number, batchSize: number): boolean => tokens <= batchSize * short;
 
 function byLength(
   prompts: readonly RunningAnswer[],
   batchSize: number,
 ): [shorts: RunningAnswer[], longs: RunningAnswer[]] {
-  const shorts = prompts.filter(({ pending }) => isShort(pending, batchSize));
+  const shorts = prompts.filter(({ pending }) => isShort(pending.length, batchSize));
   return [shorts, prompts.filter((run) => !shorts.includes(run))];
 }
 
