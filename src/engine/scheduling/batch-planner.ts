@@ -32,8 +32,10 @@ export class BatchPlanner {
   #isBeside = false;
   /** How much more time prompts that have steps of their own had than the others that waited with them. */
   #aloneLeadMs = 0;
-  /** What each of these that wait has had. */
-  #aloneMs = new Map<RunningAnswer, number>();
+  /** What each of these that wait has had; it came with `from`. */
+  #alone = new Map<RunningAnswer, { from: number; ms: number }>();
+  /** With what one comes: what those that are gone have had together, or new ones would always go before. */
+  #fromMs = 0;
   /** Had nothing, or a small part of what it could have had, for shorter ones: it has a step of its own once these had as much time. */
   #owed: RunningAnswer | undefined;
   /** Whose the last step of prompts was, if they wait for each other. */
@@ -66,7 +68,9 @@ export class BatchPlanner {
     return parts.sort((a, b) => a.run.sequence.id - b.run.sequence.id);
   }
 
-  took({ answers, promptTokens, ms }: Step): void {
+  took(step: Step): void {
+    const { answers, promptTokens } = step;
+    const ms = Math.min(step.ms, Math.max(longestMs, this.#usualMs(step) * mostLonger));
     if (answers > 0) {
       this.#answerMs = average(this.#answerMs, ms);
       this.#promptMs = 0;
@@ -74,7 +78,8 @@ export class BatchPlanner {
       return;
     }
     if (typeof this.#turn === "object") {
-      this.#aloneMs.set(this.#turn, this.#msOf(this.#turn) + ms);
+      const had = this.#alone.get(this.#turn);
+      if (had !== undefined) had.ms += ms;
       this.#aloneLeadMs += ms;
     } else {
       this.#aloneLeadMs -= ms;
@@ -89,6 +94,12 @@ export class BatchPlanner {
     if (promptTokens >= smallestChunk) {
       this.#tokenMs = average(this.#tokenMs, ms / promptTokens);
     }
+  }
+
+  #usualMs({ answers, promptTokens }: Step): number {
+    const owedTokenMs = this.#turn === "owed" ? this.#owedTokenMs : undefined;
+    const tokenMs = owedTokenMs ?? this.#tokenMs ?? Number.POSITIVE_INFINITY;
+    return answers > 0 ? (this.#answerMs ?? tokenMs) : promptTokens * tokenMs;
   }
 
   /** Prompts whose last tokens run with the answers, one in each step. */
@@ -152,16 +163,17 @@ export class BatchPlanner {
 
   /** The one that had the least time, unless all of them had more than the others. */
   #nextAlone(runs: readonly RunningAnswer[], hasOthers: boolean): RunningAnswer | undefined {
-    const before = runs.flatMap((run) => this.#aloneMs.get(run) ?? []);
-    const least = before.length === 0 ? 0 : Math.min(...before);
-    this.#aloneMs = new Map(runs.map((run) => [run, this.#aloneMs.get(run) ?? least]));
+    for (const [run, { from, ms }] of this.#alone) {
+      if (!runs.includes(run)) this.#fromMs += ms - from;
+    }
+    const had = runs.flatMap((run) => this.#alone.get(run)?.ms ?? []);
+    const [least, most] = had.length === 0 ? [0, 0] : [Math.min(...had), Math.max(...had)];
+    const from = Math.min(Math.max(this.#fromMs, least), most);
+    this.#fromMs = from;
+    this.#alone = new Map(runs.map((run) => [run, this.#alone.get(run) ?? { from, ms: from }]));
     if (!hasOthers || runs.length === 0) this.#aloneLeadMs = 0;
     if (this.#aloneLeadMs > 0) return undefined;
-    return runs.toSorted((a, b) => this.#msOf(a) - this.#msOf(b))[0];
-  }
-
-  #msOf(run: RunningAnswer): number {
-    return this.#aloneMs.get(run) ?? 0;
+    return [...this.#alone].toSorted(([, a], [, b]) => a.ms - b.ms)[0]?.[0];
   }
 
   /** What prompts may take before the answers have a step, by how long theirs take. */
@@ -224,14 +236,13 @@ const completes = ({ run }: PlannedPart, length: number): boolean =>
 /** A prompt that needs at most this share of a batch goes before longer ones; the first of these has the next step if it got no more than this share of its part. */
 const short = 1 / 4;
 
-export const isShort = (tokens: readonly Token[], batchSize: number): boolean =>
-  tokens.length <= batchSize * short;
+export const isShort = (tokens: number, batchSize: number): boolean => tokens <= batchSize * short;
 
 function byLength(
   prompts: readonly RunningAnswer[],
   batchSize: number,
 ): [shorts: RunningAnswer[], longs: RunningAnswer[]] {
-  const shorts = prompts.filter(({ pending }) => isShort(pending, batchSize));
+  const shorts = prompts.filter(({ pending }) => isShort(pending.length, batchSize));
   return [shorts, prompts.filter((run) => !shorts.includes(run))];
 }
 
@@ -246,6 +257,8 @@ const nearlyAll = 0.75;
 /** Before anything was measured. */
 const firstChunk = 64;
 const smallestChunk = 16;
+/** A step that takes more than this many times as long as usual, and more than `longestMs`, counts as this: the process may have been stopped, and others would wait as long once more. */
+const mostLonger = 3;
 /** Of an exponential moving average: how much the last step counts against those before. */
 const weight = 0.3;
 

@@ -67,9 +67,9 @@ export class KvCache {
     return Math.max(this.minCopiedTokens, Math.floor(this.#native.batchSize / 32));
   }
 
-  /** Whether it is sooner evaluated than a longer one beside it. */
-  isShort(prompt: readonly Token[]): boolean {
-    return isShort(prompt, this.#native.batchSize);
+  /** Whether so many tokens of a prompt are sooner evaluated than more of one beside it. */
+  isShort(tokens: number): boolean {
+    return isShort(tokens, this.#native.batchSize);
   }
 
   /** How many of the first tokens of a prompt to reuse, if so many are held. A rest that nearly fills a tile of attention is sooner evaluated if it fills it. */

@@ -198,31 +198,39 @@ export class Slots {
     return undefined;
   }
 
-  /** The sequence with the longest shared prefix, if copying it saves enough over the own one. */
-  #prefixSource(own: CachedSequence, { prompt, scope }: SlotRequest): PrefixSource | undefined {
+  /** The sequence with the longest shared prefix, if copying it saves enough over the own one, or waiting for it over what can be copied now. */
+  #prefixSource(own: CachedSequence, request: SlotRequest): PrefixSource | undefined {
     if (!this.#cache.canCopy) return undefined;
-    let best: PrefixSource | undefined;
-    const { minCopiedTokens, minAwaitedTokens } = this.#cache;
+    const { prompt, scope } = request;
     const held = own.cachedTokens(prompt, scope);
-    const isShort = this.#cache.isShort(prompt);
-    const offer = (source: PrefixSource): void => {
-      const least = held + (source.pending() ? minAwaitedTokens : minCopiedTokens);
-      if (source.shared >= Math.max(least, (best?.shared ?? 0) + 1)) best = source;
+    let best: PrefixSource | undefined;
+    const offer = (sequence: CachedSequence, most: number): void => {
+      const shared = Math.min(sequence.cachedTokens(prompt, scope), most);
+      const least = Math.max(held + this.#cache.minCopiedTokens, (best?.shared ?? 0) + 1);
+      if (shared >= least) best = { sequence, shared, pending: () => false };
     };
+    // What is not of its own prompt will be overwritten.
+    for (const lease of this.#leases) offer(lease.sequence, sharedPrefix(lease.prompt, prompt));
+    for (const sequence of this.#free) offer(sequence, prompt.length);
+    return this.#awaited(request, best?.shared ?? held) ?? best;
+  }
+
+  /** One that is evaluating more of the prompt than can be copied now, unless the rest is sooner evaluated without it. */
+  #awaited({ prompt, scope }: SlotRequest, held: number): PrefixSource | undefined {
+    let best: PrefixSource | undefined;
+    const isShort = this.#cache.isShort(prompt.length - held);
     for (const lease of this.#leases) {
-      if (lease.scope !== scope) continue;
+      // These are evaluated in turn with others, and a scored one more slowly.
+      if (lease.scope !== scope || lease.fresh || lease.isScored === true) continue;
       const { sequence } = lease;
+      const rest = lease.prompt.length - sequence.cachedTokens(lease.prompt, scope);
+      if (!lease.inPrefill || (isShort && !this.#cache.isShort(rest))) continue;
       const shared = sharedPrefix(lease.prompt, prompt);
+      if (shared < Math.max(held + this.#cache.minAwaitedTokens, (best?.shared ?? 0) + 1)) continue;
       // Until the shared prefix is evaluated, or the prompt has ended in another way.
       const pending = (): boolean =>
         lease.inPrefill && sequence.cachedTokens(prompt, scope) < shared;
-      // What is evaluated later, or more slowly, is not awaited.
-      const isLater = isShort && !this.#cache.isShort(lease.prompt);
-      if ((isLater || lease.isScored === true) && pending()) continue;
-      offer({ sequence, shared, pending });
-    }
-    for (const sequence of this.#free) {
-      offer({ sequence, shared: sequence.cachedTokens(prompt, scope), pending: () => false });
+      best = { sequence, shared, pending };
     }
     return best;
   }

@@ -269,6 +269,23 @@ describe("prompts with a seed", () => {
     });
     expect(steps).toEqual([0, 1, 0, 1]);
   });
+
+  test("have as much time as short ones that keep coming", () => {
+    const { planner } = setUp();
+    const long = run(0, 50_000, true);
+    let shorts = [1, 2, 3].map((id) => run(id, 20, true));
+    const spent = { long: 0, shorts: 0 };
+    for (let round = 0; round < 400; round++) {
+      for (const { run: of, tokens } of planner.plan([long, ...shorts])) {
+        spent[of === long ? "long" : "shorts"] += tokens.length;
+        of.pending.splice(0, tokens.length);
+        planner.took({ answers: 0, promptTokens: tokens.length, ms: tokens.length });
+        shorts = shorts.filter((short) => short !== of);
+        if (of !== long) shorts.push(run(of.sequence.id, 20, true));
+      }
+    }
+    expect(Math.abs(spent.long - spent.shorts)).toBeLessThan((spent.long + spent.shorts) / 10);
+  });
 });
 
 describe("prompts that have steps of their own", () => {
@@ -338,5 +355,40 @@ describe("a prompt whose log probabilities are wanted", () => {
       [0, 1],
       [1, 8],
     ]);
+  });
+});
+
+describe("after a step in which the process was stopped for an hour", () => {
+  const hour = 3_600_000;
+
+  test("answers wait no longer than otherwise for prompts", () => {
+    const { step } = setUp();
+    step([run(0)], 10);
+    step([run(1, 100)], 1000);
+    const runs = [run(0), run(1, 5000)];
+    expect(step(runs, 200)).toEqual([[1, 20]]);
+    expect(step(runs, hour)).toEqual([[0, 1]]);
+    expect(step(runs, 1000)).toEqual([[1, 100]]);
+    expect(step(runs, 10)).toEqual([[0, 1]]);
+  });
+
+  test.each([
+    ["a long prompt", run(0, 100_000), run(1, 8)],
+    ["one with a seed", run(0, 100_000, true), run(1, 100_000)],
+    ["one without a seed", run(1, 100_000), run(0, 100_000, true)],
+  ])("%s, whose step it was, and the other have steps by turns", (_, own, other) => {
+    const { planner } = setUp();
+    const next = (isStopped: boolean): "own" | "other" => {
+      const parts = planner.plan([other, own]);
+      const who = parts.some(({ run: of }) => of === other) ? "other" : "own";
+      const promptTokens = parts.reduce((sum, { tokens }) => sum + tokens.length, 0);
+      planner.took({ answers: 0, promptTokens, ms: isStopped && who === "own" ? hour : 100 });
+      return who;
+    };
+    for (let at = 0; at < 50; at++) next(false);
+    while (next(true) !== "own");
+    const steps = { own: 0, other: 0 };
+    for (let at = 0; at < 100; at++) steps[next(false)]++;
+    expect(Math.min(steps.own, steps.other)).toBeGreaterThan(25);
   });
 });

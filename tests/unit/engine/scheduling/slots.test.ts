@@ -145,6 +145,41 @@ describe("a prefix that another is evaluating", () => {
     await take(long(4000), { isScored: true, fresh: true });
     expect((await take(long(4000), { fresh: true })).source).toBeUndefined();
   });
+
+  test("is not awaited where that one has a seed, and so its steps in turn with others", async () => {
+    const { take, hold } = setUp(8, 512);
+    const first = await take(long(1000), { fresh: true });
+    expect((await take(long(2000))).source).toBeUndefined();
+    hold(first, long(1000));
+    expect((await take(long(3000))).source?.sequence).toBe(first.sequence);
+  });
+
+  test("is not awaited for little more than can be copied now, or by what little is left then", async () => {
+    const { take, hold } = setUp(8, 512);
+    const system = promptOf(400, 5000);
+    const asked = (alike: number, rest: number): Token[] => [
+      ...system,
+      ...promptOf(alike, 6000),
+      ...promptOf(rest, 7000 + rest),
+    ];
+    const document = await take(asked(20, 500));
+    hold(document, system);
+    const sources = [];
+    for (const [alike, rest] of [
+      [20, 30],
+      [15, 300],
+      [20, 301],
+    ] as const) {
+      const { source } = await take(asked(alike, rest));
+      sources.push([source?.sequence.id, source?.shared, source?.pending()]);
+    }
+    const { id } = document.sequence;
+    expect(sources).toEqual([
+      [id, 400, false],
+      [id, 400, false],
+      [id, 420, true],
+    ]);
+  });
 });
 
 describe("of several callers", () => {
