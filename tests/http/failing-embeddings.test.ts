@@ -4,7 +4,7 @@ import { NodeError } from "../../src/core/errors.ts";
 import { runningDocuments } from "../support/running-documents.ts";
 import { waitFor } from "../support/wait-for.ts";
 
-test.each(["upstream_failed", "upstream_refused"] as const)(
+test.each(["upstream_failed", "upstream_refused", "invalid_request", "payload_too_large"] as const)(
   "wait where it fails at every text (%s), and are ingested once it embeds again",
   async (kind) => {
     await using running = await runningDocuments();
@@ -118,3 +118,25 @@ test("fail at no single error after a time in which the server was away", async 
   expect(await client.getFile(store, id)).toMatchObject({ status: "completed" });
   expect(errors).toBe(2);
 }, 30_000);
+
+test("say so where the server puts off this text alone", async () => {
+  await using running = await runningDocuments();
+  const { app, client } = running;
+  const embed = app.embedding.embed.bind(app.embedding);
+  app.embedding.embed = async (inputs, options) => {
+    if (!inputs.some((input) => String(input).includes("poison"))) {
+      return await embed(inputs, options);
+    }
+    throw new NodeError("too_many_requests", "The server of the model is asked for too much.");
+  };
+  const { id: store } = await client.store();
+  const id = await client.file("poison");
+  await client.add(store, { file_id: id });
+  await waitFor("it to wait", async () => (await client.getFile(store, id)).last_error !== null);
+  const message =
+    "The server of the model is asked for too much. It embeds other texts, and not this file's.";
+  expect(await client.getFile(store, id)).toMatchObject({
+    status: "in_progress",
+    last_error: { code: "server_error", message },
+  });
+});
