@@ -190,6 +190,43 @@ test("a file whose text a server puts off again and again fails after half an ho
   expect(await registry.inStore("vs_a", [bad.file])).toMatchObject([{ status: "failed" }]);
 });
 
+test("no file fails at a limit that others use up again and again", async () => {
+  await using folder = await tempDir();
+  await using registry = sqliteDocuments(`${folder.path}/documents.sqlite`);
+  const many = Array.from("abcdefgh", (name) => ({ ...file(name), store: "vs_a" }));
+  await registry.putStoreFiles(many);
+  let now = 0;
+  using _clock = spyOn(performance, "now").mockImplementation(() => now);
+  let freeAt = 0;
+  const queue = new IngestQueue({
+    ...{ registry, log: recordingLog().log },
+    ingest: async (storeFile, _, { onEmbedded }) => {
+      if (now < freeAt) throw new RefusedText(new NodeError("too_many_requests", "Later."));
+      freeAt = now + 8 * 60_000;
+      onEmbedded();
+      await registry.settle({ ...storeFile, status: "completed" });
+    },
+    discard: async () => {},
+    cleanUp: async () => {
+      now += 5000;
+    },
+    isOwned: () => true,
+  });
+  const stop = new AbortController();
+  const running = queue.run(stop.signal);
+  await waitFor(
+    "all to be settled",
+    async () => {
+      queue.wake();
+      return (await registry.waitingOwners()).length === 0;
+    },
+    1,
+  );
+  stop.abort();
+  await running;
+  expect(await registry.counts({ store: "vs_a" })).toMatchObject({ completed: 8, failed: 0 });
+});
+
 describe("files of more callers than have a place", () => {
   const minute = 60_000;
   const owners = ["ada", "bob", "eve", "joe", "kim"];
