@@ -17,9 +17,21 @@ export async function engineFor(
   engine: EmbeddingEngine,
   { hasWaited, signal }: BlameOptions,
 ): Promise<EmbeddingEngine> {
+  /** What one replica was silent about, another one may answer. */
+  const twice = async <Result>(ask: () => Promise<Result>): Promise<Result> => {
+    try {
+      return await ask();
+    } catch (error) {
+      if (signal.aborted || !isSilence(error)) throw error;
+      return await ask();
+    }
+  };
+  const countTokens: EmbeddingEngine["countTokens"] = (...asked) =>
+    twice(() => engine.countTokens(...asked));
+  const embed: EmbeddingEngine["embed"] = (...asked) => twice(() => engine.embed(...asked));
   const prove = async (): Promise<void> => {
-    await engine.countTokens([plainText], { signal });
-    await engine.embed([plainText], { signal });
+    await countTokens([plainText], { signal });
+    await embed([plainText], { signal });
   };
   if (hasWaited) await prove().catch((error: unknown) => Promise.reject(away(error)));
 
@@ -49,8 +61,8 @@ export async function engineFor(
     vocabularySize: engine.vocabularySize,
     tokenizer: engine.tokenizer,
     estimatesTokens: engine.estimatesTokens ?? false,
-    countTokens: (...asked) => judged(engine.countTokens(...asked)),
-    embed: (...asked) => judged(engine.embed(...asked)),
+    countTokens: (...asked) => judged(countTokens(...asked)),
+    embed: (...asked) => judged(embed(...asked)),
   };
 }
 
@@ -60,5 +72,8 @@ const away = (error: unknown): unknown =>
     : error;
 
 /** Whether the server gave no answer, or broke it off; a refusal such as 503 has no cause. */
-const isBroken = ({ kind, cause }: NodeError): boolean =>
-  kind === "timeout" || (kind === "unavailable" && cause !== undefined);
+const isBroken = (error: NodeError): boolean =>
+  isSilence(error) || (error.kind === "unavailable" && error.cause !== undefined);
+
+const isSilence = (error: unknown): boolean =>
+  error instanceof NodeError && error.kind === "timeout";
