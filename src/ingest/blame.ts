@@ -1,4 +1,5 @@
 /** Tells a text that an embedding model's server fails at from a server that is away. */
+import { isPassing, RefusedText } from "../core/documents/ingest-failure.ts";
 import { NodeError } from "../core/errors.ts";
 import type { EmbeddingEngine } from "../core/ports/embedding-engine.ts";
 
@@ -11,29 +12,41 @@ interface BlameOptions {
   signal: AbortSignal;
 }
 
-/** The engine for one document. It throws `unavailable` if the document is to wait for the server, and `upstream_failed` or `upstream_refused` if it may be the cause. */
+/** The engine for one document. It throws `unavailable` if the document is to wait for the server, and a `RefusedText`, `upstream_failed` or the server's refusal if the document may be the cause. */
 export async function engineFor(
   engine: EmbeddingEngine,
   { hasWaited, signal }: BlameOptions,
 ): Promise<EmbeddingEngine> {
+  /** What one replica was silent about, another one may answer. */
+  const twice = async <Result>(ask: () => Promise<Result>): Promise<Result> => {
+    try {
+      return await ask();
+    } catch (error) {
+      if (signal.aborted || !isSilence(error)) throw error;
+      return await ask();
+    }
+  };
+  const countTokens: EmbeddingEngine["countTokens"] = (...asked) =>
+    twice(() => engine.countTokens(...asked));
+  const embed: EmbeddingEngine["embed"] = (...asked) => twice(() => engine.embed(...asked));
   const prove = async (): Promise<void> => {
-    await engine.countTokens([plainText], { signal });
-    await engine.embed([plainText], { signal });
+    await countTokens([plainText], { signal });
+    await embed([plainText], { signal });
   };
   if (hasWaited) await prove().catch((error: unknown) => Promise.reject(away(error)));
 
   const blame = async (error: unknown): Promise<unknown> => {
-    const hasAnswered = error instanceof NodeError && error.kind.startsWith("upstream_");
-    if (!hasAnswered && !isBroken(error)) return error;
-    const failed = hasAnswered
-      ? error
-      : new NodeError("upstream_failed", error.message, { cause: error });
+    if (!(error instanceof NodeError) || error.kind === "internal") return error;
     const isThere = await prove().then(
       () => true,
       () => false,
     );
     // A server that the document ended is away, and was there just before.
-    return isThere || (hasWaited && !hasAnswered) ? failed : away(error);
+    if (isBroken(error) && (isThere || hasWaited)) {
+      return new NodeError("upstream_failed", error.message, { cause: error });
+    }
+    if (!isThere) return away(error);
+    return isPassing(error) ? new RefusedText(error) : error;
   };
   const judged = async <Result>(asked: Promise<Result>): Promise<Result> => {
     try {
@@ -48,17 +61,19 @@ export async function engineFor(
     vocabularySize: engine.vocabularySize,
     tokenizer: engine.tokenizer,
     estimatesTokens: engine.estimatesTokens ?? false,
-    countTokens: (...asked) => judged(engine.countTokens(...asked)),
-    embed: (...asked) => judged(engine.embed(...asked)),
+    countTokens: (...asked) => judged(countTokens(...asked)),
+    embed: (...asked) => judged(embed(...asked)),
   };
 }
 
 const away = (error: unknown): unknown =>
-  error instanceof NodeError && error.kind.startsWith("upstream_")
+  error instanceof NodeError && error.kind !== "internal" && !isPassing(error)
     ? new NodeError("unavailable", error.message, { cause: error })
     : error;
 
 /** Whether the server gave no answer, or broke it off; a refusal such as 503 has no cause. */
-const isBroken = (error: unknown): error is NodeError =>
-  error instanceof NodeError &&
-  (error.kind === "timeout" || (error.kind === "unavailable" && error.cause !== undefined));
+const isBroken = (error: NodeError): boolean =>
+  isSilence(error) || (error.kind === "unavailable" && error.cause !== undefined);
+
+const isSilence = (error: unknown): boolean =>
+  error instanceof NodeError && error.kind === "timeout";

@@ -4,7 +4,7 @@ import { NodeError } from "../../src/core/errors.ts";
 import { runningDocuments } from "../support/running-documents.ts";
 import { waitFor } from "../support/wait-for.ts";
 
-test.each(["upstream_failed", "upstream_refused"] as const)(
+test.each(["upstream_failed", "upstream_refused", "invalid_request", "payload_too_large"] as const)(
   "wait where it fails at every text (%s), and are ingested once it embeds again",
   async (kind) => {
     await using running = await runningDocuments();
@@ -49,6 +49,23 @@ test("fail after three tries where it fails at this text alone, and hold up no o
   expect(await client.settled(store, good)).toMatchObject({ status: "completed" });
 });
 
+test("wait for nothing where one of two replicas is silent about every text", async () => {
+  await using running = await runningDocuments();
+  const { app, client } = running;
+  const embed = app.embedding.embed.bind(app.embedding);
+  let asked = 0;
+  app.embedding.embed = async (inputs, options) => {
+    // The replica that is on trial again, and then the other one.
+    if (asked++ % 2 === 0) throw new NodeError("timeout", "The server gave no answer for 2 s.");
+    return await embed(inputs, options);
+  };
+  const { id: store } = await client.store();
+  const id = await client.file("llamas hum");
+  await client.add(store, { file_id: id });
+  expect(await client.settled(store, id)).toMatchObject({ status: "completed" });
+  expect(asked).toBe(2);
+});
+
 /** As the engine of an upstream model throws it. */
 const brokenOff = () =>
   new NodeError("unavailable", "The server of the model cannot be reached: it broke off.", {
@@ -56,12 +73,13 @@ const brokenOff = () =>
   });
 
 test.each([
-  ["breaks off", brokenOff, false],
-  ["gives no answer", () => new NodeError("timeout", "The server gave no answer for 2 s."), false],
-  ["ends", brokenOff, true],
+  ["breaks off", brokenOff, 3],
+  // In each try twice, since it may be one replica of several.
+  ["gives no answer", () => new NodeError("timeout", "The server gave no answer for 2 s."), 6],
+  ["ends", brokenOff, 4],
 ] as const)(
   "fail where the server %s at this text alone, and hold up no others",
-  async (_, error, ends) => {
+  async (how, error, asked) => {
     await using running = await runningDocuments();
     const { app, client } = running;
     const embed = app.embedding.embed.bind(app.embedding);
@@ -73,7 +91,7 @@ test.each([
         return await embed(inputs, options);
       }
       tries++;
-      if (ends) awayUntil = performance.now() + 500;
+      if (how === "ends") awayUntil = performance.now() + 500;
       throw error();
     };
     const { id: store } = await client.store();
@@ -85,7 +103,7 @@ test.each([
       async () => (await client.getFile(store, bad)).status === "failed",
       20,
     );
-    expect(tries).toBe(ends ? 4 : 3);
+    expect(tries).toBe(asked);
     expect(await client.settled(store, good)).toMatchObject({ status: "completed" });
   },
   30_000,
@@ -118,3 +136,25 @@ test("fail at no single error after a time in which the server was away", async 
   expect(await client.getFile(store, id)).toMatchObject({ status: "completed" });
   expect(errors).toBe(2);
 }, 30_000);
+
+test("say so where the server puts off this text alone", async () => {
+  await using running = await runningDocuments();
+  const { app, client } = running;
+  const embed = app.embedding.embed.bind(app.embedding);
+  app.embedding.embed = async (inputs, options) => {
+    if (!inputs.some((input) => String(input).includes("poison"))) {
+      return await embed(inputs, options);
+    }
+    throw new NodeError("too_many_requests", "The server of the model is asked for too much.");
+  };
+  const { id: store } = await client.store();
+  const id = await client.file("poison");
+  await client.add(store, { file_id: id });
+  await waitFor("it to wait", async () => (await client.getFile(store, id)).last_error !== null);
+  const message =
+    "The server of the model is asked for too much. It embeds other texts, and not this file's.";
+  expect(await client.getFile(store, id)).toMatchObject({
+    status: "in_progress",
+    last_error: { code: "server_error", message },
+  });
+});

@@ -13,9 +13,32 @@ const passing: readonly ErrorKind[] = [
 
 const doubtful: readonly ErrorKind[] = ["internal", "upstream_failed", "upstream_refused"];
 
-/** Whether the next try may succeed, and the file may be the cause. */
-export const isDoubtful = (error: unknown): boolean =>
-  !(error instanceof NodeError) || doubtful.includes(error.kind);
+/** A server put a file's text off, as if it had no room, and embedded another one then. */
+export class RefusedText extends NodeError {
+  constructor(refusal: NodeError) {
+    const { kind, message } = refusal;
+    super(kind, `${message} It embeds other texts, and not this file's.`, { cause: refusal });
+  }
+}
+
+/** What speaks against a file before it fails. */
+export const mostBlame = 600;
+
+/** How much a failure speaks against the file; 0: it passes, and the file is not its cause. `isQuiet`: no file was embedded lately. */
+export function blameOf(error: unknown, isQuiet: boolean): number {
+  // Where others are embedded, they may use up what a limit leaves; short texts are within it.
+  if (error instanceof RefusedText) return isQuiet ? mostBlame / 60 : mostBlame / 600;
+  if (isPassing(error)) return 0;
+  const isDoubtful = !(error instanceof NodeError) || doubtful.includes(error.kind);
+  return isDoubtful ? mostBlame / 3 : mostBlame;
+}
+
+/** Tries for which a file's store waits with it, as most limits are over soon; afterwards the others of the store go on. */
+const leastAlone = 5;
+
+/** Whether the file waits without the others of its store. */
+export const waitsAlone = (error: unknown, tries: number): boolean =>
+  error instanceof RefusedText && tries >= leastAlone;
 
 /** What the system says while the process may have no more files, processes or memory. */
 const exhausted = ["EMFILE", "ENFILE", "EAGAIN", "ENOMEM"];

@@ -2,7 +2,7 @@
 import { reasonOf } from "../errors.ts";
 import type { Log } from "../log.ts";
 import type { DocumentRegistry } from "../ports/document-registry.ts";
-import { failureOf, isDoubtful, isPassing } from "./ingest-failure.ts";
+import { blameOf, failureOf, mostBlame, waitsAlone } from "./ingest-failure.ts";
 import type { Failure, StoreFile } from "./records.ts";
 
 export interface QueueParts {
@@ -39,21 +39,24 @@ const mostAtOnce = 4;
 const turnMs = 30_000;
 /** How often to look for the end of a turn. */
 const turnPollMs = 1000;
-/** Pause of a store after a temporary failure; it doubles up to the longest. */
+/** Pause of a store, or of a file, after a temporary failure; it doubles up to the longest. */
 const restMs = { first: 1000, longest: 30_000 };
 const idleMs = 30_000;
+/** After this long without a file that was embedded, nothing else uses up what a server allows. */
+const quietMs = 600_000;
 /** How often to try to become the process that ingests files. */
 const unownedMs = 2000;
-const mostTries = 3;
 
 export class IngestQueue {
   readonly #parts: QueueParts;
   readonly #jobs = new Set<Job>();
   /** Held files: `store`, `store/file` or `/file`. */
   readonly #held = new Map<string, number>();
-  /** Stores that are paused: until when, and how long the last pause was. */
+  /** Stores and files (`store/file`) that are paused: until when, and how long the last pause was. */
   readonly #resting = new Map<string, { until: number; ms: number }>();
-  readonly #tries = new Map<string, number>();
+  /** What speaks against files since more of them was stored, and the tries in which it arose. */
+  readonly #blame = new Map<string, { blame: number; tries: number }>();
+  #embeddedAt = Number.NEGATIVE_INFINITY;
   /** Why files are waiting. Not in the registry, because its disk may be the one that is full. */
   readonly #waits = new Map<string, Failure>();
   /** The order of the callers: each is last when it comes, and when a file of it has had its turn. */
@@ -155,7 +158,7 @@ export class IngestQueue {
     const { registry } = this.#parts;
     const owners = await registry.waitingOwners();
     const resting = [...this.#resting].filter(([, { until }]) => until > now);
-    const passedBy = new Set([...resting.map(([store]) => store), ...this.#held.keys()]);
+    const passedBy = new Set([...resting.map(([key]) => key), ...this.#held.keys()]);
     for (const owner of this.#order.keys()) if (!owners.includes(owner)) this.#order.delete(owner);
     for (const owner of owners) if (!this.#order.has(owner)) this.#order.set(owner, ++this.#count);
     const busy = new Set([...this.#jobs].map(({ file }) => file.owner));
@@ -182,13 +185,12 @@ export class IngestQueue {
       signal.throwIfAborted();
       const hasWaited = this.#waits.has(keyOf(file));
       const onEmbedded = (): void => {
-        job.embeddedAt ??= performance.now();
-        this.#tries.delete(keyOf(file));
+        this.#embeddedAt = performance.now();
+        job.embeddedAt ??= this.#embeddedAt;
+        this.#blame.delete(keyOf(file));
       };
       await this.#parts.ingest(file, signal, { hasWaited, onEmbedded });
-      this.#resting.delete(file.store);
-      this.#tries.delete(keyOf(file));
-      this.#waits.delete(keyOf(file));
+      this.#settled(file);
     } catch (error) {
       // If it was held, the holder deletes its passages; if its turn is over or the node stops, it continues later.
       if (!stopping.aborted && !controller.signal.aborted) {
@@ -208,28 +210,34 @@ export class IngestQueue {
 
   async #fail(file: StoreFile, error: unknown): Promise<void> {
     const { registry, discard, log } = this.#parts;
-    // What passes is no fault of the file.
-    const tries = (this.#tries.get(keyOf(file)) ?? 0) + (isPassing(error) ? 0 : 1);
-    this.#tries.set(keyOf(file), tries);
+    const before = this.#blame.get(keyOf(file)) ?? { blame: 0, tries: 0 };
+    const more = blameOf(error, performance.now() - this.#embeddedAt > quietMs);
+    // What passes is no try.
+    const tries = before.tries + Math.sign(more);
+    const blame = before.blame + more;
+    this.#blame.set(keyOf(file), { blame, tries });
     const failure = failureOf(error);
     const fields = { store: file.store, file: file.file, filename: file.filename };
-    if (isPassing(error) || (isDoubtful(error) && tries < mostTries)) {
+    if (blame < mostBlame) {
       this.#waits.set(keyOf(file), failure);
-      this.#rest(file.store);
+      this.#rest(waitsAlone(error, tries) ? keyOf(file) : file.store);
       log.warn("a file waits to be ingested", { ...fields, reason: reasonOf(error) });
       return;
     }
-    this.#tries.delete(keyOf(file));
-    this.#waits.delete(keyOf(file));
-    this.#resting.delete(file.store);
+    this.#settled(file);
     log.info("a file was not ingested", { ...fields, reason: reasonOf(error) });
     await discard(file);
     await registry.settle({ ...file, status: "failed", failure });
   }
 
-  #rest(store: string): void {
-    const ms = Math.min(restMs.longest, 2 * (this.#resting.get(store)?.ms ?? restMs.first / 2));
-    this.#resting.set(store, { until: performance.now() + ms, ms });
+  #rest(key: string): void {
+    const ms = Math.min(restMs.longest, 2 * (this.#resting.get(key)?.ms ?? restMs.first / 2));
+    this.#resting.set(key, { until: performance.now() + ms, ms });
+  }
+
+  #settled(file: StoreFile): void {
+    this.#resting.delete(file.store);
+    for (const entries of [this.#resting, this.#blame, this.#waits]) entries.delete(keyOf(file));
   }
 
   #untilRested(now: number): number {
@@ -237,9 +245,9 @@ export class IngestQueue {
     return Math.min(idleMs, ...waits.filter((ms) => ms > 0));
   }
 
-  /** A held file is removed or added again, so its tries and waits no longer count. */
+  /** A held file is removed or added again, so what speaks against it and its waits no longer count. */
   #forget(store: string, file: string | undefined): void {
-    for (const entries of [this.#tries, this.#waits]) {
+    for (const entries of [this.#resting, this.#blame, this.#waits]) {
       for (const key of entries.keys()) {
         const isOf = file === undefined ? key.startsWith(`${store}/`) : key.endsWith(`/${file}`);
         if (isOf && key.startsWith(store)) entries.delete(key);

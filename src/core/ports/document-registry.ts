@@ -129,7 +129,7 @@ export interface QueueRegistry {
   /** Number of files in progress, of all or of one owner. */
   queued(owner?: string): Promise<number>;
   waitingOwners(): Promise<(string | undefined)[]>;
-  /** The first file of an owner in the queue; stores of `except` are skipped. */
+  /** The first file of an owner in the queue; stores and files (`store/file`) of `except` are skipped. */
   nextOf(owner: string | undefined, except: ReadonlySet<string>): Promise<StoreFile | undefined>;
   /** Records that passages of the file may be stored from now on; false if it is no longer in progress. */
   begin(store: string, file: string): Promise<boolean>;

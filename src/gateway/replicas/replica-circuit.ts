@@ -143,7 +143,7 @@ interface CircuitOptions {
 export class Circuit {
   state: ReplicaState;
   failures = 0;
-  /** How many of them were no answers at all. */
+  /** How many of them since the last answer were no answers at all. */
   #unanswered = 0;
   /** Number of outages; distinguishes requests sent before one from those sent after it. */
   outages = 0;
@@ -177,6 +177,7 @@ export class Circuit {
     this.#upSince = this.#options.now();
     // Its answers failed one caller's requests, and not another's.
     if (this.#unanswered === 0) this.failures = 0;
+    this.#unanswered = 0;
   }
 
   /** Returns the pause that follows; undefined if the outage was counted already. `hasAnswered`: with a server error or an invalid answer, for which the requests may be the cause; or it may answer others. */
@@ -184,10 +185,7 @@ export class Circuit {
     if (outagesAtStart < this.outages) return undefined;
     if (hasAnswered && this.remainingMs > 0) return undefined;
     const { now, random, backoff } = this.#options;
-    if (this.state === "up" && now() - this.#upSince > steadyMs) {
-      this.failures = 0;
-      this.#unanswered = 0;
-    }
+    if (this.state === "up" && now() - this.#upSince > steadyMs) this.failures = 0;
     const pause = Math.min(backoff.longestPauseMs, backoff.firstPauseMs * 2 ** this.failures);
     // Half of it is random, so that several nodes do not retry at the same moment.
     const jittered = pause * (0.5 + random() / 2);

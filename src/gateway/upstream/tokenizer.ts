@@ -125,13 +125,17 @@ function askerOf(
   };
 }
 
-/** A replica that does not tokenize may answer all else. */
+/** A replica that does not tokenize may answer all else, and one that does may be silent about it. */
 const besideAnswers = (replicas: Replicas): Replicas => ({
   urls: () => replicas.urls(),
   problem: () => replicas.problem(),
   attempt: async (choice, attempt) =>
     await replicas.attempt(choice, (lease) =>
-      attempt({ ...lease, failed: (why) => lease.failed(why, { mayAnswer: true }) }),
+      attempt({
+        ...lease,
+        succeeded: () => {},
+        failed: (why) => lease.failed(why, { mayAnswer: true }),
+      }),
     ),
 });
 

@@ -22,9 +22,10 @@ export const queueRows = (registry: OwnFile): Rows<QueueRegistry> => ({
 
   nextOf(owner, except) {
     const row = registry.get<StoreFileRow>(
-      `select * from store_files where status = 'in_progress' and owner is ?
-         and store not in (select value from json_each(?)) order by seq limit 1`,
-      ...[owner ?? null, JSON.stringify([...except])],
+      `with passed as (select value from json_each(?))
+       select * from store_files where status = 'in_progress' and owner is ?
+         and store not in passed and store || '/' || file not in passed order by seq limit 1`,
+      ...[JSON.stringify([...except]), owner ?? null],
     );
     return row && toStoreFile(row);
   },

@@ -51,6 +51,14 @@ describe("the tokenizer of a server elsewhere", () => {
     ]);
   });
 
+  test("says nothing for a replica, which may fail at all else", async () => {
+    await using server = openAiServer(answers({ "/tokenize": { count: 1, tokens: [5] } }));
+    const { target, replicas } = targetAt(`${server.url}/v1`);
+    await upstreamTokenizer(target, "vllm", 16)?.tokenize(text, options);
+    expect(server.asked).toHaveLength(1);
+    expect(replicas.said).toEqual([]);
+  });
+
   test("is llama-server's", async () => {
     await using server = openAiServer(
       answers({
@@ -139,7 +147,7 @@ describe("the tokenizer of a server elsewhere", () => {
     };
 
     test("which is read for the longest context", async () => {
-      expect(await asked(32_768)).toEqual({ outcome: 32_768, said: ["succeeded"] });
+      expect(await asked(32_768)).toEqual({ outcome: 32_768, said: [] });
     });
 
     test("and is no fault of the server's where it is too large", async () => {

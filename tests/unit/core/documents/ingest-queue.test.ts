@@ -1,4 +1,5 @@
 import { describe, expect, spyOn, test } from "bun:test";
+import { RefusedText } from "../../../../src/core/documents/ingest-failure.ts";
 import { IngestQueue } from "../../../../src/core/documents/ingest-queue.ts";
 import type { StoreFile } from "../../../../src/core/documents/records.ts";
 import { NodeError } from "../../../../src/core/errors.ts";
@@ -143,6 +144,87 @@ test("a file waits while the process may open no more files, however often it is
   expect(await registry.counts({ store: "vs_a" })).toMatchObject({ completed: 1, failed: 0 });
   const why = "The node has no open files, processes or memory to spare now. It tries again.";
   expect([...waits]).toEqual([why]);
+});
+
+test("a file whose text a server puts off again and again fails after half an hour, and others of its store go on before", async () => {
+  await using folder = await tempDir();
+  await using registry = sqliteDocuments(`${folder.path}/documents.sqlite`);
+  const [bad, good] = [file("a"), { ...file("b"), store: "vs_a" }];
+  await registry.putStoreFiles([bad, good]);
+  let now = 0;
+  using _clock = spyOn(performance, "now").mockImplementation(() => now);
+  const tried: number[] = [];
+  let goodAt = 0;
+  const refusal = new NodeError("too_many_requests", "Later.");
+  const queue = new IngestQueue({
+    ...{ registry, log: recordingLog().log },
+    ingest: async (storeFile) => {
+      if (storeFile.file === bad.file) {
+        tried.push(now);
+        throw new RefusedText(refusal);
+      }
+      goodAt = now;
+      await registry.settle({ ...storeFile, status: "completed" });
+    },
+    discard: async () => {},
+    cleanUp: async () => {
+      now += 500;
+    },
+    isOwned: () => true,
+  });
+  const stop = new AbortController();
+  const running = queue.run(stop.signal);
+  await waitFor(
+    "both to be settled",
+    async () => {
+      queue.wake();
+      return (await registry.waitingOwners()).length === 0;
+    },
+    1,
+  );
+  stop.abort();
+  await running;
+  expect(tried).toHaveLength(60);
+  const minute = 60_000;
+  expect([goodAt < minute, (tried.at(-1) ?? 0) > 25 * minute]).toEqual([true, true]);
+  expect(await registry.inStore("vs_a", [bad.file])).toMatchObject([{ status: "failed" }]);
+});
+
+test("no file fails at a limit that others use up again and again", async () => {
+  await using folder = await tempDir();
+  await using registry = sqliteDocuments(`${folder.path}/documents.sqlite`);
+  const many = Array.from("abcdefgh", (name) => ({ ...file(name), store: "vs_a" }));
+  await registry.putStoreFiles(many);
+  let now = 0;
+  using _clock = spyOn(performance, "now").mockImplementation(() => now);
+  let freeAt = 0;
+  const queue = new IngestQueue({
+    ...{ registry, log: recordingLog().log },
+    ingest: async (storeFile, _, { onEmbedded }) => {
+      if (now < freeAt) throw new RefusedText(new NodeError("too_many_requests", "Later."));
+      freeAt = now + 8 * 60_000;
+      onEmbedded();
+      await registry.settle({ ...storeFile, status: "completed" });
+    },
+    discard: async () => {},
+    cleanUp: async () => {
+      now += 5000;
+    },
+    isOwned: () => true,
+  });
+  const stop = new AbortController();
+  const running = queue.run(stop.signal);
+  await waitFor(
+    "all to be settled",
+    async () => {
+      queue.wake();
+      return (await registry.waitingOwners()).length === 0;
+    },
+    1,
+  );
+  stop.abort();
+  await running;
+  expect(await registry.counts({ store: "vs_a" })).toMatchObject({ completed: 8, failed: 0 });
 });
 
 describe("files of more callers than have a place", () => {

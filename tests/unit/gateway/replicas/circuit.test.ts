@@ -79,6 +79,22 @@ describe("the circuit breaker of a replica", () => {
     expect([...shut, it.isShut]).toEqual([false, false, true, false]);
   });
 
+  test("was shut while it was away, and is not once it answers, whatever else fails", async () => {
+    const { clock, circuit: it, fail } = circuit();
+    for (const ms of [1000, 2000, 4000]) {
+      fail();
+      await clock.pass(ms);
+    }
+    const seen = [it.isShut];
+    for (const _ of [1, 2, 3, 4]) {
+      it.succeeded();
+      await clock.pass(1000);
+      it.failed(it.outages, true);
+      seen.push(it.isShut || it.isBad);
+    }
+    expect(seen).toEqual([true, false, false, false, false]);
+  });
+
   test("says how long it is still left alone", async () => {
     const { clock, circuit: it, fail } = circuit();
     fail();
