@@ -1,5 +1,7 @@
 /** Deletions that run beside ingestion and other requests. */
 import { expect, test } from "bun:test";
+import { rename } from "node:fs/promises";
+import { join } from "node:path";
 import { runningDocuments } from "../support/running-documents.ts";
 import { waitFor } from "../support/wait-for.ts";
 
@@ -100,4 +102,36 @@ test("all files that have expired are deleted, however many are", async () => {
   });
   // One may have begun before.
   expect(rounds).toBeLessThan(2);
+});
+
+test("all files that have expired leave the answers in one go, also where their bytes cannot be deleted", async () => {
+  let now = new Date("2026-11-15T12:00:00Z");
+  await using running = await runningDocuments({ documents: { now: () => now } });
+  const { app, client, place } = running;
+  const { id: store } = await client.store();
+  const expiresAt = new Date(now.getTime() + 1000);
+  for (let at = 0; at < 3; at++) {
+    const { id } = await client.taken("vs_default", `llamas hum ${at}`);
+    const [made] = await app.registry.findFiles([id]);
+    if (made === undefined) throw new Error("The file is not there.");
+    await app.registry.removeFile(id);
+    await app.registry.addFile({ ...made, expiresAt });
+  }
+  await client.file("alpacas do not");
+  await rename(join(place, "files"), join(place, "away"));
+  let rounds = 0;
+  const filesExpiredAt = app.registry.filesExpiredAt.bind(app.registry);
+  app.registry.filesExpiredAt = async (at) => {
+    const due = await filesExpiredAt(at);
+    if (due.length > 0) rounds++;
+    return due;
+  };
+  now = new Date(now.getTime() + 2000);
+  // Has the queue look for what is due.
+  await client.send("DELETE", `/vector_stores/${store}`);
+  await waitFor("only the other to be left", async () => {
+    return (await app.registry.fileUsage(0)).files === 1;
+  });
+  expect(rounds).toBe(1);
+  expect(await app.registry.deletions()).toHaveLength(3);
 });

@@ -97,6 +97,7 @@ export function cleanUpWith(
   const resting = new Map<string, number>();
   const expired = () => registry.filesExpiredAt(expiryTime());
   async function* deletions(): AsyncGenerator<() => Promise<void>> {
+    let failed: unknown;
     for (const removal of await registry.removals()) {
       const { collection, document } = removal;
       if ((resting.get(collection) ?? 0) > performance.now()) continue;
@@ -111,7 +112,12 @@ export function cleanUpWith(
     for (let due = await expired(); due.length > 0; due = await expired()) {
       for (const { id, filename } of due) {
         log.info("a file has expired, and is deleted", { file: id, filename });
-        yield () => files.remove(id);
+        yield () =>
+          files.remove(id).catch(async (error: unknown) => {
+            // It would be found again and again; if only its bytes are left, others need not wait.
+            if ((await registry.findFiles([id])).length > 0) throw error;
+            failed = error;
+          });
       }
     }
     for (const store of await registry.outlines()) {
@@ -119,6 +125,7 @@ export function cleanUpWith(
       log.info("a vector store has expired, and is emptied", { store: store.id, name: store.name });
       yield () => stores.expire(store);
     }
+    if (failed !== undefined) throw failed;
   }
   let said = "";
   return async (signal) => {

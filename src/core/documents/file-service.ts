@@ -103,7 +103,7 @@ export class FileService {
     await registry.removeFile(id);
     try {
       // If the node crashes here, the bytes are deleted at the next start.
-      await files.remove(id).catch((cause: unknown) => {
+      const isGone = await files.remove(id).catch((cause: unknown) => {
         const remedy =
           cause instanceof NodeError
             ? cause.message
@@ -111,7 +111,7 @@ export class FileService {
         const why = `The file '${id}' is not listed any more, but its content cannot be deleted; the next start of the node tries again. ${remedy}`;
         throw new NodeError("unavailable", why, { cause });
       });
-      await registry.removed({ collection: "", document: id });
+      if (isGone) await registry.removed({ collection: "", document: id });
     } finally {
       await this.#removePassages(id);
     }

@@ -32,9 +32,10 @@ export class KnownFiles implements FileStore {
     return found;
   }
 
-  async remove(id: string): Promise<void> {
+  /** Where its bytes are not there, only another file can tell that they would be. */
+  async remove(id: string): Promise<boolean> {
     await this.check();
-    await this.#files.remove(id);
+    return (await this.#files.remove(id)) || (await this.#isFound()) === true;
   }
 
   async names(): ReturnType<FileStore["names"]> {
@@ -51,18 +52,26 @@ export class KnownFiles implements FileStore {
   async check(): Promise<void> {
     const place = await this.#files.place();
     if (place !== undefined && place === this.#known) return;
-    if (await this.#isAway()) throw new NodeError("unavailable", why);
+    if ((await this.#isFound()) === false) throw new NodeError("unavailable", why);
     this.#known = place;
   }
 
-  async #isAway(): Promise<boolean> {
+  /** Whether a file of the registry is there; undefined if it knows none. Throws if none of them can be read. */
+  async #isFound(): Promise<boolean | undefined> {
+    let hasFiles = false;
+    let unread: unknown;
     for (const order of ["desc", "asc"] as const) {
       const { items } = await this.#registry.files({ limit: samples, order }, {});
-      if (items.length === 0) return false;
       for (const { id } of items) {
-        if ((await this.#files.open(id)) !== undefined) return false;
+        hasFiles = true;
+        try {
+          if ((await this.#files.open(id)) !== undefined) return true;
+        } catch (error) {
+          unread ??= error;
+        }
       }
     }
-    return true;
+    if (unread !== undefined) throw unread;
+    return hasFiles ? false : undefined;
   }
 }

@@ -75,7 +75,7 @@ async function finishDeletions(
 ): Promise<void> {
   for (const document of await registry.deletions()) {
     try {
-      await files.remove(document);
+      if (!(await files.remove(document))) continue;
     } catch (error) {
       onFailure(document, reasonOf(error));
       continue;

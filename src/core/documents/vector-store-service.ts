@@ -120,9 +120,12 @@ export class VectorStoreService {
 
   /** Whether there is nothing to drop: it was never filled. What is away with its disk is dropped later. */
   async #hasNone({ id, collection }: StoreOutline): Promise<boolean> {
-    const { registry, store } = this.#parts;
+    const { registry, store, ownCollection } = this.#parts;
     if ((await registry.counts({ store: id })).completed > 0) return false;
-    return await store.isMissing(collection).catch(() => false);
+    if (!(await store.isMissing(collection).catch(() => false))) return false;
+    // What was begun, or is to be deleted, is with the node's own collection, if that is away too.
+    const hasLeft = (await registry.hidden(collection)).size > 0;
+    return !(hasLeft && (await store.isMissing(ownCollection)));
   }
 
   /** Empties a store that has expired; its record stays until it is deleted. */

@@ -19,8 +19,8 @@ export interface FileStore {
   ): Promise<IncomingFile>;
   /** The bytes of a saved file, also of one that was set aside; undefined if there is none. */
   open(id: string): Promise<Blob | undefined>;
-  /** Deletes its bytes wherever they are. */
-  remove(id: string): Promise<void>;
+  /** Deletes its bytes wherever they are; returns whether they are gone for good, and not away with their disk. */
+  remove(id: string): Promise<boolean>;
   /** Names of stored files, and of those set aside; without uploads in progress. */
   names(): Promise<{ stored: string[]; orphaned: string[] }>;
   /** Moves a stored file aside, unchanged. */

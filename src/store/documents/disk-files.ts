@@ -1,6 +1,6 @@
 /** Stores uploaded files in the data dir: written to a temporary file, synced and renamed, so that none is incomplete. */
-import { existsSync } from "node:fs";
-import { type FileHandle, lstat, mkdir, open, readdir, rename, rm, stat } from "node:fs/promises";
+import { constants, existsSync } from "node:fs";
+import { access, type FileHandle, mkdir, open, readdir, rename, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { hasCode, NodeError, reasonOf } from "../../core/errors.ts";
 import type { FileStore, IncomingFile } from "../../core/ports/file-store.ts";
@@ -67,8 +67,7 @@ export class DiskFiles implements FileStore {
   async open(id: string): Promise<Blob | undefined> {
     for (const path of this.#pathsOf(id)) {
       try {
-        // Fails only where the folder cannot be used, which is as bad for every other file.
-        await lstat(path);
+        await access(path, constants.R_OK);
       } catch (cause) {
         if (isAbsent(cause)) continue;
         const why = `The content of the file '${id}' cannot be read: ${reasonOf(cause)}. Give this user the right to read the data dir.`;
@@ -80,8 +79,17 @@ export class DiskFiles implements FileStore {
     return undefined;
   }
 
-  async remove(id: string): Promise<void> {
-    for (const path of this.#pathsOf(id)) await rm(path, { force: true });
+  async remove(id: string): Promise<boolean> {
+    let wasThere = false;
+    for (const path of this.#pathsOf(id)) {
+      try {
+        await rm(path);
+        wasThere = true;
+      } catch (error) {
+        if (!isAbsent(error)) throw error;
+      }
+    }
+    return wasThere;
   }
 
   async names(): Promise<{ stored: string[]; orphaned: string[] }> {

@@ -162,6 +162,20 @@ test("a folder of uploads that is away is not taken for an empty one, and what w
   expect(await names("files", "orphaned")).toEqual([]);
 });
 
+test("the only upload stays deleted that is deleted while its folder is away", async () => {
+  const [files, moved] = [join(place, "files"), join(folder.path, "moved")];
+  await withNode(async (running) => {
+    const id = await upload(running, "first");
+    await rename(files, moved);
+    expect((await running.client.send("DELETE", `/files/${id}`)).status).toBe(200);
+  });
+  await withNode(async (running) => expect(await listed(running)).toEqual([]));
+  await rename(moved, files);
+  const recovery = await runPaddock(["documents", "recover"], { cwd: folder.path });
+  expect(recovery).toMatchObject({ code: 0, stdout: expect.stringContaining("nothing") });
+  expect(await readdir(files)).toEqual([]);
+});
+
 test("a deletion that is not finished is not undone by 'paddock documents recover'", async () => {
   let id = "";
   await withNode(async (running) => {
