@@ -21,24 +21,23 @@ export class RefusedText extends NodeError {
   }
 }
 
-/** What speaks against a file before it fails. */
+/** What speaks against a file before it fails. A text that is put off counts least, since other files may use up what a limit leaves: they are five hours of pauses. */
 export const mostBlame = 600;
 
-/** How much a failure speaks against the file; 0: it passes, and the file is not its cause. `isQuiet`: no file was embedded lately. */
-export function blameOf(error: unknown, isQuiet: boolean): number {
-  // Where others are embedded, they may use up what a limit leaves; short texts are within it.
-  if (error instanceof RefusedText) return isQuiet ? mostBlame / 60 : mostBlame / 600;
+/** How much a failure speaks against the file; 0: it passes, and the file is not its cause. */
+export function blameOf(error: unknown): number {
+  if (error instanceof RefusedText) return 1;
   if (isPassing(error)) return 0;
   const isDoubtful = !(error instanceof NodeError) || doubtful.includes(error.kind);
   return isDoubtful ? mostBlame / 3 : mostBlame;
 }
 
-/** Tries for which a file's store waits with it, as most limits are over soon; afterwards the others of the store go on. */
+/** So often a file's store waits with it, as most limits are over soon; afterwards the others of the store go on. */
 const leastAlone = 5;
 
 /** Whether the file waits without the others of its store. */
-export const waitsAlone = (error: unknown, tries: number): boolean =>
-  error instanceof RefusedText && tries >= leastAlone;
+export const waitsAlone = (error: unknown, blame: number): boolean =>
+  error instanceof RefusedText && blame >= leastAlone;
 
 /** What the system says while the process may have no more files, processes or memory. */
 const exhausted = ["EMFILE", "ENFILE", "EAGAIN", "ENOMEM"];

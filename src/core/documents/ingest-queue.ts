@@ -42,8 +42,6 @@ const turnPollMs = 1000;
 /** Pause of a store, or of a file, after a temporary failure; it doubles up to the longest. */
 const restMs = { first: 1000, longest: 30_000 };
 const idleMs = 30_000;
-/** After this long without a file that was embedded, nothing else uses up what a server allows. */
-const quietMs = 600_000;
 /** How often to try to become the process that ingests files. */
 const unownedMs = 2000;
 
@@ -54,9 +52,8 @@ export class IngestQueue {
   readonly #held = new Map<string, number>();
   /** Stores and files (`store/file`) that are paused: until when, and how long the last pause was. */
   readonly #resting = new Map<string, { until: number; ms: number }>();
-  /** What speaks against files since more of them was stored, and the tries in which it arose. */
-  readonly #blame = new Map<string, { blame: number; tries: number }>();
-  #embeddedAt = Number.NEGATIVE_INFINITY;
+  /** What speaks against files since more of them was stored. */
+  readonly #blame = new Map<string, number>();
   /** Why files are waiting. Not in the registry, because its disk may be the one that is full. */
   readonly #waits = new Map<string, Failure>();
   /** The order of the callers: each is last when it comes, and when a file of it has had its turn. */
@@ -185,8 +182,7 @@ export class IngestQueue {
       signal.throwIfAborted();
       const hasWaited = this.#waits.has(keyOf(file));
       const onEmbedded = (): void => {
-        this.#embeddedAt = performance.now();
-        job.embeddedAt ??= this.#embeddedAt;
+        job.embeddedAt ??= performance.now();
         this.#blame.delete(keyOf(file));
       };
       await this.#parts.ingest(file, signal, { hasWaited, onEmbedded });
@@ -210,17 +206,13 @@ export class IngestQueue {
 
   async #fail(file: StoreFile, error: unknown): Promise<void> {
     const { registry, discard, log } = this.#parts;
-    const before = this.#blame.get(keyOf(file)) ?? { blame: 0, tries: 0 };
-    const more = blameOf(error, performance.now() - this.#embeddedAt > quietMs);
-    // What passes is no try.
-    const tries = before.tries + Math.sign(more);
-    const blame = before.blame + more;
-    this.#blame.set(keyOf(file), { blame, tries });
+    const blame = (this.#blame.get(keyOf(file)) ?? 0) + blameOf(error);
+    this.#blame.set(keyOf(file), blame);
     const failure = failureOf(error);
     const fields = { store: file.store, file: file.file, filename: file.filename };
     if (blame < mostBlame) {
       this.#waits.set(keyOf(file), failure);
-      this.#rest(waitsAlone(error, tries) ? keyOf(file) : file.store);
+      this.#rest(waitsAlone(error, blame) ? keyOf(file) : file.store);
       log.warn("a file waits to be ingested", { ...fields, reason: reasonOf(error) });
       return;
     }
