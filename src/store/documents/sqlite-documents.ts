@@ -1,5 +1,6 @@
 /** The documents registry: a SQLite file in the data dir, read and written by its own thread. */
 import type { Database } from "bun:sqlite";
+import { leastFileBytes } from "../../core/documents/quota.ts";
 import { noLog } from "../../core/log.ts";
 import type { DocumentRegistry } from "../../core/ports/document-registry.ts";
 import { OwnFile } from "../own-file.ts";
@@ -31,7 +32,7 @@ export const sqliteDocuments = (path: string, log = noLog): DocumentRegistry & A
 export function documentRows(path: string): Rows<DocumentRegistry> & Disposable {
   const file = new OwnFile({
     path,
-    tables: { version: 3, sql, upgrade },
+    tables: { version: 4, sql, upgrade },
     called: "The registry of documents",
     advice: "restore it from a backup, or move it away and run 'paddock documents recover'",
   });
@@ -55,10 +56,34 @@ export type Rows<Port> = {
 
 const batchesByStore = "create index batches_by_store on batches (store, seq)";
 
+const filesByPurpose = "create index files_by_purpose on files (purpose)";
+
+/** What each owner's files take together: adding up a hundred thousand at every upload would hold up all others. Callers without a key are the owner with the empty name. */
+const uploads = `
+  create table uploads (
+    owner text primary key,
+    bytes integer not null,
+    files integer not null
+  ) strict, without rowid;
+  create trigger file_added after insert on files begin
+    insert into uploads values (coalesce(new.owner, ''), max(new.bytes, ${leastFileBytes}), 1)
+      on conflict (owner) do update set bytes = bytes + excluded.bytes, files = files + 1;
+  end;
+  create trigger file_removed after delete on files begin
+    update uploads set bytes = bytes - max(old.bytes, ${leastFileBytes}), files = files - 1
+      where owner = coalesce(old.owner, '');
+    delete from uploads where owner = coalesce(old.owner, '') and files = 0;
+  end;
+`;
+
 /** The first format did not know who made a vector store. */
 function upgrade(database: Database, found: number): void {
   if (found === 1) database.run("alter table stores add column owner text");
-  database.run(batchesByStore);
+  if (found < 3) database.run(batchesByStore);
+  database.run(filesByPurpose);
+  database.run(uploads);
+  database.run(`insert into uploads
+    select coalesce(owner, ''), sum(max(bytes, ${leastFileBytes})), count(*) from files group by 1`);
 }
 
 /** `seq` is the order of lists, since two rows may have the same time. */
@@ -76,6 +101,7 @@ const sql = `
     expires_at integer
   ) strict;
   create index files_by_owner on files (owner, bytes);
+  ${filesByPurpose};
   create index files_by_expiry on files (expires_at) where expires_at is not null;
   create table stores (
     seq integer primary key autoincrement,
@@ -134,4 +160,5 @@ const sql = `
     document text not null,
     primary key (collection, document)
   ) strict, without rowid;
+  ${uploads}
 `;
