@@ -208,6 +208,9 @@ export class IngestQueue {
 
   async #fail(file: StoreFile, error: unknown): Promise<void> {
     const { registry, discard, log } = this.#parts;
+    // One that was deleted meanwhile says nothing of its store, in which others wait.
+    const [known] = await registry.inStore(file.store, [file.file]);
+    if (known?.status !== "in_progress") return;
     // What passes is no fault of the file.
     const tries = (this.#tries.get(keyOf(file)) ?? 0) + (isPassing(error) ? 0 : 1);
     this.#tries.set(keyOf(file), tries);
