@@ -57,6 +57,9 @@ export type Rows<Port> = {
 const batchesByStore = "create index batches_by_store on batches (store, seq)";
 
 const filesByPurpose = "create index files_by_purpose on files (purpose)";
+/** Each search asks for them: thousands of others may wait. */
+const begunFiles =
+  "create index store_files_begun on store_files (store, document) where status = 'in_progress' and begun = 1";
 
 /** What each owner's files take together: adding up a hundred thousand at every upload would hold up all others. Callers without a key are the owner with the empty name. */
 const uploads = `
@@ -81,6 +84,7 @@ function upgrade(database: Database, found: number): void {
   if (found === 1) database.run("alter table stores add column owner text");
   if (found < 3) database.run(batchesByStore);
   database.run(filesByPurpose);
+  database.run(begunFiles);
   database.run(uploads);
   database.run(`insert into uploads
     select coalesce(owner, ''), sum(max(bytes, ${leastFileBytes})), count(*) from files group by 1`);
@@ -139,6 +143,7 @@ const sql = `
   ) strict;
   create index store_files_by_status on store_files (store, status, usage_bytes);
   create index store_files_in_line on store_files (owner, seq) where status = 'in_progress';
+  ${begunFiles};
   create index store_files_by_file on store_files (file);
   create index store_files_by_owner on store_files (owner, passages);
   create table batches (

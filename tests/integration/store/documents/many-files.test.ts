@@ -28,7 +28,7 @@ test("what files take is known for all and for each owner, as they come and go",
   expect(await registry.fileUsage()).toEqual({ bytes: 1024, files: 1 });
 });
 
-test("among many files, none is read for what they take, and few for a page of a list", async () => {
+test("among many files, none is read for what they take, and few for a page of a list or for a search", async () => {
   await using folder = await tempDir();
   const path = join(folder.path, "documents.sqlite");
   await using registry = sqliteDocuments(path);
@@ -41,6 +41,16 @@ test("among many files, none is read for what they take, and few for a page of a
   other.run(`insert into store_files
       (store, file, filename, document, attributes, status, usage_bytes, passages, created_at, uploaded)
     select 'vs_1', id, filename, id, '{}', 'completed', 5, 1, 0, 1 from files`);
+  const at = new Date();
+  await registry.addStore({
+    ...{ id: "vs_3", collection: "vs_3", name: "", metadata: {}, createdAt: at, lastActiveAt: at },
+    ...{ state: "ready", isOwn: true },
+  });
+  other.run(`insert into store_files
+      (store, file, filename, document, attributes, status, usage_bytes, passages, created_at, uploaded)
+    select 'vs_3', id, filename, id, '{}', 'in_progress', 0, 0, 0, 1 from files`);
+  await registry.begin("vs_3", "file-7");
+  expect(await registry.hidden("vs_3")).toEqual(new Set(["file-7"]));
   const sum = other.query("select sum(bytes) from files");
   const fastest = async (work: () => unknown): Promise<number> => {
     let least = Number.POSITIVE_INFINITY;
@@ -54,6 +64,7 @@ test("among many files, none is read for what they take, and few for a page of a
   const page = { limit: 1, order: "desc" } as const;
   const all = await fastest(() => sum.all());
   const took = {
+    hidden: await fastest(() => registry.hidden("vs_3")),
     usage: await fastest(() => registry.fileUsage("ada")),
     purpose: await fastest(() => registry.files(page, { purpose: "vision" })),
     own: await fastest(() => registry.files(page, { visible: { owner: "ada", stores: [] } })),

@@ -256,7 +256,7 @@ test("the registry of an earlier format is upgraded, and has what it had", async
   {
     using earlier = new Database(path);
     earlier.run("alter table stores drop column owner");
-    for (const index of ["batches_by_store", "files_by_purpose"])
+    for (const index of ["batches_by_store", "files_by_purpose", "store_files_begun"])
       earlier.run(`drop index ${index}`);
     for (const trigger of ["file_added", "file_removed"]) earlier.run(`drop trigger ${trigger}`);
     earlier.run("drop table uploads");
