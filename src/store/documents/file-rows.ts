@@ -91,7 +91,7 @@ export const fileRows = (registry: OwnFile): Rows<FileRegistry> => ({
 });
 
 /** A caller's own files and those in its stores; all if it may see all. */
-function visibleTo(visible: Visibility | undefined, inStores = amongTheirs): Condition {
+function visibleTo(visible: Visibility | undefined, inStores = amongAll): Condition {
   if (visible === undefined) return { where: "true", values: [] };
   const { owner, stores } = visible;
   return {
@@ -103,7 +103,7 @@ function visibleTo(visible: Visibility | undefined, inStores = amongTheirs): Con
 const theirs = "store in (select value from json_each(?))";
 /** Finds them by their stores: for a page, all of them are looked up and sorted. */
 const amongTheirs = `id in (select file from store_files where ${theirs})`;
-/** Looks each file up, in the order of the list, until the page is full. */
+/** Looks each file up: those that are asked for, or, in the order of a list, all until its page is full. */
 const amongAll = `exists (select 1 from store_files where file = files.id and ${theirs})`;
 
 /** Whether so many files are visible that the page is full sooner than they are sorted. */

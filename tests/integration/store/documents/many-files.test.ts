@@ -28,7 +28,7 @@ test("what files take is known for all and for each owner, as they come and go",
   expect(await registry.fileUsage()).toEqual({ bytes: 1024, files: 1 });
 });
 
-test("among many files, none is read for what they take, and few for a page of a list or for a search", async () => {
+test("of many files, few are read for what they take, a page of a list, one file or a search", async () => {
   await using folder = await tempDir();
   const path = join(folder.path, "documents.sqlite");
   await using registry = sqliteDocuments(path);
@@ -64,6 +64,7 @@ test("among many files, none is read for what they take, and few for a page of a
   const page = { limit: 1, order: "desc" } as const;
   const all = await fastest(() => sum.all());
   const took = {
+    found: await fastest(() => registry.findFiles(["file-7"], { owner: "bob", stores: ["vs_1"] })),
     hidden: await fastest(() => registry.hidden("vs_3")),
     usage: await fastest(() => registry.fileUsage("ada")),
     purpose: await fastest(() => registry.files(page, { purpose: "vision" })),
