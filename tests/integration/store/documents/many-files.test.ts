@@ -2,7 +2,7 @@
 import { Database } from "bun:sqlite";
 import { expect, test } from "bun:test";
 import { join } from "node:path";
-import type { FileRecord } from "../../../../src/core/documents/records.ts";
+import type { FileRecord, StoreFile } from "../../../../src/core/documents/records.ts";
 import { sqliteDocuments } from "../../../../src/store/documents/sqlite-documents.ts";
 import { rejectionOf } from "../../../support/rejection.ts";
 import { tempDir } from "../../../support/temp-dir.ts";
@@ -77,6 +77,37 @@ test("of many files, few are read for what they take, a page of a list, one file
     ),
   };
   expect({ all, ...took }).toMatchObject({ all: Math.max(all, ...Object.values(took)) });
+});
+
+test("files that are added to a vector store which has them get their attributes, and are not written again", async () => {
+  await using folder = await tempDir();
+  const path = join(folder.path, "documents.sqlite");
+  await using registry = sqliteDocuments(path);
+  const at = new Date();
+  await registry.addStore({
+    ...{ id: "vs_1", collection: "vs_1", name: "", metadata: {}, createdAt: at, lastActiveAt: at },
+    ...{ state: "ready", isOwn: true },
+  });
+  const added = ["file-1", "file-2", "file-3"].map(
+    (id): StoreFile => ({
+      ...{ store: "vs_1", file: id, filename: "a.md", document: id, attributes: {} },
+      ...{ status: "completed", isUploaded: true, usageBytes: 5, passages: 1, createdAt: at },
+    }),
+  );
+  for (const one of added) await registry.addFile(file(one.file));
+  await registry.putStoreFiles(added);
+  using other = new Database(path);
+  other.run("create table written (file text)");
+  other.run(`create trigger is_written after update on store_files begin
+    insert into written values (new.file); end`);
+  const batch = { id: "vsfb_1", store: "vs_1", createdAt: at, isCancelled: false };
+  const again = added.map((one) =>
+    one.file === "file-2" ? { ...one, attributes: { year: 2026 } } : one,
+  );
+  expect(await registry.putStoreFiles(again, { batch, unchanged: again })).toBe("put");
+  expect(other.query("select file from written").values()).toEqual([["file-2"]]);
+  expect((await registry.inStore("vs_1", ["file-2"]))[0]?.attributes).toEqual({ year: 2026 });
+  expect(await registry.counts({ store: "vs_1", batch: "vsfb_1" })).toMatchObject({ completed: 3 });
 });
 
 test("a caller with many files sees those, and no others", async () => {
