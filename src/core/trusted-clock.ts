@@ -26,15 +26,24 @@ export class TrustedClock {
     this.#start = { wall: sources.wall(), steady: sources.steady() };
   }
 
-  /** While the machine's clock and the elapsed time disagree, the earlier of the two. */
+  /** For what expires: while the machine's clock and the elapsed time disagree, the earlier of the two. */
   expiryTime(): Date {
+    return new Date(Math.min(...this.#times()));
+  }
+
+  /** For what is made now, and expires some time after: the later of the two. It would expire at once when a clock that was set back is right again. */
+  now(): Date {
+    return new Date(Math.max(...this.#times()));
+  }
+
+  #times(): readonly number[] {
     const wall = this.#sources.wall();
     const steady = this.#sources.steady();
     const expected = this.#start.wall + steady - this.#start.steady;
     const by = wall - expected;
     if (Math.abs(by) <= toleranceMs) {
       this.#jump = undefined;
-      return new Date(wall);
+      return [wall];
     }
     if (this.#jump === undefined || Math.abs(by - this.#jump.by) > toleranceMs) {
       this.#jump = { by, at: steady };
@@ -45,8 +54,8 @@ export class TrustedClock {
     } else if (steady - this.#jump.at >= settleMs) {
       this.#start = { wall, steady };
       this.#jump = undefined;
-      return new Date(wall);
+      return [wall];
     }
-    return new Date(Math.min(wall, expected));
+    return [wall, expected];
   }
 }

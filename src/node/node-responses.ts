@@ -38,6 +38,7 @@ export class NodeResponses implements AsyncDisposable {
         maxBytes: settings.max_bytes,
         maxResponseBytes: settings.max_response_bytes,
         now: () => clock.expiryTime().getTime(),
+        madeAt: () => clock.now().getTime(),
         formerOwners: Object.fromEntries(
           config.auth.api_keys.map((key, at) => [`configured ${at + 1}`, configuredKeyId(key)]),
         ),

@@ -46,6 +46,34 @@ describe("a clock that jumps", () => {
     expect((await client.responses.retrieve(response.id)).id).toBe(response.id);
   });
 
+  test("back by months, and right again, deletes nothing that was made meanwhile", async () => {
+    const client = new OpenAI({ baseURL: node.baseUrl, apiKey: "any", maxRetries: 0 });
+    const upload = async (expires: object): Promise<string> => {
+      const file = await toFile(Buffer.from("Llamas hum."), "llamas.txt");
+      return (await client.files.create({ file, purpose: "assistants", ...expires })).id;
+    };
+    setSystemTime(Date.now() - 100 * 24 * hour);
+    const file = await upload({ expires_after: { anchor: "created_at", seconds: 3600 } });
+    const store = await client.vectorStores.create({
+      expires_after: { anchor: "last_active_at", days: 1 },
+    });
+    const response = await client.responses.create({
+      model: "tiny-chat",
+      input: "What time is it?",
+      max_output_tokens: 5,
+    });
+    const conversation = await client.conversations.create({});
+    await client.conversations.update(conversation.id, { metadata: { changed: "yes" } });
+    setSystemTime();
+    for (const file_id of [await upload({}), await upload({})]) {
+      await client.vectorStores.files.createAndPoll(store.id, { file_id });
+    }
+    expect((await client.files.retrieve(file)).id).toBe(file);
+    expect((await client.vectorStores.retrieve(store.id)).status).toBe("completed");
+    expect((await client.responses.retrieve(response.id)).id).toBe(response.id);
+    expect((await client.conversations.retrieve(conversation.id)).id).toBe(conversation.id);
+  });
+
   test.each([
     ["an hour ahead", hour],
     ["an hour back", -hour],

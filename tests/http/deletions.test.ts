@@ -88,7 +88,7 @@ test("all files that have expired are deleted, however many are", async () => {
     await app.registry.addFile({ ...made, id, expiresAt });
   }
   await client.file("alpacas do not");
-  const left = async () => (await app.registry.fileUsage(0)).files;
+  const left = async () => (await app.registry.fileUsage()).files;
   let rounds = 0;
   const outlines = app.registry.outlines.bind(app.registry);
   app.registry.outlines = async (...args) => {

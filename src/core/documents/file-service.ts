@@ -3,6 +3,7 @@ import { NodeError } from "../errors.ts";
 import { given } from "../given.ts";
 import type { Page, PageRequest } from "../page.ts";
 import type { IncomingFile } from "../ports/file-store.ts";
+import { Places } from "../turns.ts";
 import { type DocumentCaller, mayFill, noSuch, visibilityOf } from "./document-caller.ts";
 import type { DocumentParts } from "./documents.ts";
 import type { Quota } from "./quota.ts";
@@ -22,6 +23,8 @@ export class FileService {
   readonly #parts: DocumentParts;
   readonly #quota: Quota;
   readonly #removePassages: (file: string) => Promise<void>;
+  /** Lists of a caller in progress: one may go through a hundred thousand files. */
+  readonly #lists = new Places(1);
 
   /** `removePassages`: deletes the passages of a file that is no longer in any vector store. */
   constructor(parts: DocumentParts, quota: Quota, removePassages: (file: string) => Promise<void>) {
@@ -58,7 +61,8 @@ export class FileService {
     purpose?: string,
   ): Promise<Page<FileRecord>> {
     const visible = visibilityOf(caller);
-    return await this.#parts.registry.files(page, given({ purpose, visible }));
+    const list = () => this.#parts.registry.files(page, given({ purpose, visible }));
+    return await this.#lists.run(caller.id ?? "", list);
   }
 
   async get(caller: DocumentCaller, id: string): Promise<FileRecord> {

@@ -206,6 +206,9 @@ export class IngestQueue {
 
   async #fail(file: StoreFile, error: unknown): Promise<void> {
     const { registry, discard, log } = this.#parts;
+    // One that was deleted meanwhile says nothing of its store, in which others wait.
+    const [known] = await registry.inStore(file.store, [file.file]);
+    if (known?.status !== "in_progress") return;
     const blame = (this.#blame.get(keyOf(file)) ?? 0) + blameOf(error);
     this.#blame.set(keyOf(file), blame);
     const failure = failureOf(error);

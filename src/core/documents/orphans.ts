@@ -30,7 +30,7 @@ export async function setOrphansAside({
       log.error(said, { file, reason });
     });
     // In this order: one that comes meanwhile is not missed.
-    const { files: all } = await registry.fileUsage(0);
+    const { files: all } = await registry.fileUsage();
     const { stored, orphaned } = await files.names();
     const known = await registry.knownFiles([...stored, ...orphaned]);
     if (known === undefined) {

@@ -11,8 +11,8 @@ export interface QuotaSettings {
 
 export type FileUsage = Pick<DocumentQuota, "bytes" | "files">;
 
-/** The fewest bytes that a file counts as: an empty one has a name and a record too. */
-const leastFileBytes = 1024;
+/** The fewest bytes that a file counts as: an empty one has a name and a record too. The registry's files were counted with it. */
+export const leastFileBytes = 1024;
 
 export class Quota {
   readonly #registry: DocumentRegistry;
@@ -93,8 +93,8 @@ export class Quota {
   async #stored({ id }: DocumentCaller): Promise<{ node: FileUsage; own: FileUsage; at: number }> {
     const registry = this.#registry;
     const at = this.#ended;
-    const own = id === undefined ? none : await registry.fileUsage(leastFileBytes, id);
-    return { node: await registry.fileUsage(leastFileBytes), own, at };
+    const own = id === undefined ? none : await registry.fileUsage(id);
+    return { node: await registry.fileUsage(), own, at };
   }
 
   #check(

@@ -33,8 +33,8 @@ export interface FileRegistry {
   filesExpiredAt(now: Date): Promise<FileRecord[]>;
   /** The ids that are files; undefined if there is no registry. */
   knownFiles(ids: readonly string[]): Promise<ReadonlySet<string> | undefined>;
-  /** Usage of all files, or of one owner's; each counts as at least `least` bytes. */
-  fileUsage(least: number, owner?: string): Promise<FileUsage>;
+  /** Usage of all files, or of one owner's; each counts as at least `leastFileBytes`. */
+  fileUsage(owner?: string): Promise<FileUsage>;
 }
 
 type StoreChange = Partial<Pick<StoreRecord, "name" | "description" | "metadata" | "state">> & {

@@ -85,7 +85,7 @@ export class NodeDocuments implements AsyncDisposable {
         quota: toQuota(config),
         limits: { maxStores, maxQueue },
         handbook: `${handbookLabel}/`,
-        now: () => new Date(),
+        now: () => clock.now(),
         expiryTime: () => clock.expiryTime(),
       }),
     );

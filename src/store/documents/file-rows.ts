@@ -38,14 +38,15 @@ export const fileRows = (registry: OwnFile): Rows<FileRegistry> => ({
   },
 
   files(page, { purpose, visible }) {
-    const { where, values } = visibleTo(visible);
-    const listing = {
-      from: "files",
-      id: "id",
-      where: `coalesce(purpose = ?, true) and ${where}`,
-      values: [purpose ?? null, ...values],
-    };
-    return pageOf(registry, listing, page, toFile);
+    const seesMany = visible !== undefined && isMany(registry, visible);
+    const { where, values } = visibleTo(visible, seesMany ? amongAll : amongTheirs);
+    // By the index of purposes only where all files are visible: few of a purpose may be.
+    const ofPurpose = `${visible === undefined ? "" : "+"}purpose = ? and ${where}`;
+    const listing =
+      purpose === undefined
+        ? { where, values }
+        : { where: ofPurpose, values: [purpose, ...values] };
+    return pageOf(registry, { from: "files", id: "id", ...listing }, page, toFile);
   },
 
   removeFile(id) {
@@ -79,26 +80,41 @@ export const fileRows = (registry: OwnFile): Rows<FileRegistry> => ({
     );
   },
 
-  fileUsage(least, owner) {
+  fileUsage(owner) {
     const usage = registry.get<FileUsage>(
-      `select coalesce(sum(max(bytes, ?)), 0) as bytes, count(*) as files from files
-       ${owner === undefined ? "" : "where owner = ?"}`,
-      ...[least, ...(owner === undefined ? [] : [owner])],
+      `select coalesce(sum(bytes), 0) as bytes, coalesce(sum(files), 0) as files from uploads
+       where owner = coalesce(?, owner)`,
+      owner ?? null,
     );
     return usage ?? { bytes: 0, files: 0 };
   },
 });
 
 /** A caller's own files and those in its stores; all if it may see all. */
-function visibleTo(visible: Visibility | undefined): Condition {
+function visibleTo(visible: Visibility | undefined, inStores = amongAll): Condition {
   if (visible === undefined) return { where: "true", values: [] };
   const { owner, stores } = visible;
   return {
-    where: `(owner = ? or
-      id in (select file from store_files where store in (select value from json_each(?))))`,
+    where: `(owner = ? or ${inStores})`,
     values: [owner ?? null, JSON.stringify(stores)],
   };
 }
+
+const theirs = "store in (select value from json_each(?))";
+/** Finds them by their stores: for a page, all of them are looked up and sorted. */
+const amongTheirs = `id in (select file from store_files where ${theirs})`;
+/** Looks each file up: those that are asked for, or, in the order of a list, all until its page is full. */
+const amongAll = `exists (select 1 from store_files where file = files.id and ${theirs})`;
+
+/** Whether so many files are visible that the page is full sooner than they are sorted. */
+function isMany(registry: OwnFile, { owner, stores }: Visibility): boolean {
+  const sql = `select count(*) from (
+    select * from (select 1 from files where owner = ?)
+    union all select * from (select 1 from store_files where ${theirs}) limit ?)`;
+  return registry.number(sql, owner ?? null, JSON.stringify(stores), mostSorted) === mostSorted;
+}
+
+const mostSorted = 10_000;
 
 const toFile = ({ seq, owner, created_at, expires_at, ...file }: Row): FileRecord => ({
   ...file,

@@ -1,5 +1,6 @@
 /** The documents registry: a SQLite file in the data dir, read and written by its own thread. */
 import type { Database } from "bun:sqlite";
+import { leastFileBytes } from "../../core/documents/quota.ts";
 import { noLog } from "../../core/log.ts";
 import type { DocumentRegistry } from "../../core/ports/document-registry.ts";
 import { OwnFile } from "../own-file.ts";
@@ -31,7 +32,7 @@ export const sqliteDocuments = (path: string, log = noLog): DocumentRegistry & A
 export function documentRows(path: string): Rows<DocumentRegistry> & Disposable {
   const file = new OwnFile({
     path,
-    tables: { version: 3, sql, upgrade },
+    tables: { version: 4, sql, upgrade },
     called: "The registry of documents",
     advice: "restore it from a backup, or move it away and run 'paddock documents recover'",
   });
@@ -55,10 +56,38 @@ export type Rows<Port> = {
 
 const batchesByStore = "create index batches_by_store on batches (store, seq)";
 
+const filesByPurpose = "create index files_by_purpose on files (purpose)";
+/** Each search asks for them: thousands of others may wait. */
+const begunFiles =
+  "create index store_files_begun on store_files (store, document) where status = 'in_progress' and begun = 1";
+
+/** What each owner's files take together: adding up a hundred thousand at every upload would hold up all others. Callers without a key are the owner with the empty name. */
+const uploads = `
+  create table uploads (
+    owner text primary key,
+    bytes integer not null,
+    files integer not null
+  ) strict, without rowid;
+  create trigger file_added after insert on files begin
+    insert into uploads values (coalesce(new.owner, ''), max(new.bytes, ${leastFileBytes}), 1)
+      on conflict (owner) do update set bytes = bytes + excluded.bytes, files = files + 1;
+  end;
+  create trigger file_removed after delete on files begin
+    update uploads set bytes = bytes - max(old.bytes, ${leastFileBytes}), files = files - 1
+      where owner = coalesce(old.owner, '');
+    delete from uploads where owner = coalesce(old.owner, '') and files = 0;
+  end;
+`;
+
 /** The first format did not know who made a vector store. */
 function upgrade(database: Database, found: number): void {
   if (found === 1) database.run("alter table stores add column owner text");
-  database.run(batchesByStore);
+  if (found < 3) database.run(batchesByStore);
+  database.run(filesByPurpose);
+  database.run(begunFiles);
+  database.run(uploads);
+  database.run(`insert into uploads
+    select coalesce(owner, ''), sum(max(bytes, ${leastFileBytes})), count(*) from files group by 1`);
 }
 
 /** `seq` is the order of lists, since two rows may have the same time. */
@@ -76,6 +105,7 @@ const sql = `
     expires_at integer
   ) strict;
   create index files_by_owner on files (owner, bytes);
+  ${filesByPurpose};
   create index files_by_expiry on files (expires_at) where expires_at is not null;
   create table stores (
     seq integer primary key autoincrement,
@@ -113,6 +143,7 @@ const sql = `
   ) strict;
   create index store_files_by_status on store_files (store, status, usage_bytes);
   create index store_files_in_line on store_files (owner, seq) where status = 'in_progress';
+  ${begunFiles};
   create index store_files_by_file on store_files (file);
   create index store_files_by_owner on store_files (owner, passages);
   create table batches (
@@ -134,4 +165,5 @@ const sql = `
     document text not null,
     primary key (collection, document)
   ) strict, without rowid;
+  ${uploads}
 `;

@@ -49,7 +49,12 @@ export const storeFileRows = (registry: OwnFile): Rows<StoreFileRegistry> => ({
         if (numberOf(database, isThere, store, file) === 0) return "changed";
       }
       if (batch !== undefined && !makePlace(database, batch.store, maxQueue)) return "full";
-      for (const file of files) putStoreFile(database, file);
+      const known = new Set(unchanged?.map(({ store, file }) => `${store}/${file}`));
+      for (const file of files) {
+        // A whole row is in seven indexes, and a request may have hundreds of them.
+        if (known.has(`${file.store}/${file.file}`)) changeAttributes(database, file);
+        else putStoreFile(database, file);
+      }
       if (batch === undefined) return "put";
       const { id, store, createdAt } = batch;
       insert(database, "batches", { id, store, created_at: createdAt.getTime() });
@@ -307,6 +312,11 @@ export function toStoreFile(row: StoreFileRow): StoreFile {
         maxTokens === null ? undefined : { maxTokens, overlapTokens: row.chunk_overlap ?? 0 },
     }),
   };
+}
+
+function changeAttributes(database: Database, { store, file, attributes }: StoreFile): void {
+  const sql = `update store_files set attributes = ?1 where store = ?2 and file = ?3 and attributes <> ?1`;
+  change(database, sql, JSON.stringify(attributes), store, file);
 }
 
 /** Adds or replaces a file; a replaced one keeps its place in lists. */

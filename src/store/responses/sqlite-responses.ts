@@ -32,6 +32,8 @@ export interface SqliteResponsesOptions {
   maxResponseBytes: number;
   /** Milliseconds of Unix time. */
   now: () => number;
+  /** The earliest time that one is stored with, of a clock that is never set back; default: any. */
+  madeAt?: () => number;
   formerOwners?: FormerOwners;
   log?: Log;
 }
@@ -111,7 +113,7 @@ export class SqliteResponses implements ResponseStore, AsyncDisposable {
     this.#checkParts(response);
     const row = toRow(response);
     this.#checkSize(row);
-    return row;
+    return { ...row, created_at: Math.max(row.created_at, this.#options.madeAt?.() ?? 0) };
   }
 
   #bounds(): RowBounds {

@@ -22,6 +22,7 @@ function playedClock() {
     },
     /** Milliseconds since it began. */
     expiry: () => clock.expiryTime().getTime() - began,
+    made: () => clock.now().getTime() - began,
   };
 }
 
@@ -54,6 +55,18 @@ test("is never later than a clock that jumps back", () => {
   pass(2 * hour);
   jump(-hour);
   expect(expiry()).toBe(hour);
+});
+
+test("what is made while the clock is set back has not expired when it is right again", () => {
+  const { pass, jump, expiry, made } = playedClock();
+  pass(2 * hour);
+  expect(made()).toBe(2 * hour);
+  jump(-40 * day);
+  expect([expiry(), made()]).toEqual([2 * hour - 40 * day, 2 * hour]);
+  jump(50 * day);
+  expect([expiry(), made()]).toEqual([2 * hour, 2 * hour + 10 * day]);
+  pass(day);
+  expect([expiry(), made()]).toEqual([day + 2 * hour + 10 * day, day + 2 * hour + 10 * day]);
 });
 
 test("believes a clock that goes on steadily for a day after it jumped, and not one that jumps again", () => {

@@ -250,14 +250,22 @@ test("the registry of an earlier format is upgraded, and has what it had", async
   {
     await using registry = sqliteDocuments(path);
     await registry.addStore(store("vs_1"));
+    await registry.addFile({ ...file("file-1"), owner: "ada" });
+    await registry.addFile(file("file-2"));
   }
   {
     using earlier = new Database(path);
     earlier.run("alter table stores drop column owner");
-    earlier.run("drop index batches_by_store");
+    for (const index of ["batches_by_store", "files_by_purpose", "store_files_begun"])
+      earlier.run(`drop index ${index}`);
+    for (const trigger of ["file_added", "file_removed"]) earlier.run(`drop trigger ${trigger}`);
+    earlier.run("drop table uploads");
     earlier.run("pragma user_version = 1");
   }
   await using registry = sqliteDocuments(path);
   expect(await registry.addStore({ ...store("vs_2"), owner: "ada" })).toBe(true);
   expect((await registry.outlines()).map(({ id }) => id)).toEqual(["vs_1", "vs_2"]);
+  await registry.removeFile("file-2");
+  expect(await registry.fileUsage()).toEqual({ bytes: 1024, files: 1 });
+  expect(await registry.fileUsage("ada")).toEqual({ bytes: 1024, files: 1 });
 });
