@@ -130,7 +130,7 @@ test("all files that have expired leave the answers in one go, also where their 
   // Has the queue look for what is due.
   await client.send("DELETE", `/vector_stores/${store}`);
   await waitFor("only the other to be left", async () => {
-    return (await app.registry.fileUsage(0)).files === 1;
+    return (await app.registry.fileUsage()).files === 1;
   });
   expect(rounds).toBe(1);
   expect(await app.registry.deletions()).toHaveLength(3);
