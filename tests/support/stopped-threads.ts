@@ -20,13 +20,15 @@ const names = { workers: "Bun Pool", stores: "Worker" };
 
 /** Stops its workers, its stores' threads, or its loop; returns how many threads that were. */
 export function stopComputing(pid: number, where: "workers" | "stores" | "loop"): number {
-  if (where === "loop") return [pid].filter(trace).length;
-  const threads = readdirSync(`/proc/${pid}/task`).map(Number);
-  const named = threads.filter((thread) =>
-    readFileSync(`/proc/${pid}/task/${thread}/comm`, "utf8").startsWith(names[where]),
-  );
-  return named.filter(trace).length;
+  return (where === "loop" ? [pid] : threadsOf(pid, where)).filter(trace).length;
 }
+
+const threadsOf = (pid: number, where: keyof typeof names): number[] =>
+  readdirSync(`/proc/${pid}/task`)
+    .map(Number)
+    .filter((thread) =>
+      readFileSync(`/proc/${pid}/task/${thread}/comm`, "utf8").startsWith(names[where]),
+    );
 
 /** Whether this machine lets a process stop a child's threads. */
 export function canStopThreads(): boolean {
@@ -43,7 +45,20 @@ export function canStopThreads(): boolean {
   }
 }
 
-/** Stops its stores' threads until it is disposed of; by another process, so that this one sees its end. */
+/** Until they have done nothing for a while: one that is stopped elsewhere than in a call of the system may hold a lock that the loop needs. */
+async function untilAtRest(pid: number): Promise<void> {
+  const switches = (): string =>
+    threadsOf(pid, "stores")
+      .map((thread) => readFileSync(`/proc/${pid}/task/${thread}/status`, "utf8"))
+      .map((status) => /^voluntary_ctxt_switches:.*$/m.exec(status)?.[0])
+      .join();
+  for (let before = ""; before !== switches(); ) {
+    before = switches();
+    await Bun.sleep(300);
+  }
+}
+
+/** Stops its stores' threads, at rest, until it is disposed of; by another process, so that this one sees its end. */
 export async function stopStores(pid: number): Promise<Disposable> {
   const tracer = Bun.spawn([process.execPath, import.meta.path, `${pid}`], { stdout: "pipe" });
   const { value } = await tracer.stdout.getReader().read();
@@ -52,6 +67,8 @@ export async function stopStores(pid: number): Promise<Disposable> {
 }
 
 if (import.meta.main) {
-  process.stdout.write(`${stopComputing(Number(process.argv[2]), "stores")}`);
+  const pid = Number(process.argv[2]);
+  await untilAtRest(pid);
+  process.stdout.write(`${stopComputing(pid, "stores")}`);
   setInterval(() => {}, 60_000);
 }
