@@ -192,12 +192,9 @@ export class RunnerHost implements ModelHost {
 
   /** Evicts models until another fits. A busy one finishes its calls first, while new ones wait. */
   async #reserveMemory(name: string, needs: Needs, signal: AbortSignal): Promise<Disposable> {
-    const { memory } = this.#options;
     const reservation = { [Symbol.dispose]: () => void this.#reserved.delete(name) };
     if (needs.memory === 0 && needs.accelerator === 0) return reservation;
-    if (memory !== undefined && needs.memory > memory.limit) {
-      throw doesNotFit(name, needs.memory, memory);
-    }
+    this.#checkFits(name, needs);
     // First come, first served: an evicted model cannot overtake the one it was evicted for.
     const evicted = this.#lastReservation.then(async () => {
       await this.#evictFor(name, needs, signal);
@@ -209,16 +206,13 @@ export class RunnerHost implements ModelHost {
   }
 
   async #evictFor(name: string, needs: Needs, signal: AbortSignal): Promise<void> {
-    const { memory } = this.#options;
     for (;;) {
       const short = this.#shortOf(name, needs);
       if (short === undefined) return;
       signal.throwIfAborted();
+      this.#checkFits(name, needs);
       const next = this.#leastRecentlyUsed(name, short);
-      if (next === undefined && this.#reserved.size === 0) {
-        if (short === "accelerator" || memory === undefined) return;
-        throw doesNotFit(name, needs.memory, memory);
-      }
+      if (next === undefined && this.#reserved.size === 0) return;
       // All memory is reserved for models that are starting; once they run, they can be evicted.
       if (next === undefined) {
         await pauseFor(pollMs, undefined, { signal });
@@ -228,6 +222,15 @@ export class RunnerHost implements ModelHost {
       this.#options.log.info("a model is unloaded to make room for another", fields);
       await next.runner.drain(signal);
     }
+  }
+
+  /** Throws where it would not fit beside those that stay: none is unloaded for it in vain. */
+  #checkFits(name: string, { memory: bytes }: Needs): void {
+    const { memory } = this.#options;
+    if (memory === undefined || bytes === 0) return;
+    const staying = [...this.#residents.values()].filter((one) => one.memory === 0);
+    const stayingBytes = staying.reduce((sum, one) => sum + (one.runner?.residentBytes ?? 0), 0);
+    if (stayingBytes + bytes > memory.limit) throw doesNotFit(name, bytes, memory);
   }
 
   #shortOf(name: string, { memory, accelerator }: Needs): keyof Needs | undefined {

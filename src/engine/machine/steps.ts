@@ -15,7 +15,7 @@ const trySteps = 4;
 const tryMs = 1000;
 /** Fewer threads stay if the median step takes less than this share of the time; more if it takes no longer. */
 const clearlyFaster = 0.8;
-/** A step that usually takes longer is not tried with: it could take many times as long. */
+/** A step that usually takes longer is not tried with, unless an answer's with fewer: it could take many times as long. */
 const longestTriedMs = 3000;
 /** The pause after a try that failed; tries take no more than a tenth of the time. */
 const [shortestPauseMs, longestPauseMs, pausePerLostMs] = [250, 300_000, 10];
@@ -110,8 +110,11 @@ export class StepThreads {
     if (trial === undefined) return threads;
     if (trial.forced) return trial.threads;
     const size = sizeOf(tokens);
-    const usualMs = usual.get(size) ?? usual.get(size + 0.5) ?? Number.POSITIVE_INFINITY;
-    return steady || usualMs > longestTriedMs ? threads : trial.threads;
+    const usualMs = usual.get(size) ?? usual.get(size + 0.5);
+    // Half as many take no more than twice as long, which is little of an answer.
+    const isBounded = trial.threads < threads && groupOf(tokens) < prompts;
+    const isLong = usualMs === undefined || (usualMs > longestTriedMs && !isBounded);
+    return steady || isLong ? threads : trial.threads;
   }
 
   /** Whether a step of this size compares another number of threads with the present one. */
@@ -199,7 +202,8 @@ const isEnough = (counted: Count, steps: number, ms: number): boolean =>
   counted.steps >= steps || counted.ms >= ms;
 
 /** One token, a few answers side by side, or a prompt. */
-const groupOf = (tokens: number): number => (tokens === 1 ? 0 : tokens <= 4 ? 1 : 2);
+const groupOf = (tokens: number): number => (tokens === 1 ? 0 : tokens <= 4 ? 1 : prompts);
+const prompts = 2;
 
 /** Steps of up to twice as many tokens are compared with each other. */
 const sizeOf = (tokens: number): number => Math.ceil(Math.log2(tokens));

@@ -76,6 +76,15 @@ describe("the threads of a model's steps", () => {
     expect(made[2]).toBeLessThan(6);
   });
 
+  test("become one also where each step of an answer takes many seconds with all", () => {
+    const { steps, changes } = machine();
+    const veryBusy = (threads: number): number => (threads === 1 ? 200 : 5000);
+    steps(2, () => 9000, { tokens: 40 });
+    const made = steps(100, veryBusy);
+    expect(changes).toEqual([1]);
+    expect(made[2]).toBeLessThan(6);
+  });
+
   test("stay all where only waking them takes long", () => {
     const { steps, idle, changes } = machine({ budget: 8 });
     for (let answer = 0; answer < 20; answer++) {
