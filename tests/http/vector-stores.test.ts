@@ -239,6 +239,28 @@ describe("a file that is added to a vector store", () => {
     expect((await client.getStore(id)).file_counts.total).toBe(1);
   });
 
+  test.each([
+    ["completed" as const, "llamas hum"],
+    ["failed" as const, " "],
+  ])(
+    "keeps attributes that are changed while it is added again, %s before",
+    async (status, text) => {
+      const held = gate();
+      held.open();
+      const { app, client } = await start(held);
+      const { id } = await client.store();
+      const taken = await client.taken(id, text, "a.md", { attributes: { a: 1 } });
+      expect(taken.status).toBe(status);
+      const putStoreFiles = app.registry.putStoreFiles.bind(app.registry);
+      app.registry.putStoreFiles = async (...args) => {
+        await app.registry.changeAttributes(id, taken.id, { a: 2 });
+        return await putStoreFiles(...args);
+      };
+      await client.add(id, { file_id: taken.id });
+      expect(await client.settled(id, taken.id)).toMatchObject({ attributes: { a: 2 } });
+    },
+  );
+
   test("is counted in the metrics while it waits to be ingested", async () => {
     const held = gate();
     const { app, client } = await start(held);

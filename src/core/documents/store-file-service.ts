@@ -87,7 +87,12 @@ export class StoreFileService {
     }
     const unchanged = put.filter(isUnchanged);
     const options = { ...this.#places(caller), unchanged, ...given({ batch, owner: caller.id }) };
-    const outcome = await registry.putStoreFiles(put, options);
+    // Those that are not given may be changed meanwhile.
+    const written = put.map(({ attributes: _, ...file }) => ({
+      ...file,
+      ...given({ attributes: wanted.get(file.file)?.attributes }),
+    }));
+    const outcome = await registry.putStoreFiles(written, options);
     if (outcome === "full") throw await this.#full(caller);
     // A file was deleted, removed, completed or added with other settings since it was checked, or its store is gone.
     if (outcome === "changed") {

@@ -78,10 +78,13 @@ interface Selection {
   hidden: ReadonlySet<string>;
 }
 
+/** Without attributes, it keeps those that it has in the store. */
+export type PutFile = Omit<StoreFile, "attributes"> & Partial<Pick<StoreFile, "attributes">>;
+
 export interface StoreFileRegistry {
   /** Changes nothing if more than `maxQueue` files would be in progress, or more than `maxOwn` of `owner` ("full"), or, with `unchanged`, a file or its store is gone, or the status or chunking of one of these is another by now ("changed"). */
   putStoreFiles(
-    files: readonly StoreFile[],
+    files: readonly PutFile[],
     options?: {
       batch?: FileBatch;
       maxQueue?: number;

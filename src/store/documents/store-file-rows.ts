@@ -8,9 +8,13 @@ import {
   shownName,
 } from "../../core/documents/records.ts";
 import { given } from "../../core/given.ts";
-import type { StoreFileRegistry, StoreFilesOf } from "../../core/ports/document-registry.ts";
+import type {
+  PutFile,
+  StoreFileRegistry,
+  StoreFilesOf,
+} from "../../core/ports/document-registry.ts";
 import { Turns } from "../../core/turns.ts";
-import { change, insert, numberOf, orIgnore, put, rowsOf } from "../database.ts";
+import { change, insert, numberOf, orIgnore, put, rowOf, rowsOf } from "../database.ts";
 import type { OwnFile } from "../own-file.ts";
 import { matches } from "./attribute-filter.ts";
 import { type Condition, pageOf } from "./pages.ts";
@@ -241,7 +245,7 @@ export const documentsOf = (file: OwnFile, sql: string, ...values: SQLQueryBindi
 export const waitingOf = "status = 'in_progress' and owner is coalesce(?, owner)";
 
 /** How many files are in progress once these are added, of all or of one owner. */
-function waitingWith(database: Database, files: readonly StoreFile[], owner?: string): number {
+function waitingWith(database: Database, files: readonly PutFile[], owner?: string): number {
   const put = files.filter(
     (file) => file.status === "in_progress" && (owner ?? file.owner) === file.owner,
   );
@@ -314,17 +318,23 @@ export function toStoreFile(row: StoreFileRow): StoreFile {
   };
 }
 
-function changeAttributes(database: Database, { store, file, attributes }: StoreFile): void {
+function changeAttributes(database: Database, { store, file, attributes }: PutFile): void {
+  if (attributes === undefined) return;
   const sql = `update store_files set attributes = ?1 where store = ?2 and file = ?3 and attributes <> ?1`;
   change(database, sql, JSON.stringify(attributes), store, file);
 }
 
 /** Adds or replaces a file; a replaced one keeps its place in lists. */
-function putStoreFile(database: Database, added: StoreFile): void {
-  const { store, file, filename, document, status, passages } = added;
+function putStoreFile(database: Database, added: PutFile): void {
+  const { store, file, filename, document, status, passages, attributes } = added;
+  const before = `select attributes from store_files where ${own}`;
   const row = {
     ...{ store, file, filename, document, status, passages },
-    attributes: JSON.stringify(added.attributes),
+    attributes:
+      attributes === undefined
+        ? (rowOf<Pick<StoreFileRow, "attributes">>(database, before, store, file)?.attributes ??
+          "{}")
+        : JSON.stringify(attributes),
     failure_code: added.failure?.code ?? null,
     failure_message: added.failure?.message ?? null,
     usage_bytes: added.usageBytes,
