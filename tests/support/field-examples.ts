@@ -33,6 +33,24 @@ interface Walk {
   isAlike?: (field: string) => boolean;
 }
 
+export const omit = (value: object, key: string): object =>
+  Object.fromEntries(Object.entries(value).filter(([name]) => name !== key));
+
+/** A copy of the body with the value at the end of the steps; without that field if it is undefined. */
+export function changed<Body extends object>(
+  body: Body,
+  steps: readonly (string | number)[],
+  value: unknown,
+): Body {
+  const copy = structuredClone(body);
+  let at: unknown = copy;
+  for (const step of steps.slice(0, -1)) at = Reflect.get(Object(at), step);
+  const last = steps.at(-1) ?? "";
+  if (value === undefined) Reflect.deleteProperty(Object(at), last);
+  else Reflect.set(Object(at), last, value);
+  return copy;
+}
+
 /** Rows for `test.each`, whose values are shown as JSON. */
 export const rowsOf = (examples: readonly FieldExample[], wanted: FieldExample[1]) =>
   examples.flatMap(([field, use, value]) =>
