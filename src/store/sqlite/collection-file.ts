@@ -1,6 +1,5 @@
 /** The SQLite file of a collection: its tables, and the migration of older files. */
 import { Database } from "bun:sqlite";
-import { existsSync, statSync } from "node:fs";
 import { NodeError, reasonOf } from "../../core/errors.ts";
 import { given } from "../../core/given.ts";
 import type {
@@ -46,7 +45,6 @@ const tables = `
     terms text
   ) strict;
   create index passages_by_document on passages (document, document_hash, parts);
-  create index passages_by_position on passages (document, position);
   create table removed (seq integer primary key autoincrement, key integer not null) strict;
 `;
 
@@ -96,7 +94,7 @@ export const hasCurrentWords = (database: Database): boolean =>
 
 /** Whether a file holds no collection: it was dropped, or the process that created it was killed. */
 export function isBlank(path: string): boolean {
-  if (!existsSync(path) || statSync(path).size === 0) return true;
+  if (!isThere(path)) return true;
   try {
     checkLog(path);
     using database = new Database(path, { readwrite: true, create: false });
@@ -153,7 +151,7 @@ function prepareTables(database: Database, onRebuild: () => void = () => {}): vo
       if (found > 0) onRebuild();
       if (found === 0) makeTables(database);
       if (found === 1) database.run("alter table passages add column terms text");
-      if (found < 3 || !hasCurrentWords(database)) rebuildIndex(database);
+      if (!hasCurrentWords(database)) rebuildIndex(database);
       database.run(positionIndex);
       database.run(`pragma user_version = ${version}`);
     })
