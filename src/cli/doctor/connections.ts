@@ -14,7 +14,7 @@ import { isThere, numberOf, openReadOnly } from "../../store/database.ts";
 import { keysFile } from "../../store/keys/sqlite-keys.ts";
 import { QdrantCollectionStore } from "../../store/qdrant/qdrant-collections.ts";
 import { inspectCollection } from "../../store/sqlite/sqlite-collections.ts";
-import { openSharedKeys } from "../keys.ts";
+import { openSharedKeys } from "../key-stores.ts";
 import { type Finding, type Installation, note, ok, problem } from "./finding.ts";
 import type { FoundModel } from "./models.ts";
 
