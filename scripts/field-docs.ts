@@ -1,6 +1,6 @@
 /** Writes the tables of docs/reference/*-fields.md from the schemas of the operations. */
 import { join } from "node:path";
-import { absentItems, absentTools } from "../src/server/operations/responses/tools.ts";
+import { absentItems, absentTools } from "../src/server/operations/responses/absent.ts";
 import { operations } from "../src/server/operations.ts";
 import { type DescribedField, describedFields } from "./docs/described-fields.ts";
 import { toMarkdownTable } from "./docs/markdown-table.ts";

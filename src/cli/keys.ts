@@ -15,12 +15,11 @@ import {
   stateOf,
   usualScopes,
 } from "../core/limits/api-key.ts";
-import type { RedisOptions } from "../gateway/redis/connection.ts";
 import { collectionStore } from "../node/documents/node-collection.ts";
 import { dataDirOf, toSharedServer } from "../node/node-settings.ts";
 import { documentsFile, sqliteDocuments } from "../store/documents/sqlite-documents.ts";
-import { keysFile, SqliteKeys } from "../store/keys/sqlite-keys.ts";
 import { addConfigOptions, addExamples, readConfig } from "./command-options.ts";
+import { openKeyStore, openOwnKeys, openSharedKeys } from "./key-stores.ts";
 import { createCommandLog } from "./log.ts";
 import { printedJson, toTable } from "./printing.ts";
 import { CommandError, type Shell } from "./shell.ts";
@@ -234,41 +233,6 @@ export function parseExpiry(text: string, now: Date): Date {
   throw new CommandError(
     `'${text}' ${why}. Give a date to come, such as ${new Date(now.getTime() + 31_536_000_000).toISOString().slice(0, 10)}, or a time from now, such as 12h or 30d.`,
   );
-}
-
-async function openKeyStore(
-  config: Config,
-  baseDir: string,
-): Promise<Disposable & { keys: KeyStore }> {
-  const server = toSharedServer(config);
-  return server === undefined ? openOwnKeys(config, baseDir) : await openSharedKeys(server);
-}
-
-function openOwnKeys(config: Config, baseDir: string) {
-  const keys = new SqliteKeys(join(dataDirOf(config, baseDir), keysFile));
-  return { keys, [Symbol.dispose]: () => keys[Symbol.dispose]() };
-}
-
-/** Longer than for a request, since a person waits. */
-const timeoutMs = 5000;
-
-export async function openSharedKeys(server: RedisOptions) {
-  const { RedisConnection } = await import("../gateway/redis/connection.ts");
-  const { RedisKeyStore } = await import("../gateway/redis/key-store.ts");
-  const connection = new RedisConnection({ ...server, timeoutMs });
-  await connection.open();
-  const { problem, address } = connection;
-  if (problem !== undefined) {
-    connection[Symbol.dispose]();
-    throw new CommandError(`Redis at ${address} cannot be used: ${problem}.`);
-  }
-  const keys = new RedisKeyStore(connection);
-  return {
-    keys,
-    address,
-    serverFacts: () => connection.facts(),
-    [Symbol.dispose]: () => connection[Symbol.dispose](),
-  };
 }
 
 /** Ids of stores given by name or id, `:read` included. Unknown names could be another's later. */

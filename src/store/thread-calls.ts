@@ -7,7 +7,7 @@ import { type Log, noLog } from "../core/log.ts";
 import { isThere } from "./database.ts";
 import { logWasSetAside } from "./foreign-log.ts";
 import type { QdrantOptions } from "./qdrant/connection.ts";
-import type { FormerOwners } from "./responses/response-rows.ts";
+import type { FormerOwners } from "./responses/response-tables.ts";
 import type { CollectionPlace } from "./sqlite/watched-collection.ts";
 
 /** What a thread can hold; loaded only where it is created. */

@@ -1,20 +1,18 @@
 import { expect, test } from "bun:test";
-import { join } from "node:path";
 import { fieldsOf } from "../../scripts/field-docs.ts";
 import { decodeError } from "../support/decode.ts";
 import {
   type FieldOutcome,
   type FieldRequests,
+  omit,
   propertiesOf,
   unnamed,
   walkFields,
 } from "../support/field-examples.ts";
+import { read } from "../support/repository-text.ts";
 import { finish } from "../support/scripted-engines.ts";
 import { testApp } from "../support/test-app.ts";
 import { examples } from "./examples/chat.ts";
-
-const read = (path: string): Promise<string> =>
-  Bun.file(join(import.meta.dir, "..", "..", path)).text();
 
 const described = fieldsOf("createChatCompletion");
 
@@ -79,9 +77,6 @@ function requestsWith(field: string, value: unknown): FieldRequests {
     as: field,
   };
 }
-
-const omit = (value: object, key: string): object =>
-  Object.fromEntries(Object.entries(value).filter(([name]) => name !== key));
 
 const app = testApp({ vision: true });
 

@@ -1,18 +1,12 @@
 import { describe, expect, test } from "bun:test";
-import { join } from "node:path";
 import { fieldsOf } from "../../scripts/field-docs.ts";
 import { decodeError } from "../support/decode.ts";
-import { propertiesOf, unnamed, walkFields } from "../support/field-examples.ts";
+import { changed, omit, propertiesOf, unnamed, walkFields } from "../support/field-examples.ts";
+import { read } from "../support/repository-text.ts";
 import { finish } from "../support/scripted-engines.ts";
 import { testApp } from "../support/test-app.ts";
 import { examples } from "./examples/completion.ts";
 import { detokenizeExamples, tokenizeExamples } from "./examples/tokenize.ts";
-
-const read = (path: string): Promise<string> =>
-  Bun.file(join(import.meta.dir, "..", "..", path)).text();
-
-const omit = (value: object, key: string): object =>
-  Object.fromEntries(Object.entries(value).filter(([name]) => name !== key));
 
 /** A conversation in which every field of a message has its place. */
 const conversation = {
@@ -37,16 +31,6 @@ function placeIn(field: string): { steps: (string | number)[]; as: string } {
   const ofUser = list === "tools" || ["role", "content", "name"].includes(inner);
   const at = ofUser ? 0 : inner === "tool_call_id" ? 2 : 1;
   return { steps: [list, at, ...inner.split(".")], as: `${list}[${at}].${inner}` };
-}
-
-function changed(body: object, steps: readonly (string | number)[], value: unknown): object {
-  const copy = structuredClone(body);
-  let at: unknown = copy;
-  for (const step of steps.slice(0, -1)) at = Reflect.get(Object(at), step);
-  const last = steps.at(-1) ?? "";
-  if (value === undefined) Reflect.deleteProperty(Object(at), last);
-  else Reflect.set(Object(at), last, value);
-  return copy;
 }
 
 const logprobs = [{ token: "Hi", logprob: -1, bytes: [72, 105], top: [] }];

@@ -1,5 +1,4 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { join } from "node:path";
 import { fieldsOf } from "../../scripts/field-docs.ts";
 import { decodeError } from "../support/decode.ts";
 import {
@@ -8,11 +7,9 @@ import {
   rowsOf,
   withoutExample,
 } from "../support/field-examples.ts";
+import { read } from "../support/repository-text.ts";
 import { type RunningDocuments, runningDocuments } from "../support/running-documents.ts";
 import { examples } from "./examples/document.ts";
-
-const read = (path: string): Promise<string> =>
-  Bun.file(join(import.meta.dir, "..", "..", path)).text();
 
 const operationIds = {
   "POST /v1/files": "uploadFile",

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
-import { join } from "node:path";
 import { fieldsOf } from "../../scripts/field-docs.ts";
 import {
+  changed,
   type FieldOutcome,
   type FieldRequests,
   interfaceOf,
@@ -9,12 +9,10 @@ import {
   unnamed,
   walkFields,
 } from "../support/field-examples.ts";
+import { read } from "../support/repository-text.ts";
 import { finish } from "../support/scripted-engines.ts";
 import { testApp } from "../support/test-app.ts";
 import { examples } from "./examples/messages.ts";
-
-const read = (path: string): Promise<string> =>
-  Bun.file(join(import.meta.dir, "..", "..", path)).text();
 
 const described = fieldsOf("createMessage");
 
@@ -107,16 +105,6 @@ function placeOf(field: string): { steps: (string | number)[]; as: string } {
     return list === undefined ? [step] : [list, 0];
   });
   return { steps, as: field.replaceAll("[]", "[0]") };
-}
-
-function changed(body: Json, steps: readonly (string | number)[], value: unknown): Json {
-  const copy: Json = structuredClone(body);
-  let at: unknown = copy;
-  for (const step of steps.slice(0, -1)) at = Reflect.get(Object(at), step);
-  const last = steps.at(-1) ?? "";
-  if (value === undefined) Reflect.deleteProperty(Object(at), last);
-  else Reflect.set(Object(at), last, value);
-  return copy;
 }
 
 function requestsWith(field: string, value: unknown): FieldRequests {

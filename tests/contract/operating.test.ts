@@ -1,13 +1,10 @@
 import { describe, expect, test } from "bun:test";
-import { join } from "node:path";
 import { Type as T } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
 import { operations, targetOf } from "../../src/server/operations.ts";
 import { parsePrometheus } from "../support/prometheus-text.ts";
+import { read } from "../support/repository-text.ts";
 import { testApp } from "../support/test-app.ts";
-
-const read = (path: string): Promise<string> =>
-  Bun.file(join(import.meta.dir, "..", "..", path)).text();
 
 const shared = {
   numbers: () => ({ isUp: true, losses: 0, decidedAlone: 0 }),

@@ -1,5 +1,4 @@
 import { expect, test } from "bun:test";
-import { join } from "node:path";
 import { KindGuard, Type as T, type TSchema } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
 import { Config } from "../../src/config/schema.ts";
@@ -10,9 +9,7 @@ import { EmbeddingList } from "../../src/server/operations/embeddings.ts";
 import { ModelList } from "../../src/server/operations/models/schema.ts";
 import { NodeInfo } from "../../src/server/operations/node/schema.ts";
 import { RetrieveResult } from "../../src/server/operations/retrieve/schema.ts";
-
-const read = (path: string): Promise<string> =>
-  Bun.file(join(import.meta.dir, "..", "..", path)).text();
+import { read } from "../support/repository-text.ts";
 
 test("CI runs the README's test command exactly as the README gives it", async () => {
   const [, command] = /\*\*Test it:\*\*\n\n```sh\n(.*)\n```/.exec(await read("README.md")) ?? [];

@@ -1,8 +1,8 @@
 import { expect, test } from "bun:test";
-import { join } from "node:path";
 import { fieldsOf } from "../../scripts/field-docs.ts";
 import { decodeError } from "../support/decode.ts";
 import { unnamed, walkFields } from "../support/field-examples.ts";
+import { read } from "../support/repository-text.ts";
 import { testApp } from "../support/test-app.ts";
 import { examples } from "./examples/rerank.ts";
 
@@ -49,7 +49,7 @@ test.each([
   "node_modules/cohere-ai/serialization/client/requests/RerankRequest.d.ts",
   "node_modules/cohere-ai/serialization/resources/v2/client/requests/V2RerankRequest.d.ts",
 ])("no field of Cohere's package is unnamed: %s", async (path) => {
-  const types = await Bun.file(join(import.meta.dir, "..", "..", path)).text();
+  const types = await read(path);
   const [, body = ""] = /interface Raw \{\n(.*?)^ {4}\}/ms.exec(types) ?? [];
   const fields = [...body.matchAll(/^ {8}(\w+)\??:/gm)].map(([, field = ""]) => field);
   expect(fields.length).toBeGreaterThan(5);

@@ -1,21 +1,20 @@
 import { describe, expect, test } from "bun:test";
-import { join } from "node:path";
 import { fieldsOf } from "../../scripts/field-docs.ts";
 import { decodeError } from "../support/decode.ts";
 import {
   type FieldOutcome,
+  type FieldRequests,
   interfaceOf,
+  omit,
   propertiesOf,
   unnamed,
   walkFields,
 } from "../support/field-examples.ts";
+import { read } from "../support/repository-text.ts";
 import { finish } from "../support/scripted-engines.ts";
 import { type TestApp, testApp } from "../support/test-app.ts";
 import { keptResponse } from "../support/test-responses.ts";
 import { examples } from "./examples/responses.ts";
-
-const read = (path: string): Promise<string> =>
-  Bun.file(join(import.meta.dir, "..", "..", path)).text();
 
 const described = fieldsOf("createResponse");
 
@@ -50,15 +49,6 @@ const beside: Readonly<Record<string, object>> = {
 };
 
 const base = { model: "chatty", input: conversation };
-const omit = (value: object, key: string): object =>
-  Object.fromEntries(Object.entries(value).filter(([name]) => name !== key));
-
-interface Requests {
-  with: object;
-  without: object;
-  /** The field's name on the wire. */
-  as: string;
-}
 
 const contentParts: Readonly<Record<string, Record<string, unknown>>> = {
   input_text: { type: "input_text", text: "Hello" },
@@ -67,7 +57,7 @@ const contentParts: Readonly<Record<string, Record<string, unknown>>> = {
 };
 
 /** The same of a field of a part. */
-function partWith(field: string, value: unknown): Requests | undefined {
+function partWith(field: string, value: unknown): FieldRequests | undefined {
   const [, item = "", list = "", type = "", inner = ""] =
     /^input\[(\w+)\]\.(\w+)\[(\w+)\]\.(\w+)$/.exec(field) ?? [];
   if (inner === "") return undefined;
@@ -88,7 +78,7 @@ const toolChoices: Readonly<Record<string, Record<string, unknown>>> = {
 };
 
 /** The same of a field of a choice. */
-function choiceWith(field: string, value: unknown): Requests | undefined {
+function choiceWith(field: string, value: unknown): FieldRequests | undefined {
   const [, type = "", inner = ""] = /^tool_choice\[(\w+)\]\.(\w+)$/.exec(field) ?? [];
   const choice = toolChoices[type];
   if (choice === undefined) return undefined;
@@ -102,7 +92,7 @@ function choiceWith(field: string, value: unknown): Requests | undefined {
 }
 
 /** A request whose field has the value, and the same without the field. */
-function requestsWith(field: string, value: unknown): Requests {
+function requestsWith(field: string, value: unknown): FieldRequests {
   const within = partWith(field, value) ?? choiceWith(field, value);
   if (within !== undefined) return within;
   const [, list = "", type = "", inner = ""] = /^(\w+)\[(\w*)\]\.?(\w*)$/.exec(field) ?? [];

@@ -1,5 +1,4 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { join } from "node:path";
 import OpenAI, { BadRequestError, NotFoundError } from "openai";
 import { fieldsOf } from "../../scripts/field-docs.ts";
 import type { ResponseChange } from "../../src/core/ports/response-store.ts";
@@ -9,6 +8,7 @@ import { bareNode } from "../support/bare-node.ts";
 import { decodeError } from "../support/decode.ts";
 import { propertiesOf, unnamed } from "../support/field-examples.ts";
 import { rejectionOf } from "../support/rejection.ts";
+import { read } from "../support/repository-text.ts";
 import { tempDir } from "../support/temp-dir.ts";
 import { keptResponse } from "../support/test-responses.ts";
 import { examples } from "./examples/stored-response.ts";
@@ -105,9 +105,6 @@ describe("the openai package, about a response that is kept,", () => {
     expect(await rejectionOf(client.responses.cancel("resp_6"))).toBeInstanceOf(BadRequestError);
   });
 });
-
-const read = (path: string): Promise<string> =>
-  Bun.file(join(import.meta.dir, "..", "..", path)).text();
 
 const rows = Object.entries(examples).flatMap(([operation, fields]) =>
   fields.map(([field, name, value]) => ({ operation, field, name, value })),

@@ -4,6 +4,21 @@ import type { DescribedField } from "../../scripts/docs/described-fields.ts";
 
 export type FieldExample = readonly [field: string, use: DescribedField["use"], value: unknown];
 
+/** Of the fields that every API that generates has. */
+export const samplingExamples: readonly FieldExample[] = [
+  ["temperature", "honoured", 0.2],
+  ["top_p", "honoured", 0.5],
+  ["top_k", "honoured", 40],
+  ["min_p", "honoured", 0.05],
+  ["presence_penalty", "honoured", 1],
+  ["frequency_penalty", "honoured", 1],
+  ["repeat_penalty", "honoured", 1.3],
+  ["repeat_last_n", "honoured", 64],
+  ["dry_multiplier", "honoured", 0.8],
+  ["dry_base", "honoured", 2],
+  ["dry_allowed_length", "honoured", 4],
+];
+
 /** A request whose field has the value, the same without the field, and the field's name on the wire. */
 export interface FieldRequests {
   with: object;
@@ -31,6 +46,24 @@ interface Walk {
   repeatsIgnored?: boolean;
   /** A field whose value does not matter to the engine. */
   isAlike?: (field: string) => boolean;
+}
+
+export const omit = (value: object, key: string): object =>
+  Object.fromEntries(Object.entries(value).filter(([name]) => name !== key));
+
+/** A copy of the body with the value at the end of the steps; without that field if it is undefined. */
+export function changed<Body extends object>(
+  body: Body,
+  steps: readonly (string | number)[],
+  value: unknown,
+): Body {
+  const copy = structuredClone(body);
+  let at: unknown = copy;
+  for (const step of steps.slice(0, -1)) at = Reflect.get(Object(at), step);
+  const last = steps.at(-1) ?? "";
+  if (value === undefined) Reflect.deleteProperty(Object(at), last);
+  else Reflect.set(Object(at), last, value);
+  return copy;
 }
 
 /** Rows for `test.each`, whose values are shown as JSON. */

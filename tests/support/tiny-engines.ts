@@ -3,7 +3,6 @@ import type {
   ChatModel,
   EmbeddingModel,
   LoadedModel,
-  ModelSettings,
   RerankingModel,
 } from "../../src/core/models/model.ts";
 import type { ModelSpec } from "../../src/core/ports/model-host.ts";
@@ -14,29 +13,14 @@ import { openUpstreamModel } from "../../src/gateway/upstream/open-model.ts";
 import { RunnerHost, type RunnerHostOptions } from "../../src/runner/runner-host.ts";
 import { engineEnvironment } from "../../src/subprocess/program.ts";
 import { backendsToTry } from "./backends-to-try.ts";
+import { neutralSettings } from "./neutral-settings.ts";
 import { oneReplica } from "./one-replica.ts";
 import { programUnderTest } from "./paddock-process.ts";
 import { silentLog, silentProgress } from "./silence.ts";
 import { tinyModels } from "./tiny-models.ts";
 import { listeningNode, tinyConfig, tinyRerankerSection } from "./tiny-node.ts";
 
-export const neutralSettings: ModelSettings = {
-  promptTemplate: "auto",
-  nPredict: -1,
-  nGpuLayers: 0,
-  ctxSize: 256,
-  batchSize: 32,
-  temperature: 1,
-  topP: 1,
-  repeatPenalty: 1,
-  repeatLastN: -1,
-  dryMultiplier: 0,
-  dryBase: 1.75,
-  dryAllowedLength: 2,
-  presencePenalty: 0,
-  frequencyPenalty: 0,
-  minP: 0,
-};
+export { neutralSettings };
 
 /** Where a model can run; the ports promise the same everywhere. */
 export const places = ["this process", "a process of its own"] as const;

@@ -2,26 +2,11 @@
 import type { ModelSettings, ModelType } from "../../src/core/models/model.ts";
 import type { Upstream } from "../../src/gateway/upstream/ask.ts";
 import { openUpstreamModel } from "../../src/gateway/upstream/open-model.ts";
+import { neutralSettings } from "./neutral-settings.ts";
 import { type OneReplica, oneReplica } from "./one-replica.ts";
 import { recordingLog } from "./recording-log.ts";
 
-const neutral: ModelSettings = {
-  promptTemplate: "auto",
-  nPredict: -1,
-  nGpuLayers: 0,
-  ctxSize: 0,
-  batchSize: 0,
-  temperature: 1,
-  topP: 1,
-  repeatPenalty: 1,
-  repeatLastN: -1,
-  dryMultiplier: 0,
-  dryBase: 1.75,
-  dryAllowedLength: 2,
-  presencePenalty: 0,
-  frequencyPenalty: 0,
-  minP: 0,
-};
+const neutral: ModelSettings = { ...neutralSettings, ctxSize: 0, batchSize: 0 };
 
 export function targetAt(url: string, options: Partial<Upstream> = {}) {
   const { log, lines } = recordingLog();

@@ -1,5 +1,5 @@
 /** Checks the collection, the shared Redis server, and the address: can the node listen there, and who reaches it. */
-import { existsSync, statSync } from "node:fs";
+import { existsSync } from "node:fs";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { alwaysWantsKeys, checkExposure } from "../../config/consistency.ts";
@@ -10,11 +10,11 @@ import { findMismatch } from "../../core/retrieval/collection.ts";
 import { weightsDigest } from "../../engine/fingerprint.ts";
 import type { RedisOptions } from "../../gateway/redis/connection.ts";
 import { toCollection, toSharedServer } from "../../node/node-settings.ts";
-import { openReadOnly } from "../../store/database.ts";
+import { isThere, numberOf, openReadOnly } from "../../store/database.ts";
 import { keysFile } from "../../store/keys/sqlite-keys.ts";
 import { QdrantCollectionStore } from "../../store/qdrant/qdrant-collections.ts";
 import { inspectCollection } from "../../store/sqlite/sqlite-collections.ts";
-import { openSharedKeys } from "../keys.ts";
+import { openSharedKeys } from "../key-stores.ts";
 import { type Finding, type Installation, note, ok, problem } from "./finding.ts";
 import type { FoundModel } from "./models.ts";
 
@@ -50,8 +50,7 @@ async function inspectFile({ config, dataDir }: Installation): Promise<StoreFind
     finding: problem(`The collection '${name}' ${why}.`, remedy),
   });
   try {
-    const isThere = existsSync(path) && statSync(path).size > 0;
-    const inspected = isThere ? inspectCollection(name, path) : undefined;
+    const inspected = isThere(path) ? inspectCollection(name, path) : undefined;
     if (inspected === undefined) return { finding: notYet(name) };
     const { description, passages, faults } = inspected;
     if (faults.length > 0) return wrong(`is damaged: ${faults.join("; ")}`);
@@ -231,6 +230,5 @@ async function keysOf(server: RedisOptions): Promise<number> {
 function keysIn(path: string): number {
   if (!existsSync(path)) return 0;
   using database = openReadOnly(path);
-  const counting = database.query<{ count: number }, []>("select count(*) as count from keys");
-  return counting.get()?.count ?? 0;
+  return numberOf(database, "select count(*) from keys");
 }

@@ -1,5 +1,4 @@
 /** State shared with other nodes: keys and limits in Redis, and reports while Redis is unavailable. */
-import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { alwaysWantsKeys } from "../../config/consistency.ts";
 import type { Config } from "../../config/schema.ts";
@@ -168,7 +167,6 @@ export function embeddedCollection(config: Config): SharingNotice[] {
 }
 
 function ownKeys(path: string): KeyRecord[] {
-  if (!existsSync(path)) return [];
   using keys = new SqliteKeys(path);
   return keys.records();
 }

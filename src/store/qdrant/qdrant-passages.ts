@@ -1,7 +1,6 @@
 /** The passages of a collection of a Qdrant server, for a thread: requests and answers are large. */
 import type { Schemas } from "@qdrant/js-client-rest";
 import { toUnitLength } from "../../core/embedding/embedding-service.ts";
-import { NodeError } from "../../core/errors.ts";
 import type {
   Passage,
   ScoredPassage,
@@ -12,12 +11,12 @@ import type {
 import { type DocumentNames, namesIn } from "../document-names.ts";
 import { bytesOfPoints } from "./api.ts";
 import { countIn, type QdrantConnection, withPoints, withScores } from "./connection.ts";
+import { listDocuments } from "./list-documents.ts";
 import {
   askFor,
   batchesOf,
   type CollectionShape,
   cosine,
-  countOr,
   documentField,
   fullScore,
   passageOf,
@@ -26,7 +25,6 @@ import {
   pointOf,
   questionTerms,
   shareOf,
-  textOr,
   vectorOf,
   wordsVector,
 } from "./points.ts";
@@ -50,13 +48,6 @@ const mostPassages = 256;
 /** Of the vectors of a page, about. */
 const pageBytes = 4 << 20;
 const bytesOfValue = 21;
-const documentPage = 2000;
-/** Of a document's name and digest. */
-const documentBytes = 8 << 10;
-/** What a list of documents can hold: their texts, and what each takes besides. */
-const mostListed = 256 << 20;
-const bytesOfDocument = 512;
-
 export class QdrantPassages {
   readonly #connection: QdrantConnection;
   readonly #name: string;
@@ -72,23 +63,8 @@ export class QdrantPassages {
     return this.#countOf({});
   }
 
-  /** Every document, by name. Points without a document are skipped. */
-  async documents(): Promise<StoredDocument[]> {
-    const with_payload = [documentField, "document_hash", "parts"];
-    const mostBytes = bytesOfPoints(documentPage, { text: documentBytes });
-    const tallies: Tallies = new Map();
-    let listed = 0;
-    for (let from: string | null = null; ; ) {
-      const request = { with_payload, limit: documentPage };
-      const page = await this.#connection.page(this.#name, request, { from, mostBytes });
-      listed += tally(page.points, tallies);
-      if (listed > mostListed) {
-        const why = `Qdrant's list of the documents of '${this.#name}' is larger than a node can hold.`;
-        throw new NodeError("unavailable", why);
-      }
-      if (page.next === null) return documentsIn(tallies);
-      from = page.next;
-    }
+  documents(): Promise<StoredDocument[]> {
+    return listDocuments(this.#connection, this.#name);
   }
 
   async passagesFrom(from: string | null, document?: string): Promise<PassagePage> {
@@ -291,31 +267,3 @@ function selecting(documents: DocumentNames | undefined): { filter?: Schemas["Fi
 const ofDocument = (document: string) => ({
   must: [{ key: documentField, match: { value: document } }],
 });
-
-/** Without `hash`: its passages have several. */
-type Tallies = Map<string, { passages: number; parts: number; hash?: string }>;
-
-/** Counts the passages of each document from the payloads of points; returns how much new ones take. */
-function tally(points: readonly Schemas["Record"][], tallies: Tallies): number {
-  let bytes = 0;
-  for (const { payload } of points) {
-    const name = textOr(payload?.document);
-    if (name === "") continue;
-    const hash = textOr(payload?.document_hash);
-    let known = tallies.get(name);
-    if (known === undefined) {
-      known = { passages: 0, parts: 0, hash };
-      tallies.set(name, known);
-      bytes += bytesOfDocument + name.length + hash.length;
-    }
-    known.passages += 1;
-    known.parts = Math.max(known.parts, countOr(payload?.parts));
-    if (known.hash !== hash) delete known.hash;
-  }
-  return bytes;
-}
-
-const documentsIn = (tallies: Tallies): StoredDocument[] =>
-  [...tallies]
-    .map(([name, { hash = "", ...counts }]) => ({ name, ...(hash !== "" && { hash }), ...counts }))
-    .sort((a, b) => (a.name < b.name ? -1 : 1));

@@ -13,13 +13,8 @@ import {
 } from "../../core/ports/response-store.ts";
 import { Places } from "../../core/turns.ts";
 import { inThread, type Remote } from "../thread-calls.ts";
-import type {
-  FormerOwners,
-  ResponseRow,
-  ResponseRows,
-  RowBounds,
-  RowChange,
-} from "./response-rows.ts";
+import type { ResponseRow, ResponseRows, RowBounds, RowChange } from "./response-rows.ts";
+import type { FormerOwners } from "./response-tables.ts";
 
 export const responsesFile = "responses.sqlite";
 

@@ -15,13 +15,12 @@ import {
   countPassages,
   descriptionOf,
   dimensionIn,
-  hasCurrentWords,
   isBlank,
   pageSize,
   removeRows,
-  termsOf,
   writing,
 } from "./collection-file.ts";
+import { hasCurrentWords, termsOf } from "./collection-tables.ts";
 import { type IndexFile, isWhole } from "./index-file.ts";
 import type { IndexingStep } from "./indexing.ts";
 import type { Pace } from "./sqlite-repository.ts";

@@ -3,7 +3,7 @@ import type { Database } from "bun:sqlite";
 import type { SearchBounds } from "../../core/ports/passage-repository.ts";
 import { numberOf, rowsOf } from "../database.ts";
 import type { DocumentNames } from "../document-names.ts";
-import { hasSegments } from "./collection-file.ts";
+import { hasSegments } from "./collection-tables.ts";
 import type { IndexFile } from "./index-file.ts";
 import { type Chosen, GrowingPart, type Part, type PartRow } from "./part.ts";
 import { lastSegmentKey, Segment, segmentRows } from "./segment.ts";

@@ -13,8 +13,9 @@ import {
   stampOf,
 } from "../database.ts";
 import { isOverwritten, setForeignLogAside } from "../foreign-log.ts";
-import { describe, dimensionIn, hasSegments, openDatabase, readMeta } from "./collection-file.ts";
+import { describe, dimensionIn, openDatabase } from "./collection-file.ts";
 import { CollectionSearch, type Finds } from "./collection-search.ts";
+import { hasSegments, readMeta } from "./collection-tables.ts";
 import { Indexing, type SegmentSizes } from "./indexing.ts";
 
 export interface CollectionPlace {

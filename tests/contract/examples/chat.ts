@@ -1,5 +1,5 @@
 /** What becomes of the fields of requests, by an example of each. */
-import type { FieldExample } from "../../support/field-examples.ts";
+import { type FieldExample, samplingExamples } from "../../support/field-examples.ts";
 
 export const examples: readonly FieldExample[] = [
   ["messages", "honoured", [{ role: "user", content: "Hello" }]],
@@ -42,17 +42,7 @@ export const examples: readonly FieldExample[] = [
   ["messages[].audio", "rejected", { id: "audio_1" }],
   ["messages[].function_call", "honoured", { name: "look_up", arguments: "{}" }],
   ["model", "honoured", "chatty"],
-  ["temperature", "honoured", 0.2],
-  ["top_p", "honoured", 0.5],
-  ["top_k", "honoured", 40],
-  ["min_p", "honoured", 0.05],
-  ["presence_penalty", "honoured", 1],
-  ["frequency_penalty", "honoured", 1],
-  ["repeat_penalty", "honoured", 1.3],
-  ["repeat_last_n", "honoured", 64],
-  ["dry_multiplier", "honoured", 0.8],
-  ["dry_base", "honoured", 2],
-  ["dry_allowed_length", "honoured", 4],
+  ...samplingExamples,
   ["max_completion_tokens", "honoured", 20],
   ["max_tokens", "honoured", 20],
   ["stop", "honoured", ["\n\n", "END"]],

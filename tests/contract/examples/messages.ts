@@ -1,5 +1,5 @@
 /** What becomes of the fields of requests, by an example of each. */
-import type { FieldExample } from "../../support/field-examples.ts";
+import { type FieldExample, samplingExamples } from "../../support/field-examples.ts";
 
 export const examples: readonly FieldExample[] = [
   ["model", "honoured", "chatty"],
@@ -84,17 +84,7 @@ export const examples: readonly FieldExample[] = [
   ["max_tokens", "honoured", 20],
   ["max_tokens", "rejected", 0],
   ["stop_sequences", "honoured", ["\n\n", "END"]],
-  ["temperature", "honoured", 0.2],
-  ["top_p", "honoured", 0.5],
-  ["top_k", "honoured", 40],
-  ["min_p", "honoured", 0.05],
-  ["presence_penalty", "honoured", 1],
-  ["frequency_penalty", "honoured", 1],
-  ["repeat_penalty", "honoured", 1.3],
-  ["repeat_last_n", "honoured", 64],
-  ["dry_multiplier", "honoured", 0.8],
-  ["dry_base", "honoured", 2],
-  ["dry_allowed_length", "honoured", 4],
+  ...samplingExamples,
   ["stream", "honoured", true],
   ["tools", "honoured", [{ name: "look_up", input_schema: { type: "object" } }]],
   ["tools", "rejected", [{ type: "web_search_20250305", name: "web_search" }]],

@@ -13,6 +13,7 @@ import { chatNames, type FieldNames, withNames } from "../../wire/field-names.ts
 import { refuse, required } from "../../wire/fields.ts";
 import { type ImageReader, noImages, noImagesOf } from "../../wire/images.ts";
 import { checkedArguments, type PartTypes, readParts } from "../../wire/messages.ts";
+import { refusedItem } from "./absent.ts";
 import {
   type FindResponse,
   itemCheck,
@@ -22,7 +23,7 @@ import {
 } from "./items.ts";
 import { type Input, type InputItem, Part, type ResponseRequest } from "./request-schema.ts";
 import type { OutputItem } from "./schema.ts";
-import { modelName, refusedItem } from "./tools.ts";
+import { modelName } from "./tools.ts";
 
 export interface AskedConversation {
   /** Without instructions, which are not carried over. */

@@ -6,7 +6,7 @@ import type { StoreSearchService } from "../../../core/documents/store-search.ts
 import { NodeError } from "../../../core/errors.ts";
 import { given } from "../../../core/given.ts";
 import type { ModelRegistry } from "../../../core/models/model-registry.ts";
-import type { AnswerFormat, ChatMessage } from "../../../core/ports/chat-engine.ts";
+import type { ChatMessage } from "../../../core/ports/chat-engine.ts";
 import type { SavedResponse } from "../../../core/ports/response-store.ts";
 import type { ConversationService } from "../../../core/responses/conversation-service.ts";
 import type { ResponseService } from "../../../core/responses/response-service.ts";
@@ -22,9 +22,7 @@ import {
 } from "../../wire/answer.ts";
 import { checkedPairs } from "../../wire/attributes.ts";
 import { named } from "../../wire/field-names.ts";
-import { refuse, secondsNow, withoutNulls } from "../../wire/fields.ts";
-import { toGenerationSettings, toSampling } from "../../wire/generation-fields.ts";
-import { toRag } from "../../wire/grounding.ts";
+import { secondsNow } from "../../wire/fields.ts";
 import { anyImages, imagesFor } from "../../wire/images.ts";
 import {
   type AskedConversation,
@@ -32,9 +30,10 @@ import {
   conversationOf,
   withAnswer,
 } from "./conversation.ts";
-import { citationsFor, toRag as searchToRag, toFileSearchCall } from "./file-search.ts";
+import { citationsFor, toFileSearchCall } from "./file-search.ts";
 import { itemId, newResponseId } from "./items.ts";
 import { failedEvents, ResponseRun } from "./output.ts";
+import { checkBackground, toChatRequest, withInstructions } from "./request.ts";
 import type { ResponseRequest } from "./request-schema.ts";
 import { type Includable, type ResponseObject, served } from "./schema.ts";
 import { type OfferedTools, responseNames, toOfferedTools } from "./tools.ts";
@@ -150,17 +149,6 @@ export async function readConversation(
   return asked;
 }
 
-function checkBackground({ background, stream, store }: ResponseRequest): void {
-  if (background !== true) return;
-  if (stream === true) {
-    throw refuse(
-      "stream",
-      "cannot be used with 'background'; ask GET /v1/responses/{id} until the response is made",
-    );
-  }
-  if (store === false) throw refuse("store", "must not be false where 'background' is true");
-}
-
 interface ResponseFacts {
   id: string;
   createdAt: number;
@@ -264,51 +252,4 @@ async function makeResponse(
       context.engineCall,
     );
   }
-}
-
-function toChatRequest(
-  body: ResponseRequest,
-  { toolUse, search }: OfferedTools,
-): Omit<ChatRequest, "messages"> {
-  if (search !== undefined && body.rag !== null && body.rag !== undefined) {
-    throw refuse(
-      "rag",
-      "cannot be used with the tool 'file_search', which grounds the answer itself",
-    );
-  }
-  return {
-    model: body.model,
-    sampling: toSampling(body),
-    ...toGenerationSettings(body),
-    ...withoutNulls({
-      maxTokens: body.max_output_tokens,
-      topLogprobs: toTopLogprobs(body),
-      format: body.text?.format && toFormat(body.text.format),
-      toolUse,
-      rag:
-        search === undefined ? toRag(body.rag) : searchToRag(search.tool, `tools[${search.place}]`),
-    }),
-  };
-}
-
-export const withInstructions = (
-  instructions: string | null | undefined,
-  conversation: readonly ChatMessage[],
-): readonly ChatMessage[] =>
-  instructions === null || instructions === undefined
-    ? conversation
-    : [{ role: "system", content: instructions }, ...conversation];
-
-function toTopLogprobs({ include, top_logprobs: top }: ResponseRequest): number | undefined {
-  if (include?.includes(served.logprobs) === true) return top ?? 0;
-  if (top === null || top === undefined || top === 0) return undefined;
-  throw refuse("top_logprobs", `needs '${served.logprobs}' in 'include'`);
-}
-
-type Format = NonNullable<NonNullable<ResponseRequest["text"]>["format"]>;
-
-function toFormat(format: Format): AnswerFormat {
-  if (format.type === "text") return "text";
-  if (format.type === "json_object") return "json";
-  return { schema: format.schema };
 }

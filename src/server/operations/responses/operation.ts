@@ -5,14 +5,9 @@ import { defineOperation, described, namedSchema } from "../../operation.ts";
 import { countPrompt } from "../../wire/answer.ts";
 import { count } from "../../wire/fields.ts";
 import { scopesOfRag } from "../../wire/grounding.ts";
-import {
-  begunResponse,
-  createResponse,
-  type ResponseNeeds,
-  readConversation,
-  withInstructions,
-} from "./handler.ts";
+import { begunResponse, createResponse, type ResponseNeeds, readConversation } from "./handler.ts";
 import { newResponseId } from "./items.ts";
+import { withInstructions } from "./request.ts";
 import { ResponseRequest } from "./request-schema.ts";
 import { ResponseObject, ResponseStreamEvent } from "./schema.ts";
 import { responseNames, toOfferedTools } from "./tools.ts";
