@@ -3,7 +3,8 @@ import { droppedCollections } from "../../core/documents/records.ts";
 import type { QueueRegistry } from "../../core/ports/document-registry.ts";
 import type { OwnFile } from "../own-file.ts";
 import type { Rows } from "./sqlite-documents.ts";
-import { documentsOf, own, type StoreFileRow, toStoreFile, waitingOf } from "./store-file-rows.ts";
+import { own, type StoreFileRow, toStoreFile } from "./store-file-row.ts";
+import { documentsOf, waitingOf } from "./store-file-rows.ts";
 
 export const queueRows = (registry: OwnFile): Rows<QueueRegistry> => ({
   check() {

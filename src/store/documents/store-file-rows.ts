@@ -1,12 +1,6 @@
 /** Rows of files in vector stores, and of their batches. */
 import type { Database, SQLQueryBindings } from "bun:sqlite";
-import {
-  type FailureCode,
-  type FileStatus,
-  fileIdOf,
-  type StoreFile,
-  shownName,
-} from "../../core/documents/records.ts";
+import { type FileStatus, fileIdOf, shownName } from "../../core/documents/records.ts";
 import { given } from "../../core/given.ts";
 import type {
   PutFile,
@@ -14,14 +8,20 @@ import type {
   StoreFilesOf,
 } from "../../core/ports/document-registry.ts";
 import { Turns } from "../../core/turns.ts";
-import { change, insert, numberOf, orIgnore, put, rowOf, rowsOf } from "../database.ts";
+import { change, insert, numberOf, orIgnore, rowsOf } from "../database.ts";
 import type { OwnFile } from "../own-file.ts";
 import { matches } from "./attribute-filter.ts";
 import { type Condition, pageOf } from "./pages.ts";
 import type { Rows } from "./sqlite-documents.ts";
+import {
+  changeAttributes,
+  own,
+  putStoreFile,
+  type StoreFileRow,
+  toStoreFile,
+} from "./store-file-row.ts";
 
 const ofBatch = "file in (select file from batch_files where batch = ?)";
-export const own = "store = ? and file = ?";
 /** In place of a store: that of documents of the command line that are not in it now. */
 export const goneOf = (store: string): string => `gone:${store}`;
 const removeDocuments = `insert or ignore into removals (collection, document)
@@ -282,67 +282,5 @@ function conditionsOf({ store, batch, status }: StoreFilesOf): Condition {
   };
 }
 
-export interface StoreFileRow
-  extends Pick<StoreFile, "store" | "file" | "filename" | "document" | "status" | "passages"> {
-  attributes: string;
-  failure_code: FailureCode | null;
-  failure_message: string | null;
-  usage_bytes: number;
-  chunk_tokens: number | null;
-  chunk_overlap: number | null;
-  owner: string | null;
-  created_at: number;
-  uploaded: number;
-  bytes?: number | null;
-}
-
 const storeFilesTable =
   "(select store_files.*, files.bytes as bytes from store_files left join files on files.id = store_files.file)";
-
-export function toStoreFile(row: StoreFileRow): StoreFile {
-  const { store, file, filename, document, status, passages } = row;
-  const { failure_code: code, chunk_tokens: maxTokens } = row;
-  return {
-    ...{ store, file, filename, document, status, passages },
-    attributes: JSON.parse(row.attributes),
-    usageBytes: row.usage_bytes,
-    createdAt: new Date(row.created_at),
-    isUploaded: row.uploaded === 1,
-    ...given({
-      bytes: row.bytes ?? undefined,
-      owner: row.owner ?? undefined,
-      failure: code === null ? undefined : { code, message: row.failure_message ?? "" },
-      chunking:
-        maxTokens === null ? undefined : { maxTokens, overlapTokens: row.chunk_overlap ?? 0 },
-    }),
-  };
-}
-
-function changeAttributes(database: Database, { store, file, attributes }: PutFile): void {
-  if (attributes === undefined) return;
-  const sql = `update store_files set attributes = ?1 where store = ?2 and file = ?3 and attributes <> ?1`;
-  change(database, sql, JSON.stringify(attributes), store, file);
-}
-
-/** Adds or replaces a file; a replaced one keeps its place in lists. */
-function putStoreFile(database: Database, added: PutFile): void {
-  const { store, file, filename, document, status, passages, attributes } = added;
-  const before = `select attributes from store_files where ${own}`;
-  const row = {
-    ...{ store, file, filename, document, status, passages },
-    attributes:
-      attributes === undefined
-        ? (rowOf<Pick<StoreFileRow, "attributes">>(database, before, store, file)?.attributes ??
-          "{}")
-        : JSON.stringify(attributes),
-    failure_code: added.failure?.code ?? null,
-    failure_message: added.failure?.message ?? null,
-    usage_bytes: added.usageBytes,
-    chunk_tokens: added.chunking?.maxTokens ?? null,
-    chunk_overlap: added.chunking?.overlapTokens ?? null,
-    owner: added.owner ?? null,
-    created_at: added.createdAt.getTime(),
-    uploaded: Number(added.isUploaded),
-  };
-  put(database, "store_files", row, "store, file");
-}
