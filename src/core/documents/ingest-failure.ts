@@ -37,9 +37,9 @@ export function blameOf(error: unknown): number {
 /** So often a file's store waits with it, as most limits are over soon; afterwards the others of the store go on. */
 const leastAlone = 5;
 
-/** Whether the file waits without the others of its store. */
+/** Whether the file waits without the others of its store: never at its first failure, since at one of the server each of them would fail, and use up its tries. */
 export const waitsAlone = (error: unknown, blame: number): boolean =>
-  error instanceof RefusedText && blame >= leastAlone;
+  error instanceof RefusedText && blame >= leastAlone && blame > blameOf(error);
 
 /** What the system says while the process may have no more files, processes or memory. */
 const exhausted = ["EMFILE", "ENFILE", "EAGAIN", "ENOMEM"];

@@ -255,6 +255,46 @@ test("no file fails at a limit that others use up again and again", async () => 
   expect(await registry.counts({ store: "vs_a" })).toMatchObject({ completed: 8, failed: 0 });
 });
 
+test("no file of many fails where a server fails at each for two minutes, and few are tried meanwhile", async () => {
+  await using folder = await tempDir();
+  await using registry = sqliteDocuments(`${folder.path}/documents.sqlite`);
+  const many = Array.from({ length: 40 }, (_, at) => ({ ...file(`f${at}`), store: "vs_a" }));
+  await registry.putStoreFiles(many);
+  let now = 0;
+  using _clock = spyOn(performance, "now").mockImplementation(() => now);
+  let tries = 0;
+  const queue = new IngestQueue({
+    ...{ registry, log: recordingLog().log },
+    ingest: async (storeFile, _, { onEmbedded }) => {
+      if (now < 2 * 60_000) {
+        tries++;
+        throw new RefusedText(new NodeError("upstream_failed", "It failed."));
+      }
+      onEmbedded();
+      await registry.settle({ ...storeFile, status: "completed" });
+    },
+    discard: async () => {},
+    cleanUp: async () => {
+      now += 100;
+    },
+    isOwned: () => true,
+  });
+  const stop = new AbortController();
+  const running = queue.run(stop.signal);
+  await waitFor(
+    "all to be settled",
+    async () => {
+      queue.wake();
+      return (await registry.waitingOwners()).length === 0;
+    },
+    1,
+  );
+  stop.abort();
+  await running;
+  expect(await registry.counts({ store: "vs_a" })).toMatchObject({ completed: 40, failed: 0 });
+  expect(tries).toBeLessThan(60);
+});
+
 describe("files of more callers than have a place", () => {
   const minute = 60_000;
   const owners = ["ada", "bob", "eve", "joe", "kim"];
