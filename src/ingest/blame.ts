@@ -41,12 +41,13 @@ export async function engineFor(
       () => true,
       () => false,
     );
-    // A server that the document ended is away, and was there just before.
-    if (isBroken(error) && (isThere || hasWaited)) {
-      return new NodeError("upstream_failed", error.message, { cause: error });
-    }
+    const isAtText = hasWaited || isThere;
+    // A server that the document ended is away, and was there just before; one that was silent cost much time.
+    const isGrave = isAtText && (isSilence(error) || (isBroken(error) && !isThere));
+    if (isGrave) return failed(error);
     if (!isThere) return away(error);
-    return isPassing(error) ? new RefusedText(error) : error;
+    if (isBroken(error)) return new RefusedText(failed(error));
+    return isOfServer(error) ? new RefusedText(error) : error;
   };
   const judged = async <Result>(asked: Promise<Result>): Promise<Result> => {
     try {
@@ -71,9 +72,16 @@ const away = (error: unknown): unknown =>
     ? new NodeError("unavailable", error.message, { cause: error })
     : error;
 
-/** Whether the server gave no answer, or broke it off; a refusal such as 503 has no cause. */
+const failed = (error: NodeError): NodeError =>
+  new NodeError("upstream_failed", error.message, { cause: error });
+
+/** Whether the answer speaks of the server rather than of what it was asked. */
+const isOfServer = (error: NodeError): boolean =>
+  isPassing(error) || error.kind === "upstream_failed" || error.kind === "upstream_refused";
+
+/** Whether the server broke off; a refusal such as 503 has no cause. */
 const isBroken = (error: NodeError): boolean =>
-  isSilence(error) || (error.kind === "unavailable" && error.cause !== undefined);
+  error.kind === "unavailable" && error.cause !== undefined;
 
 const isSilence = (error: unknown): boolean =>
   error instanceof NodeError && error.kind === "timeout";

@@ -28,27 +28,6 @@ test.each(["upstream_failed", "upstream_refused", "invalid_request", "payload_to
   },
 );
 
-test("fail after three tries where it fails at this text alone, and hold up no others", async () => {
-  await using running = await runningDocuments();
-  const { app, client } = running;
-  const embed = app.embedding.embed.bind(app.embedding);
-  let tries = 0;
-  app.embedding.embed = async (inputs, options) => {
-    if (!inputs.some((input) => String(input).includes("poison"))) {
-      return await embed(inputs, options);
-    }
-    tries++;
-    throw new NodeError("upstream_failed", "The server of the model failed (status 500).");
-  };
-  const { id: store } = await client.store();
-  const [bad, good] = [await client.file("poison"), await client.file("llamas hum")];
-  await client.add(store, { file_id: bad });
-  await client.add(store, { file_id: good });
-  expect(await client.settled(store, bad)).toMatchObject({ status: "failed" });
-  expect(tries).toBe(3);
-  expect(await client.settled(store, good)).toMatchObject({ status: "completed" });
-});
-
 test("wait for nothing where one of two replicas is silent about every text", async () => {
   await using running = await runningDocuments();
   const { app, client } = running;
@@ -73,7 +52,6 @@ const brokenOff = () =>
   });
 
 test.each([
-  ["breaks off", brokenOff, 3],
   // In each try twice, since it may be one replica of several.
   ["gives no answer", () => new NodeError("timeout", "The server gave no answer for 2 s."), 6],
   ["ends", brokenOff, 4],
@@ -137,24 +115,38 @@ test("fail at no single error after a time in which the server was away", async 
   expect(errors).toBe(2);
 }, 30_000);
 
-test("say so where the server puts off this text alone", async () => {
+test("say so where the server puts off, fails at or breaks off at this text alone, and are ingested once it embeds it", async () => {
   await using running = await runningDocuments();
   const { app, client } = running;
   const embed = app.embedding.embed.bind(app.embedding);
+  const errors = [
+    new NodeError("too_many_requests", "The server is asked for too much."),
+    new NodeError("upstream_failed", "The server failed (status 500)."),
+    brokenOff(),
+  ];
+  const tries = errors.map(() => 0);
   app.embedding.embed = async (inputs, options) => {
-    if (!inputs.some((input) => String(input).includes("poison"))) {
-      return await embed(inputs, options);
-    }
-    throw new NodeError("too_many_requests", "The server of the model is asked for too much.");
+    const at = errors.findIndex((_, at) => inputs.some((each) => String(each) === `poison ${at}`));
+    const error = errors[at];
+    tries[at] = (tries[at] ?? 0) + 1;
+    if (error !== undefined && tries[at] <= 4) throw error;
+    return await embed(inputs, options);
   };
-  const { id: store } = await client.store();
-  const id = await client.file("poison");
-  await client.add(store, { file_id: id });
-  await waitFor("it to wait", async () => (await client.getFile(store, id)).last_error !== null);
-  const message =
-    "The server of the model is asked for too much. It embeds other texts, and not this file's.";
-  expect(await client.getFile(store, id)).toMatchObject({
-    status: "in_progress",
-    last_error: { code: "server_error", message },
+  const added = errors.map(async ({ message }, at) => {
+    const { id: store } = await client.store();
+    const file = await client.file(`poison ${at}`);
+    await client.add(store, { file_id: file });
+    return { store, file, message: `${message} It embeds other texts, and not this file's.` };
   });
-});
+  for (const { store, file, message } of await Promise.all(added)) {
+    const look = () => client.getFile(store, file);
+    await waitFor("it to wait", async () => (await look()).last_error !== null);
+    const error = { code: "server_error", message };
+    expect(await look()).toMatchObject({ status: "in_progress", last_error: error });
+  }
+  for (const { store, file } of await Promise.all(added)) {
+    const look = () => client.getFile(store, file);
+    await waitFor("it to be settled", async () => (await look()).status !== "in_progress", 20);
+    expect(await look()).toMatchObject({ status: "completed" });
+  }
+}, 30_000);

@@ -13,7 +13,7 @@ const passing: readonly ErrorKind[] = [
 
 const doubtful: readonly ErrorKind[] = ["internal", "upstream_failed", "upstream_refused"];
 
-/** A server put a file's text off, as if it had no room, and embedded another one then. */
+/** A server put a file's text off, or failed at it, and embedded another one then. */
 export class RefusedText extends NodeError {
   constructor(refusal: NodeError) {
     const { kind, message } = refusal;
@@ -23,10 +23,12 @@ export class RefusedText extends NodeError {
 
 /** What speaks against a file before it fails. A text that is put off counts least, since other files may use up what a limit leaves: they are five hours of pauses. */
 export const mostBlame = 600;
+/** A text at which a server fails: they are two and a half minutes of pauses, in which one of several servers at the address may be away. */
+const mostTries = 10;
 
 /** How much a failure speaks against the file; 0: it passes, and the file is not its cause. */
 export function blameOf(error: unknown): number {
-  if (error instanceof RefusedText) return 1;
+  if (error instanceof RefusedText) return isPassing(error) ? 1 : mostBlame / mostTries;
   if (isPassing(error)) return 0;
   const isDoubtful = !(error instanceof NodeError) || doubtful.includes(error.kind);
   return isDoubtful ? mostBlame / 3 : mostBlame;
@@ -35,9 +37,9 @@ export function blameOf(error: unknown): number {
 /** So often a file's store waits with it, as most limits are over soon; afterwards the others of the store go on. */
 const leastAlone = 5;
 
-/** Whether the file waits without the others of its store. */
+/** Whether the file waits without the others of its store: never at its first failure, since at one of the server each of them would fail, and use up its tries. */
 export const waitsAlone = (error: unknown, blame: number): boolean =>
-  error instanceof RefusedText && blame >= leastAlone;
+  error instanceof RefusedText && blame >= leastAlone && blame > blameOf(error);
 
 /** What the system says while the process may have no more files, processes or memory. */
 const exhausted = ["EMFILE", "ENFILE", "EAGAIN", "ENOMEM"];

@@ -167,49 +167,56 @@ test("a file waits while the process may open no more files, however often it is
   expect([...waits]).toEqual([why]);
 });
 
-test("a file whose text a server puts off again and again fails after five hours, and others of its store go on before", async () => {
-  await using folder = await tempDir();
-  await using registry = sqliteDocuments(`${folder.path}/documents.sqlite`);
-  const [bad, good] = [file("a"), { ...file("b"), store: "vs_a" }];
-  await registry.putStoreFiles([bad, good]);
-  let now = 0;
-  using _clock = spyOn(performance, "now").mockImplementation(() => now);
-  const tried: number[] = [];
-  let triedBefore = 0;
-  const refusal = new NodeError("too_many_requests", "Later.");
-  const queue = new IngestQueue({
-    ...{ registry, log: recordingLog().log },
-    ingest: async (storeFile) => {
-      if (storeFile.file === bad.file) {
-        tried.push(now);
-        throw new RefusedText(refusal);
-      }
-      triedBefore = tried.length;
-      await registry.settle({ ...storeFile, status: "completed" });
-    },
-    discard: async () => {},
-    cleanUp: async () => {
-      now += 30_000;
-    },
-    isOwned: () => true,
-  });
-  const stop = new AbortController();
-  const running = queue.run(stop.signal);
-  await waitFor(
-    "both to be settled",
-    async () => {
-      queue.wake();
-      return (await registry.waitingOwners()).length === 0;
-    },
-    1,
-  );
-  stop.abort();
-  await running;
-  expect(tried).toHaveLength(600);
-  expect(tried.at(-1)).toBeGreaterThan(290 * 60_000);
-  expect([5, 6]).toContain(triedBefore);
-  expect(await registry.inStore("vs_a", [bad.file])).toMatchObject([{ status: "failed" }]);
-});
+test.each([
+  ["puts off again and again fails after five hours", "too_many_requests", 600, 290, 10],
+  ["fails at again and again fails after two minutes", "upstream_failed", 10, 2, 5],
+] as const)(
+  "a file whose text a server %s, and others of its store go on before",
+  async (_, kind, tries, minutes, before) => {
+    await using folder = await tempDir();
+    await using registry = sqliteDocuments(`${folder.path}/documents.sqlite`);
+    const [bad, good] = [file("a"), { ...file("b"), store: "vs_a" }];
+    await registry.putStoreFiles([bad, good]);
+    let now = 0;
+    using _clock = spyOn(performance, "now").mockImplementation(() => now);
+    const tried: number[] = [];
+    let triedBefore = 0;
+    const refusal = new NodeError(kind, "Later.");
+    const queue = new IngestQueue({
+      ...{ registry, log: recordingLog().log },
+      ingest: async (storeFile) => {
+        if (storeFile.file === bad.file) {
+          tried.push(now);
+          throw new RefusedText(refusal);
+        }
+        triedBefore = tried.length;
+        await registry.settle({ ...storeFile, status: "completed" });
+      },
+      discard: async () => {},
+      cleanUp: async () => {
+        now += 10_000;
+      },
+      isOwned: () => true,
+    });
+    const stop = new AbortController();
+    const running = queue.run(stop.signal);
+    await waitFor(
+      "both to be settled",
+      async () => {
+        queue.wake();
+        return (await registry.waitingOwners()).length === 0;
+      },
+      1,
+    );
+    stop.abort();
+    await running;
+    expect(tried).toHaveLength(tries);
+    expect(tried.at(-1)).toBeGreaterThan(minutes * 60_000);
+    // The clock jumps over the first pauses.
+    expect(triedBefore).toBeLessThanOrEqual(before);
+    expect(await registry.inStore("vs_a", [bad.file])).toMatchObject([{ status: "failed" }]);
+  },
+);
 
 test("no file fails at a limit that others use up again and again", async () => {
   await using folder = await tempDir();
@@ -246,6 +253,46 @@ test("no file fails at a limit that others use up again and again", async () => 
   stop.abort();
   await running;
   expect(await registry.counts({ store: "vs_a" })).toMatchObject({ completed: 8, failed: 0 });
+});
+
+test("no file of many fails where a server fails at each for two minutes, and few are tried meanwhile", async () => {
+  await using folder = await tempDir();
+  await using registry = sqliteDocuments(`${folder.path}/documents.sqlite`);
+  const many = Array.from({ length: 40 }, (_, at) => ({ ...file(`f${at}`), store: "vs_a" }));
+  await registry.putStoreFiles(many);
+  let now = 0;
+  using _clock = spyOn(performance, "now").mockImplementation(() => now);
+  let tries = 0;
+  const queue = new IngestQueue({
+    ...{ registry, log: recordingLog().log },
+    ingest: async (storeFile, _, { onEmbedded }) => {
+      if (now < 2 * 60_000) {
+        tries++;
+        throw new RefusedText(new NodeError("upstream_failed", "It failed."));
+      }
+      onEmbedded();
+      await registry.settle({ ...storeFile, status: "completed" });
+    },
+    discard: async () => {},
+    cleanUp: async () => {
+      now += 100;
+    },
+    isOwned: () => true,
+  });
+  const stop = new AbortController();
+  const running = queue.run(stop.signal);
+  await waitFor(
+    "all to be settled",
+    async () => {
+      queue.wake();
+      return (await registry.waitingOwners()).length === 0;
+    },
+    1,
+  );
+  stop.abort();
+  await running;
+  expect(await registry.counts({ store: "vs_a" })).toMatchObject({ completed: 40, failed: 0 });
+  expect(tries).toBeLessThan(60);
 });
 
 describe("files of more callers than have a place", () => {
