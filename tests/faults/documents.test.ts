@@ -1,15 +1,19 @@
-/** Documents over HTTP when uploads break off, the disk is full or the node dies. */
+/** Documents over HTTP when uploads break off, the disk is full or away, or the node dies. */
 import { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
-import { readdir } from "node:fs/promises";
+import { readdir, rename } from "node:fs/promises";
 import { join } from "node:path";
 import OpenAI, { toFile } from "openai";
+import { SqliteCollectionStore } from "../../src/store/sqlite/sqlite-collections.ts";
 import { expectOthersAnswered, watchHealth } from "../support/health-watch.ts";
 import { type NodeUnderFault, sharedNode } from "../support/node-under-fault.ts";
 import { servePaddock } from "../support/paddock-process.ts";
 import { memoryOf } from "../support/process-tree.ts";
 import { connectRaw } from "../support/raw-client.ts";
+import { runningDocuments } from "../support/running-documents.ts";
+import { silentLog } from "../support/silence.ts";
 import { canMakeDisks, type SmallDisk, smallDisk } from "../support/small-disk.ts";
+import { specOf } from "../support/test-models.ts";
 import { waitFor } from "../support/wait-for.ts";
 
 const startedNode = sharedNode();
@@ -227,4 +231,22 @@ test("a node answers others while it takes in a large file", async () => {
     return seen;
   });
   expect((await under.ready()).status).toBe(200);
+});
+
+test("a vector store leaves nothing in collections that are away when its files are removed and it is deleted", async () => {
+  await using running = await runningDocuments();
+  const { client, app, place } = running;
+  const folder = join(place, "collections");
+  const collections = new SqliteCollectionStore(folder, silentLog);
+  await using own = await collections.create("default", specOf(2));
+  const prefixes = { queryPrefix: "", documentPrefix: "" };
+  await app.documents.collections.attach("default", { repository: own, prefixes });
+  const { id } = await client.store();
+  const file = await client.taken(id, "Llamas hum.");
+  await rename(folder, `${folder}.away`);
+  await client.send("DELETE", `/vector_stores/${id}/files/${file.id}`);
+  expect((await client.send("DELETE", `/vector_stores/${id}`)).status).toBe(200);
+  await rename(`${folder}.away`, folder);
+  await client.taken("vs_default", "Goats bleat.");
+  await waitFor("it to be gone", async () => !(await readdir(folder)).includes(`${id}.sqlite`));
 });

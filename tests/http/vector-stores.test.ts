@@ -624,24 +624,6 @@ describe("files of a vector store", () => {
     expect((await Promise.all(found)).map(({ status }) => status)).toEqual([404, 404]);
   });
 
-  test("leaves nothing in collections that are away when its files are removed and it is deleted", async () => {
-    await using running = await runningDocuments();
-    const { client, app, place } = running;
-    const folder = join(place, "collections");
-    const collections = new SqliteCollectionStore(folder, silentLog);
-    await using own = await collections.create("default", specOf(2));
-    const prefixes = { queryPrefix: "", documentPrefix: "" };
-    await app.documents.collections.attach("default", { repository: own, prefixes });
-    const { id } = await client.store();
-    const file = await client.taken(id, "Llamas hum.");
-    await rename(folder, `${folder}.away`);
-    await client.send("DELETE", `/vector_stores/${id}/files/${file.id}`);
-    expect((await client.send("DELETE", `/vector_stores/${id}`)).status).toBe(200);
-    await rename(`${folder}.away`, folder);
-    await client.taken("vs_default", "Goats bleat.");
-    await waitFor("it to be gone", async () => !(await readdir(folder)).includes(`${id}.sqlite`));
-  });
-
   test("is not found by the name of another's collection or former id", async () => {
     await using data = await tempDir();
     const collections = new SqliteCollectionStore(join(data.path, "collections"), silentLog);
