@@ -57,7 +57,8 @@ const layers: Record<string, Layer> = {
     packages: ["bun", typebox, "node:crypto"],
   },
   store: {
-    imports: ["core"],
+    // Its threads are told where usearch's addon is.
+    imports: ["core", "packaging/native-libraries.ts"],
     packages: ["@qdrant/js-client-rest", "stemmer", "bun:sqlite", "node:*"],
   },
   // usearch blocks: it runs in a thread of its own.

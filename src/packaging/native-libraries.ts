@@ -11,7 +11,6 @@ import {
   writeFileSync,
 } from "node:fs";
 import { dirname, join } from "node:path";
-import { getEnvironmentData, setEnvironmentData } from "node:worker_threads";
 import { NodeError, reasonOf } from "../core/errors.ts";
 import { executable, type PackedFile } from "./executable-contents.ts";
 
@@ -21,16 +20,17 @@ export interface ProgramFolders {
   programFolder: string;
 }
 
-/** A thread has its own copy of this module, and reads the folders under this name. */
-const threadDataName = "paddock program folders";
-
+let folders: ProgramFolders | undefined;
 let folder: string | undefined;
 let gpuFolder: string | undefined;
 
 /** Sets the program's folders. Nothing is unpacked before a library is needed. */
 export function setProgramFolders(given: ProgramFolders): void {
-  setEnvironmentData(threadDataName, JSON.stringify(given));
+  folders = given;
 }
+
+/** For threads, which have their own copy of this module. */
+export const programFolders = (): ProgramFolders | undefined => folders;
 
 /** Sets a folder with packages of GPU libraries, which is searched first. */
 export function useGpuLibraries(path: string | undefined): void {
@@ -39,7 +39,6 @@ export function useGpuLibraries(path: string | undefined): void {
 
 /** The folder of the unpacked libraries; undefined if they are in installed packages. */
 export function nativeFolder(): string | undefined {
-  const folders = programFolders();
   if (executable === undefined || folders === undefined) return undefined;
   const { cacheFolder, user } = folders;
   folder ??= unpack({ files: executable.native, folder: cacheFolder, user });
@@ -48,23 +47,18 @@ export function nativeFolder(): string | undefined {
 
 /** Where `paddock pull gpu` puts packages with GPU libraries. */
 export function pulledFolder(): string | undefined {
-  const cacheFolder = programFolders()?.cacheFolder;
+  const cacheFolder = folders?.cacheFolder;
   return cacheFolder === undefined ? undefined : join(cacheFolder, "gpu");
 }
 
 /** The `bins` folder of a GPU package: as configured, beside the program, or pulled. */
 export function gpuLibraries(name: string): string | undefined {
-  const folders = [gpuFolder, programFolders()?.programFolder, pulledFolder()].filter(
+  const searched = [gpuFolder, folders?.programFolder, pulledFolder()].filter(
     (path) => path !== undefined,
   );
-  return folders
+  return searched
     .flatMap((path) => [join(path, name, "bins"), join(path, "@node-llama-cpp", name, "bins")])
     .find((path) => existsSync(path));
-}
-
-function programFolders(): ProgramFolders | undefined {
-  const text = getEnvironmentData(threadDataName);
-  return typeof text === "string" ? JSON.parse(text) : undefined;
 }
 
 export interface CacheSystem {

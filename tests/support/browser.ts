@@ -4,6 +4,8 @@ import { type Browser, type BrowserContextOptions, chromium, type Page } from "p
 import { skipUnless } from "./skip-reason.ts";
 
 const places = [
+  // Chromium without windows: the same pages for a third less of the processor's time.
+  "/usr/bin/chromium-headless-shell",
   "/usr/bin/chromium",
   "/usr/bin/chromium-browser",
   "/usr/bin/google-chrome",
@@ -15,7 +17,7 @@ export const browserPath = [process.env.CHROMIUM ?? "", ...places].find(
 );
 
 const missing =
-  "Chromium is not installed: apt-get install chromium, or name its program in CHROMIUM";
+  "Chromium is not installed: apt-get install chromium-headless-shell, or name its program in CHROMIUM";
 
 // Where the tests have to run, a page that nobody looked at must not pass for one that works.
 if (skipUnless(browserPath !== undefined, missing) && process.env.PADDOCK_REQUIRE_BROWSER === "1") {

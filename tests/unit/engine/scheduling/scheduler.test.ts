@@ -65,30 +65,20 @@ describe("the scheduler", () => {
     ]);
   });
 
-  test("computes prompts that come together in one pass where that is wanted", async () => {
-    const { context, start, done } = setUp();
-    context.gatherMs = 1;
-    const [first, second] = [new ScriptedAnswer(2), new ScriptedAnswer(2)];
-    start(0, first);
-    // Later, but before any timer.
-    for (let turn = 0; turn < 100; turn++) await Promise.resolve();
-    start(1, second);
-    await done(first, second);
-    expect(context.shape[0]).toEqual([
-      [0, 10],
-      [1, 10],
-    ]);
-  });
-
-  test("waits for no others with prompts that fill a pass", async () => {
+  test("computes prompts that come together in one pass where that is wanted, and waits for no more once they fill it", async () => {
     const { context, start, done } = setUp();
     context.gatherMs = Number.POSITIVE_INFINITY;
-    const answers = [new ScriptedAnswer(2), new ScriptedAnswer(2)];
-    for (const [at, answer] of answers.entries()) {
-      start(at, answer, { prompt: promptOf(context.batchSize / 2) });
-    }
-    await done(...answers);
-    expect(answers.map(({ accepted }) => accepted)).toEqual([2, 2]);
+    const half = context.batchSize / 2;
+    const [first, second] = [new ScriptedAnswer(2), new ScriptedAnswer(2)];
+    start(0, first, { prompt: promptOf(half) });
+    // Later, but before any timer.
+    for (let turn = 0; turn < 100; turn++) await Promise.resolve();
+    start(1, second, { prompt: promptOf(half) });
+    await done(first, second);
+    expect(context.shape[0]).toEqual([
+      [0, half],
+      [1, half],
+    ]);
   });
 
   test("clears a used sequence between two steps, while others are in the midst of their answers", async () => {
