@@ -12,13 +12,13 @@ export const suites: Readonly<Record<string, Suite>> = {
   starter: { filesTogether: 10 },
   faults: { filesTogether: 2, isNamed: true },
   release: { filesTogether: 1, isNamed: true },
-  e2e: { filesTogether: 5 },
-  browser: { filesTogether: 5 },
-  model: { filesTogether: 7 },
-  contract: { filesTogether: 14 },
-  integration: { filesTogether: 15 },
-  http: { filesTogether: 22 },
-  unit: { filesTogether: 60 },
+  e2e: { filesTogether: 7 },
+  browser: { filesTogether: 8 },
+  model: { filesTogether: 10 },
+  contract: { filesTogether: 24 },
+  integration: { filesTogether: 25 },
+  http: { filesTogether: 40 },
+  unit: { filesTogether: 70 },
 };
 
 /** Batches of a suite's files, each for one process; of those whose path begins with one of the parts. */
