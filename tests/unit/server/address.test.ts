@@ -24,12 +24,14 @@ describe("the methods of an address", () => {
 
 test("a path of thousands of slashes costs no more than another", () => {
   const timeOf = (pathname: string): number => {
-    const from = performance.now();
-    for (let times = 0; times < 1000; times++) allowedMethods(routes, pathname);
-    return performance.now() - from;
+    const times = Array.from({ length: 20 }, () => {
+      const from = performance.now();
+      for (let times = 0; times < 50; times++) allowedMethods(routes, pathname);
+      return performance.now() - from;
+    });
+    return Math.min(...times);
   };
   const length = 15_000;
-  timeOf(`/${"a".repeat(length)}`);
   expect(timeOf("/".repeat(length))).toBeLessThan(20 * timeOf(`/${"a".repeat(length)}`) + 20);
 });
 

@@ -1,9 +1,10 @@
 /** The registry of documents where a node has tens of thousands of files. */
 import { Database } from "bun:sqlite";
-import { expect, spyOn, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { join } from "node:path";
 import type { FileRecord, StoreFile } from "../../../../src/core/documents/records.ts";
 import { documentRows, sqliteDocuments } from "../../../../src/store/documents/sqlite-documents.ts";
+import { queryPlans } from "../../../support/query-plans.ts";
 import { rejectionOf } from "../../../support/rejection.ts";
 import { tempDir } from "../../../support/temp-dir.ts";
 
@@ -53,17 +54,8 @@ test("of many files, few are read for what they take, a page of a list, one file
   expect(rows.hidden("vs_3")).toEqual(new Set(["file-7"]));
   const page = { limit: 1, order: "desc" } as const;
   const visibleTo = (owner: string, ...stores: string[]) => ({ visible: { owner, stores } });
-  const costly = (work: () => unknown): string[] => {
-    using queries = spyOn(Database.prototype, "query");
-    work();
-    const plans = queries.mock.calls.flatMap(([sql]) =>
-      other.prepare<{ detail: string }, []>(`explain query plan ${sql}`).all(),
-    );
-    expect(plans).not.toBeEmpty();
-    return plans
-      .map(({ detail }) => detail)
-      .filter((step) => /^SCAN (store_)?files\b|TEMP B-TREE/.test(step));
-  };
+  const costly = (work: () => unknown): string[] =>
+    queryPlans(other, work).filter((step) => /^SCAN (store_)?files\b|TEMP B-TREE/.test(step));
   // Who sees many gets them from the newest on, until the page is full; who sees few, those in their order.
   const [inTurn, sorted] = [["SCAN files"], ["USE TEMP B-TREE FOR ORDER BY"]];
   expect({

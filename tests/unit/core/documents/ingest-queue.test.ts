@@ -49,9 +49,12 @@ test("a file that is deleted while it is ingested keeps no other of its store wa
   await using folder = await tempDir();
   await using registry = sqliteDocuments(`${folder.path}/documents.sqlite`);
   await registry.putStoreFiles([file("a"), { ...file("b"), store: "vs_a" }]);
+  using timers = spyOn(globalThis, "setTimeout");
+  let waited: number[] | undefined;
   const queue = new IngestQueue({
     ...{ registry, log: recordingLog().log },
     ingest: async (storeFile) => {
+      if (storeFile.file === "file-b") waited = timers.mock.calls.map(([, ms = 0]) => ms);
       if (storeFile.file === "file-a") {
         await registry.removeFile("file-a");
         throw new Error("ENOENT: no such file or directory");
@@ -62,9 +65,9 @@ test("a file that is deleted while it is ingested keeps no other of its store wa
   });
   const stop = new AbortController();
   const running = queue.run(stop.signal);
-  const begun = performance.now();
   await waitFor("the other", async () => (await registry.waitingOwners()).length === 0);
-  expect(performance.now() - begun).toBeLessThan(900);
+  // What a store waits for the first time is a second; the test itself has longer timers.
+  expect(waited?.filter((ms) => ms > 500 && ms < 5000)).toEqual([]);
   stop.abort();
   await running;
 });
