@@ -51,7 +51,9 @@ const env = {
   // What tests leave is removed with the folder.
   TMPDIR: folder,
   PADDOCK_TEST_SKIPS: skipsFile,
-  PADDOCK_TEST_BUNDLE: await bundleProgram(join(root, "dist", ".test-program")),
+  ...(process.env.PADDOCK_TEST_PROGRAM === undefined
+    ? { PADDOCK_TEST_BUNDLE: await bundleProgram(join(root, "dist", ".test-program")) }
+    : {}),
 };
 const results: FileResult[] = [];
 const onResult = (result: FileResult): void => {
