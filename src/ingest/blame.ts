@@ -79,9 +79,9 @@ const failed = (error: NodeError): NodeError =>
 const isOfServer = (error: NodeError): boolean =>
   isPassing(error) || error.kind === "upstream_failed" || error.kind === "upstream_refused";
 
-/** Whether the server broke off; a refusal such as 503 has no cause. */
-const isBroken = (error: NodeError): boolean =>
-  error.kind === "unavailable" && error.cause !== undefined;
+/** Whether the server broke off, or its proxy says so (502); a refusal such as 503 has no cause. */
+const isBroken = ({ kind, cause }: NodeError): boolean =>
+  cause !== undefined && (kind === "unavailable" || kind === "upstream_failed");
 
 const isSilence = (error: unknown): boolean =>
   error instanceof NodeError && error.kind === "timeout";

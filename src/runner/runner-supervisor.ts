@@ -294,6 +294,7 @@ const endedWhileAnswering = (name: string): NodeError =>
   new NodeError(
     "unavailable",
     `The process that runs the model '${name}' ended while it answered; it is started again. Try again.`,
+    { cause: new ProcessEnded("while it answered") },
   );
 
 const cannotBeLoaded = (name: string, cause: unknown): NodeError =>

@@ -51,10 +51,17 @@ const brokenOff = () =>
     cause: new Error("it broke off"),
   });
 
+/** The same for the 502 of a proxy. */
+const badGateway = () =>
+  new NodeError("upstream_failed", "The server of the model failed (status 502).", {
+    cause: new Error("status 502"),
+  });
+
 test.each([
   // In each try twice, since it may be one replica of several.
   ["gives no answer", () => new NodeError("timeout", "The server gave no answer for 2 s."), 6],
   ["ends", brokenOff, 4],
+  ["ends behind a proxy", badGateway, 4],
 ] as const)(
   "fail where the server %s at this text alone, and hold up no others",
   async (how, error, asked) => {
@@ -64,12 +71,12 @@ test.each([
     let tries = 0;
     let awayUntil = 0;
     app.embedding.embed = async (inputs, options) => {
-      if (performance.now() < awayUntil) throw brokenOff();
+      if (performance.now() < awayUntil) throw error();
       if (!inputs.some((input) => String(input).includes("poison"))) {
         return await embed(inputs, options);
       }
       tries++;
-      if (how === "ends") awayUntil = performance.now() + 500;
+      if (how !== "gives no answer") awayUntil = performance.now() + 500;
       throw error();
     };
     const { id: store } = await client.store();

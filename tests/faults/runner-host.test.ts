@@ -6,6 +6,7 @@ import type { ChatModel, EmbeddingModel } from "../../src/core/models/model.ts";
 import type { GenerationEvent } from "../../src/core/ports/chat-engine.ts";
 import type { ModelSpec } from "../../src/core/ports/model-host.ts";
 import type { RunnerHost, RunnerHostOptions } from "../../src/runner/runner-host.ts";
+import { ProcessEnded } from "../../src/runner/runner-process.ts";
 import { greedy } from "../support/greedy.ts";
 import { hasEnded, isAlive, runnerOf } from "../support/process-tree.ts";
 import { recordingLog } from "../support/recording-log.ts";
@@ -388,7 +389,9 @@ describe("a runner beside another", () => {
     const embedding = rejectionOf(engine.embed(many, { signal, onStart }));
     await waitFor("the first text", () => hasBegun);
     kill(started.host, "mapper");
-    expect(await embedding).toMatchObject({ kind: "unavailable" });
+    // The cause tells a file's text that it ends at from a refusal.
+    const cause = expect.any(ProcessEnded);
+    expect(await embedding).toMatchObject({ kind: "unavailable", cause });
     expect(await engine.countTokens(["abc"])).toEqual([5]);
     expect(await engine.embed(["abc"], { signal })).toHaveLength(1);
   });

@@ -26,12 +26,12 @@ export const mostBlame = 600;
 /** A text at which a server fails: they are two and a half minutes of pauses, in which one of several servers at the address may be away. */
 const mostTries = 10;
 
-/** How much a failure speaks against the file; 0: it passes, and the file is not its cause. */
-export function blameOf(error: unknown): number {
+/** How much a failure speaks against the file; 0: it passes, and the file is not its cause. `atOnce`: files that were ingested at the time, any of which may have ended their server. */
+export function blameOf(error: unknown, atOnce: number): number {
   if (error instanceof RefusedText) return isPassing(error) ? 1 : mostBlame / mostTries;
   if (isPassing(error)) return 0;
   const isDoubtful = !(error instanceof NodeError) || doubtful.includes(error.kind);
-  return isDoubtful ? mostBlame / 3 : mostBlame;
+  return isDoubtful ? mostBlame / 3 / atOnce : mostBlame;
 }
 
 /** So often a file's store waits with it, as most limits are over soon; afterwards the others of the store go on. */
@@ -39,7 +39,7 @@ const leastAlone = 5;
 
 /** Whether the file waits without the others of its store: never at its first failure, since at one of the server each of them would fail, and use up its tries. */
 export const waitsAlone = (error: unknown, blame: number): boolean =>
-  error instanceof RefusedText && blame >= leastAlone && blame > blameOf(error);
+  error instanceof RefusedText && blame >= leastAlone && blame > blameOf(error, 1);
 
 /** What the system says while the process may have no more files, processes or memory. */
 const exhausted = ["EMFILE", "ENFILE", "EAGAIN", "ENOMEM"];

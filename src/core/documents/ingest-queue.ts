@@ -29,6 +29,8 @@ interface Job {
   begunAt: number;
   /** When it first stored more of its file than was stored before. */
   embeddedAt: number | undefined;
+  /** The most files in progress since it began, itself included. */
+  atOnce: number;
   controller: AbortController;
   done: Promise<void>;
 }
@@ -39,7 +41,7 @@ const mostAtOnce = 4;
 const turnMs = 30_000;
 /** How often to look for the end of a turn. */
 const turnPollMs = 1000;
-/** Pause of a store, or of a file, after a temporary failure; it doubles up to the longest. */
+/** Pause of a store, or of a file, after a temporary failure; it doubles up to the longest, and is up to a quarter shorter or longer: files that failed together would otherwise do so again each time. */
 const restMs = { first: 1000, longest: 30_000 };
 const idleMs = 30_000;
 /** How often to try to become the process that ingests files. */
@@ -174,8 +176,9 @@ export class IngestQueue {
     const controller = new AbortController();
     const { promise: done, resolve } = Promise.withResolvers<void>();
     const begunAt = performance.now();
-    const job: Job = { file, begunAt, embeddedAt: undefined, controller, done };
+    const job: Job = { file, begunAt, embeddedAt: undefined, atOnce: 1, controller, done };
     this.#jobs.add(job);
+    for (const each of this.#jobs) each.atOnce = Math.max(each.atOnce, this.#jobs.size);
     try {
       if (!(await registry.begin(file.store, file.file))) return;
       const signal = AbortSignal.any([stopping, controller.signal]);
@@ -191,7 +194,7 @@ export class IngestQueue {
       // If it was held, the holder deletes its passages; if its turn is over or the node stops, it continues later.
       if (!stopping.aborted && !controller.signal.aborted) {
         // If the registry cannot be written either, the file is retried.
-        await this.#fail(file, error).catch((worse: unknown) => {
+        await this.#fail(job, error).catch((worse: unknown) => {
           this.#rest(file.store);
           this.#parts.log.error("files cannot be ingested now", { reason: reasonOf(worse) });
         });
@@ -204,12 +207,12 @@ export class IngestQueue {
     }
   }
 
-  async #fail(file: StoreFile, error: unknown): Promise<void> {
+  async #fail({ file, atOnce }: Job, error: unknown): Promise<void> {
     const { registry, discard, log } = this.#parts;
     // One that was deleted meanwhile says nothing of its store, in which others wait.
     const [known] = await registry.inStore(file.store, [file.file]);
     if (known?.status !== "in_progress") return;
-    const blame = (this.#blame.get(keyOf(file)) ?? 0) + blameOf(error);
+    const blame = (this.#blame.get(keyOf(file)) ?? 0) + blameOf(error, atOnce);
     this.#blame.set(keyOf(file), blame);
     const failure = failureOf(error);
     const fields = { store: file.store, file: file.file, filename: file.filename };
@@ -227,7 +230,8 @@ export class IngestQueue {
 
   #rest(key: string): void {
     const ms = Math.min(restMs.longest, 2 * (this.#resting.get(key)?.ms ?? restMs.first / 2));
-    this.#resting.set(key, { until: performance.now() + ms, ms });
+    const until = performance.now() + ms * (0.75 + Math.random() / 2);
+    this.#resting.set(key, { until, ms });
   }
 
   #settled(file: StoreFile): void {

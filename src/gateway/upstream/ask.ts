@@ -210,8 +210,10 @@ export function toNodeError(
   failure: ConnectionFailure | BadAnswer,
 ): NodeError {
   const { message: why, cause } = failure;
-  if (cause instanceof NodeError) return cause;
-  if (failure instanceof BadAnswer) return garbage({ named }, why);
+  if (failure instanceof BadAnswer)
+    return cause instanceof NodeError ? cause : garbage({ named }, why);
+  if (cause instanceof NodeError)
+    return new NodeError(cause.kind, cause.message, { cause: failure });
   if (failure.isSilence) return new NodeError("timeout", `The server of ${named} gave ${why}.`);
   return new NodeError("unavailable", `The server of ${named} cannot be reached: ${why}.`, {
     cause: failure,

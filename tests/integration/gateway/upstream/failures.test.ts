@@ -493,6 +493,23 @@ describe("vectors that are none", () => {
     });
   });
 
+  test("are told from a server that ended, of which its proxy tells", async () => {
+    let status = 200;
+    await using server = recordedVllm({
+      instead: ({ path }) =>
+        status !== 200 && path === "/v1/embeddings" ? new Response("no", { status }) : undefined,
+    });
+    const { target } = targetAt(`${server.url}/v1`, { upstreamModel: vllmModel });
+    await using model = await openFarEmbedding(target);
+    const causes = async (each: number): Promise<unknown> => {
+      status = each;
+      const { kind, cause } = Object(await rejectionOf(model.engine.embed(["a"], { signal })));
+      return [kind, cause instanceof Error && cause.message];
+    };
+    expect(await causes(500)).toEqual(["upstream_failed", false]);
+    expect(await causes(502)).toEqual(["upstream_failed", "status 502"]);
+  });
+
   test("name the text at fault as the caller counts", async () => {
     await using server = recordedVllm({
       instead: ({ path, body }) => {

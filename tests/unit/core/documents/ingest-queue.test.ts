@@ -102,6 +102,7 @@ test("a file whose rest ends while the next one is looked for is not left for lo
   await registry.putStoreFiles([file("a")]);
   let now = 0;
   using _clock = spyOn(performance, "now").mockImplementation(() => now);
+  using _random = spyOn(Math, "random").mockReturnValue(0.5);
   let looks = 0;
   const slow: typeof registry = Object.create(registry, {
     waitingOwners: {
@@ -296,6 +297,58 @@ test("no file of many fails where a server fails at each for two minutes, and fe
   await running;
   expect(await registry.counts({ store: "vs_a" })).toMatchObject({ completed: 40, failed: 0 });
   expect(tries).toBeLessThan(60);
+});
+
+test("a file at which a server ends fails, and none of those that were ingested beside it", async () => {
+  await using folder = await tempDir();
+  await using registry = sqliteDocuments(`${folder.path}/documents.sqlite`);
+  const owned = ["a", "b", "c", "d"].map((name) => ({ ...file(name), owner: name }));
+  await registry.putStoreFiles(owned);
+  let now = 0;
+  using _clock = spyOn(performance, "now").mockImplementation(() => now);
+  let upAt = 0;
+  let ended = Promise.withResolvers<never>();
+  ended.promise.catch(() => {});
+  const queue = new IngestQueue({
+    ...{ registry, log: recordingLog().log },
+    ingest: async (storeFile, _, { hasWaited }) => {
+      const away = new NodeError("unavailable", "It cannot be reached.");
+      if (now < upAt) throw away;
+      // As the pipeline tells a server that answered just before.
+      const atText = hasWaited ? new NodeError("upstream_failed", "It broke off.") : away;
+      const isCause = storeFile.file === "file-a";
+      await Promise.race([ended.promise, Bun.sleep(isCause ? 10 : 15)]).catch(() => {
+        throw atText;
+      });
+      if (isCause) {
+        upAt = now + 1000;
+        ended.reject(new Error("It ended."));
+        ended = Promise.withResolvers();
+        ended.promise.catch(() => {});
+        throw atText;
+      }
+      await registry.settle({ ...storeFile, status: "completed" });
+    },
+    discard: async () => {},
+    cleanUp: async () => {
+      now += 50;
+    },
+    isOwned: () => true,
+  });
+  const stop = new AbortController();
+  const running = queue.run(stop.signal);
+  const areSettled = async (): Promise<boolean> => {
+    queue.wake();
+    return (await registry.waitingOwners()).length === 0;
+  };
+  await waitFor("all to be settled", areSettled, 1);
+  stop.abort();
+  await running;
+  const statuses = await Promise.all(
+    owned.map(({ store, file }) => registry.inStore(store, [file])),
+  );
+  const one = ([known]: readonly StoreFile[]) => known?.status;
+  expect(statuses.map(one)).toEqual(["failed", "completed", "completed", "completed"]);
 });
 
 describe("files of more callers than have a place", () => {
