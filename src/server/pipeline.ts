@@ -59,7 +59,7 @@ export interface PipelineSettings extends Observers {
   allowedHosts?: readonly string[];
   /** Whether everyone is served without a key, even through a proxy. */
   isOpen: boolean;
-  models: Pick<ModelRegistry, "typeOf">;
+  models: Pick<ModelRegistry, "typeOf" | "hasFailed">;
   library: Pick<ModelLibrary, "refresh">;
   /** Names of operations that usually need a key and are open to everyone on this node. */
   openOperations: readonly string[];
@@ -137,8 +137,11 @@ export class Pipeline {
     const asked = await readRequest(operation, bytes, { parameters, query, form }, limits, caller);
     context.model = asked.model;
     const { models, library } = this.#settings;
-    // Another program may have pulled it a moment ago.
-    if (asked.model !== undefined && models.typeOf(asked.model) === undefined)
+    // Another program may have pulled it a moment ago, or put another file in its place.
+    if (
+      asked.model !== undefined &&
+      (models.typeOf(asked.model) === undefined || models.hasFailed(asked.model))
+    )
       await library.refresh();
     if (scope && asked.scopes.length > 0) context.authenticate(scope, ...asked.scopes);
     if (asked.answers > 1) await context.lease.reserve(asked.answers);

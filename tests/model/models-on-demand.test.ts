@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { copyFile, mkdir, rm, writeFile } from "node:fs/promises";
+import { copyFile, mkdir, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { noteOrigin } from "../../src/models/models-folder.ts";
 import { ChatCompletion } from "../../src/server/operations/chat/schema.ts";
@@ -143,6 +143,30 @@ describe("models of the models folder", () => {
     expect((await send("GET", "/models/repo-Q8_0")).status).toBe(404);
     expect((await decodeError(await chat("repo-Q8_0"))).code).toBe("model_not_found");
   });
+
+  test.each(["by another file of its name", "in place"])(
+    "that are replaced %s while they are not loaded are served as they are now",
+    async (how) => {
+      const { chat: before, thinker } = await tinyModels();
+      const path = join(folder, "renewed.gguf");
+      await copyFile(before, path);
+      expect((await chat("renewed")).status).toBe(200);
+      // Past the time in which every change is looked for.
+      await Bun.sleep(1100);
+      await list();
+      await send("POST", "/models/unload", { model: "renewed" });
+      if (how === "in place") await writeFile(path, await Bun.file(thinker).bytes());
+      else {
+        await copyFile(thinker, join(folder, "renewed.new"));
+        await rename(join(folder, "renewed.new"), path);
+      }
+      await waitFor("an answer", async () => (await chat("renewed")).status === 200);
+      const described = await decode(Model, await send("GET", "/models/renewed"));
+      expect(described.capabilities).toContain("thinking");
+      await rm(path);
+      await list();
+    },
+  );
 
   test("are removed if the node pulled them, and otherwise not", async () => {
     const path = join(folder, "hf_owner_repo_pulled.gguf");

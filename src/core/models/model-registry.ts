@@ -52,6 +52,11 @@ export class ModelRegistry {
     return this.#types.get(name);
   }
 
+  /** Whether its last load failed: its file may be another by now. */
+  hasFailed(name: string): boolean {
+    return this.#loaded.get(name)?.residence?.().error !== undefined;
+  }
+
   /** The models that are ready, in the order of the configuration. */
   all(): LoadedModel[] {
     return [...this.#types.keys()].flatMap((name) => this.#loaded.get(name) ?? []);

@@ -56,11 +56,13 @@ interface Trial {
   forced: boolean;
   /** Times of its steps, each against the usual one. */
   ratios: readonly number[];
+  /** Those that could not be compared: it is not known what they usually take. */
+  missed: Count;
   ms: number;
   lostMs: number;
 }
 
-const begun: Omit<Trial, "threads" | "forced"> = { ratios: [], ms: 0, lostMs: 0 };
+const begun: Omit<Trial, "threads" | "forced"> = { ratios: [], missed: none, ms: 0, lostMs: 0 };
 
 class Group {
   threads: number;
@@ -140,6 +142,8 @@ export class StepThreads {
     }
     group.settle(size, ms, fastest);
     const forced = isEnough(group.slow, slowSteps, slowMs) && now >= group.fewerAt;
+    // It goes on where steps that are too long for it come between.
+    if (group.trial !== undefined && !forced) return;
     if (
       threads > 1 &&
       (forced || (group.comparesFewer && isEnough(group.settled, trySteps, tryMs) && !steady))
@@ -155,21 +159,26 @@ export class StepThreads {
     trial: Trial,
     { usualMs, ms, now }: { usualMs: number | undefined; ms: number; now: number },
   ): void {
-    if (usualMs === undefined) return;
-    trial.ratios = [...trial.ratios, ms / usualMs];
-    trial.ms += ms;
-    trial.lostMs += Math.max(0, ms - usualMs);
-    const isHopeless = ms > slowFactor * usualMs;
-    if (!isHopeless && !isEnough({ steps: trial.ratios.length, ms: trial.ms }, trySteps, tryMs)) {
-      return;
+    if (usualMs === undefined) {
+      trial.missed = plus(trial.missed, ms);
+    } else {
+      trial.ratios = [...trial.ratios, ms / usualMs];
+      trial.ms += ms;
+      trial.lostMs += Math.max(0, ms - usualMs);
     }
+    const isHopeless = usualMs !== undefined && ms > slowFactor * usualMs;
+    // Each wakes its threads where steps with others come between.
+    const isMissed = !trial.forced && trial.missed.steps >= trySteps;
+    const compared = { steps: trial.ratios.length, ms: trial.ms };
+    if (!isHopeless && !isMissed && !isEnough(compared, trySteps, tryMs)) return;
     const isFewer = trial.threads < group.threads;
     group.trial = undefined;
     group.slow = none;
     if (isFewer) group.comparesFewer = false;
     const ratio = median(trial.ratios);
     if (isHopeless || ratio >= (isFewer ? clearlyFaster : 1)) {
-      const pause = Math.max(shortestPauseMs, pausePerLostMs * trial.lostMs);
+      const lostMs = trial.lostMs + (isMissed ? trial.missed.ms : 0);
+      const pause = Math.max(shortestPauseMs, pausePerLostMs * lostMs);
       const at = now + Math.min(pause, longestPauseMs);
       if (isFewer) group.fewerAt = at;
       else group.moreAt = at;

@@ -33,6 +33,19 @@ export interface FolderModel {
 
 type FindOptions = Pick<ModelOptions, "config" | "baseDir" | "log">;
 
+/** Differs when the folder or one of its models does, which may be written in place; undefined: it changed a moment ago. */
+export async function stampOf(folder: string): Promise<string | undefined> {
+  const { models } = await listModels(folder);
+  const places = [folder, ...models.map((file) => join(folder, file))];
+  const stats = await Promise.all(places.map((place) => stat(place).catch(() => undefined)));
+  const times = stats.map((one) => one?.mtimeMs ?? 0);
+  if (times.some((time) => Math.abs(Date.now() - time) <= settledMs)) return undefined;
+  return [...models, ...times, ...stats.map((one) => one?.size)].join(" ");
+}
+
+/** File systems count time in steps: a change right after another may have the same time. */
+const settledMs = 1000;
+
 /** The oldest first, so that a new file never takes an older one's name. `known`: files that need not be read again. */
 export async function findFolderModels(
   { config, baseDir, log }: FindOptions,

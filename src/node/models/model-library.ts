@@ -1,5 +1,4 @@
 /** Serves the models of the models folder: registers, pulls and removes them while the node runs. */
-import { stat } from "node:fs/promises";
 import { basename } from "node:path";
 import { isUpstream } from "../../config/model-schema.ts";
 import type { Config } from "../../config/schema.ts";
@@ -27,6 +26,7 @@ import {
   findFolderModels,
   findUnserved,
   pickDefault,
+  stampOf,
   toKnownModel,
 } from "./folder-models.ts";
 import { FolderPulls, folderOf } from "./folder-pulls.ts";
@@ -39,14 +39,14 @@ type LibraryOptions = ModelOptions & { version: string };
 export interface FolderState {
   config: Config;
   found: readonly FolderModel[];
-  changedAt: number;
+  stamp: string | undefined;
 }
 
 /** Without sections, the starter chat model gives way to a pulled one that fits. */
 export async function readFolder(configured: LibraryOptions): Promise<FolderState> {
   const { models_folder: folder } = configured.config;
-  if (folder.serve === "none") return { config: configured.config, found: [], changedAt: 0 };
-  const changedAt = await changeOf(folderOf(configured));
+  if (folder.serve === "none") return { config: configured.config, found: [], stamp: undefined };
+  const stamp = await stampOf(folderOf(configured));
   // A file that a section chooses is the section's, also after another one came.
   const chosen = configured.config.models.map((model) => withChosenSource(model, configured));
   const config = { ...configured.config, models: await Promise.all(chosen) };
@@ -56,20 +56,8 @@ export async function readFolder(configured: LibraryOptions): Promise<FolderStat
   const models = isReplaced
     ? config.models.filter((model) => !isStarterChat(model))
     : config.models;
-  return { config: { ...config, models }, found, changedAt };
+  return { config: { ...config, models }, found, stamp };
 }
-
-const changeOf = (folder: string): Promise<number> =>
-  stat(folder).then(
-    ({ mtimeMs }) => mtimeMs,
-    () => 0,
-  );
-
-/** File systems count time in steps: a change right after this one may have the same time. */
-const settledMs = 1000;
-
-const settled = (changedAt: number): number =>
-  Math.abs(Date.now() - changedAt) > settledMs ? changedAt : Number.NaN;
 
 export interface LibraryParts {
   options: LibraryOptions;
@@ -88,15 +76,15 @@ export class FolderLibrary implements ModelLibrary {
   readonly #parts: LibraryParts;
   readonly #served = new Map<string, Served>();
   readonly #nodeModels = Promise.withResolvers<Pick<NodeModels, "load">>();
-  #changedAt: number;
+  #stamp: string | undefined;
   #looking: Promise<void> | undefined;
   readonly #pulls: FolderPulls;
   #removing: Promise<unknown> = Promise.resolve();
 
-  constructor(parts: LibraryParts, { found, changedAt }: FolderState) {
+  constructor(parts: LibraryParts, { found, stamp }: FolderState) {
     this.#parts = parts;
     this.#pulls = new FolderPulls(parts);
-    this.#changedAt = settled(changedAt);
+    this.#stamp = stamp;
     for (const one of found) this.#add(one);
   }
 
@@ -184,7 +172,7 @@ export class FolderLibrary implements ModelLibrary {
     await end(served, this.#parts.stopping);
     const freed = await removeModel(folderOf(options), basename(served.path)).catch((error) => {
       // It is served again.
-      this.#changedAt = Number.NaN;
+      this.#stamp = undefined;
       throw error;
     });
     options.log.info("a model was removed", { model: name, bytes: freed });
@@ -210,10 +198,10 @@ export class FolderLibrary implements ModelLibrary {
   async #readIfChanged(): Promise<void> {
     const { options } = this.#parts;
     if (options.config.models_folder.serve === "none") return;
-    const changedAt = await changeOf(folderOf(options));
-    if (changedAt === this.#changedAt) return;
+    const stamp = await stampOf(folderOf(options));
+    if (stamp !== undefined && stamp === this.#stamp) return;
     const found = await findFolderModels(options, [...this.#served.values()]);
-    this.#changedAt = settled(changedAt);
+    this.#stamp = stamp;
     const isSame = ({ model, stamp }: FolderModel): boolean =>
       found.some((one) => one.model.name === model.name && one.stamp === stamp);
     for (const [name, served] of this.#served) {

@@ -69,6 +69,16 @@ describe("the threads of a model's steps", () => {
     expect(tried.filter((few) => few === 1)).toHaveLength(4);
   });
 
+  test("are compared once also where steps that are too long to try with come between", () => {
+    const { steps, changes } = machine();
+    const tried = Array.from({ length: 100 }, () => {
+      steps(1, free, { tokens: 512 });
+      return steps(1, free, { tokens: 16 })[1] ?? 0;
+    });
+    expect(tried.reduce((sum, count) => sum + count)).toBe(4);
+    expect(changes).toEqual([]);
+  });
+
   test("become one within seconds on a machine that is busy from the start", () => {
     const { steps, changes } = machine();
     const made = steps(100, busy);
