@@ -2,7 +2,7 @@
 import { readFile } from "node:fs/promises";
 import { constants, setPriority } from "node:os";
 import { onAbort } from "../core/abort.ts";
-import { type ErrorKind, NodeError } from "../core/errors.ts";
+import { type ErrorKind, hasCode, NodeError } from "../core/errors.ts";
 import type { Program } from "../subprocess/program.ts";
 import type { Chunk, ChunkSizes } from "./chunk.ts";
 import type { CutDocuments } from "./passages.ts";
@@ -131,6 +131,18 @@ export class ReadingProcess implements AsyncDisposable {
   }
 }
 
+/** The program's file may be replaced by that of another version just now: this speaks against no document. */
+function unlessAway<Result>(begin: () => Result): Result {
+  try {
+    return begin();
+  } catch (cause) {
+    if (!["ENOENT", "EACCES", "ETXTBSY"].some((code) => hasCode(cause, code))) throw cause;
+    const why =
+      "The program that reads documents cannot be started: its file was moved, replaced or closed to this user since the node started. Put it back.";
+    throw new NodeError("unavailable", why, { cause });
+  }
+}
+
 function start({ program: { command, env }, isBackground = false }: ReadingOptions) {
   const heard: (FromReader | undefined)[] = [];
   let wake = (): void => {};
@@ -138,13 +150,15 @@ function start({ program: { command, env }, isBackground = false }: ReadingOptio
     heard.push(message);
     wake();
   };
-  const process = Bun.spawn([...command, readerCommand], {
-    env,
-    stdio: ["ignore", "ignore", "ignore"],
-    serialization: "advanced",
-    ipc: (message: FromReader) => hear(message),
-    onExit: () => hear(undefined),
-  });
+  const process = unlessAway(() =>
+    Bun.spawn([...command, readerCommand], {
+      env,
+      stdio: ["ignore", "ignore", "ignore"],
+      serialization: "advanced",
+      ipc: (message: FromReader) => hear(message),
+      onExit: () => hear(undefined),
+    }),
+  );
   try {
     if (isBackground) setPriority(process.pid, constants.priority.PRIORITY_BELOW_NORMAL);
   } catch {

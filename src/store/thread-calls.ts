@@ -182,7 +182,9 @@ class ObjectThread<Name extends TargetName> {
       if ("result" in reply) settle?.resolve(reply.result);
       else settle?.reject(errorIn(reply));
     };
-    worker.onerror = ({ message }) => fail(new Error(message));
+    // The message shows the source around the fault: it is for the log, and not for a caller.
+    worker.onerror = ({ message }) =>
+      fail(new Error("its thread has failed", { cause: new Error(message) }));
     worker.addEventListener("close", () => {
       this.#running = undefined;
       // What another object knew is lost: a new one would answer as if it were all.

@@ -261,3 +261,14 @@ describe("a process that never begins to read", () => {
     expect(await refusal).toMatchObject({ message: "left" });
   });
 });
+
+test("a program that is away speaks against no document", async () => {
+  await using reading = new ReadingProcess({
+    program: { command: [join(import.meta.dir, "nowhere")], env: {} },
+    ...{ read_timeout: 120, read_memory: 2048 },
+  });
+  expect(await rejectionOf(read(reading, "a.md", note))).toMatchObject({
+    kind: "unavailable",
+    message: expect.stringContaining("cannot be started"),
+  });
+});

@@ -152,10 +152,14 @@ async function filesIn(folder: string): Promise<string[]> {
 
 const isAbsent = (error: unknown): boolean => hasCode(error, "ENOENT") || hasCode(error, "ENOTDIR");
 
-/** Never overwrites another file. */
+/** Never overwrites another file. One that was deleted meanwhile need not be moved. */
 async function move(from: string, to: string): Promise<void> {
   if (existsSync(to)) throw new Error(`${from} and ${to} are both there`);
-  await rename(from, to);
+  try {
+    await rename(from, to);
+  } catch (error) {
+    if (!isAbsent(error)) throw error;
+  }
 }
 
 /** If a disk is nearly full, a write may be partial. */

@@ -2,7 +2,10 @@
 import { expect, test } from "bun:test";
 import { chmod, mkdir, readdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { setOrphansAside } from "../../../../src/core/documents/orphans.ts";
 import { DiskFiles } from "../../../../src/store/documents/disk-files.ts";
+import { sqliteDocuments } from "../../../../src/store/documents/sqlite-documents.ts";
+import { recordingLog } from "../../../support/recording-log.ts";
 import { rejectionOf } from "../../../support/rejection.ts";
 import { tempDir } from "../../../support/temp-dir.ts";
 
@@ -35,4 +38,30 @@ test("a file that may not be read is unavailable", async () => {
   const withoutRights = process.getuid?.() === 0 ? ["setpriv", "--bounding-set", rights] : [];
   const reading = Bun.spawn([...withoutRights, process.execPath, "-e", script]);
   expect(await new Response(reading.stdout).text()).toBe("unavailable\n");
+});
+
+test("a file that is deleted while uploads are compared with their registry keeps no other from its place", async () => {
+  await using folder = await tempDir();
+  const place = join(folder.path, "files");
+  await mkdir(place);
+  const ids = ["file-1", "file-2", "file-3"];
+  for (const id of ids) await writeFile(join(place, id), "Llamas hum.");
+  const files = new DiskFiles(place);
+  await using registry = sqliteDocuments(join(folder.path, "documents.sqlite"));
+  const known = { filename: "a.md", bytes: 11, sha256: "", type: "text/markdown", purpose: "" };
+  await registry.addFile({ ...known, id: "file-4", createdAt: new Date(0) });
+  const { log, lines } = recordingLog();
+  let listed = 0;
+  const deleting = Object.assign(files, {
+    names: async () => {
+      const found = await DiskFiles.prototype.names.call(files);
+      if (++listed === 2) await files.remove("file-1");
+      return found;
+    },
+  });
+  await setOrphansAside({ registry, files: deleting, log });
+  expect((await readdir(join(place, "orphaned"))).sort()).toEqual(["file-2", "file-3"]);
+  expect(lines.map(({ message }) => message)).not.toContain(
+    "uploads cannot be compared with their registry; they stay as they are",
+  );
 });
