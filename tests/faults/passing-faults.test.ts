@@ -6,15 +6,22 @@ import { recordedVllm, vllmModel } from "../support/recorded-vllm.ts";
 import { openFarReranker, targetAt } from "../support/upstream.ts";
 
 describe("a server that fails at some requests", () => {
-  test.each([500, 504])(
-    "with %i is not taken from others, however many one caller sends",
-    async (status) => {
+  const failing = (status: number) => (): Response =>
+    Response.json({ error: { message: "It is too large to process." } }, { status });
+  test.each([
+    ["with 500", failing(500)],
+    ["with 502", failing(502)],
+    ["with 504", failing(504)],
+    ["by breaking off", () => streamOf([])],
+  ])(
+    "%s is not taken from others, however many one caller sends",
+    async (_, fail) => {
       await using server = recordedVllm({
         instead: ({ path, body }) => {
           if (path !== "/v1/chat/completions" || Object(body).messages.length === 0)
             return undefined;
           return JSON.stringify(body).includes("too large")
-            ? Response.json({ error: { message: "It is too large to process." } }, { status })
+            ? fail()
             : streamOf([frame("Hi", "stop")]);
         },
       });
@@ -27,7 +34,7 @@ describe("a server that fails at some requests", () => {
         return answer.status;
       };
       let isOver = false;
-      const failing = Array.from({ length: 16 }, async (_, at) => {
+      const asked = Array.from({ length: 16 }, async (_, at) => {
         for (let time = 0; !isOver; time++) {
           await chat(`too large ${at} ${time}`);
           await Bun.sleep(20);
@@ -39,7 +46,7 @@ describe("a server that fails at some requests", () => {
         seen.add((await node.ready()).status).add(await chat(`fine ${at}`));
       }
       isOver = true;
-      await Promise.all(failing);
+      await Promise.all(asked);
       expect(seen).toEqual(new Set(["ready", 200]));
     },
     30_000,

@@ -68,7 +68,7 @@ export class Member {
     };
     const failed = (why: string, hasAnswered = false): void => {
       endTrial();
-      onFailed(this, why, circuit.failed(outages, hasAnswered));
+      onFailed(this, why, circuit.failed(outages, hasAnswered ? "answer" : "connection"));
     };
     /** An answer that has begun may still turn out invalid: then it was no success. */
     let forgotten: unknown[] = [];
@@ -122,10 +122,13 @@ export const defaultBackoff: Backoff = { firstPauseMs: 1000, longestPauseMs: 30_
 
 /** After this long up, the next failure starts a new series. */
 const steadyMs = 10_000;
-/** Fewer failures in a row may be an accident. */
-const shutAfter = 3;
-/** Nothing but server errors for about half a minute: fewer may be those of one caller's requests. */
+/** Failed probes in a row; fewer may be an accident. Requests do not count: one caller's may all fail. */
+const shutAfter = 2;
+/** Nothing but failures for about half a minute: fewer may be those of one caller's requests. */
 const badAfter = 6;
+
+/** `answer`: a server error or an invalid answer; or it may answer others. `connection`: none, or it broke off. `probe`: when it was asked by nobody's request. */
+type FailureKind = "answer" | "connection" | "probe";
 
 interface CircuitOptions {
   now: () => number;
@@ -143,8 +146,12 @@ interface CircuitOptions {
 export class Circuit {
   state: ReplicaState;
   failures = 0;
-  /** How many of them since the last answer were no answers at all. */
-  #unanswered = 0;
+  /** Since the last answer. */
+  #inARow = 0;
+  /** Whether one of these was no answer. */
+  #isUnanswered = false;
+  /** Since the last answer or successful probe. */
+  #failedProbes = 0;
   /** Number of outages; distinguishes requests sent before one from those sent after it. */
   outages = 0;
   readonly #options: CircuitOptions;
@@ -159,12 +166,12 @@ export class Circuit {
 
   /** Whether it failed so often that it is of no use to anybody. */
   get isBad(): boolean {
-    return this.isShut || (this.state === "out" && this.failures >= badAfter);
+    return this.isShut || (this.state === "out" && this.#inARow >= badAfter);
   }
 
-  /** Whether so often without an answer that only one request at a time may try it. */
+  /** Whether it answered no probe lately, so that only one request at a time may try it. */
   get isShut(): boolean {
-    return this.state === "out" && this.#unanswered >= shutAfter;
+    return this.state === "out" && this.#failedProbes >= shutAfter;
   }
 
   get remainingMs(): number {
@@ -176,21 +183,25 @@ export class Circuit {
     this.state = "up";
     this.#upSince = this.#options.now();
     // Its answers failed one caller's requests, and not another's.
-    if (this.#unanswered === 0) this.failures = 0;
-    this.#unanswered = 0;
+    if (!this.#isUnanswered) this.failures = 0;
+    this.#inARow = 0;
+    this.#isUnanswered = false;
+    this.#failedProbes = 0;
   }
 
-  /** Returns the pause that follows; undefined if the outage was counted already. `hasAnswered`: with a server error or an invalid answer, for which the requests may be the cause; or it may answer others. */
-  failed(outagesAtStart: number, hasAnswered = false): number | undefined {
+  /** Returns the pause that follows; undefined if the outage was counted already. */
+  failed(outagesAtStart: number, kind: FailureKind): number | undefined {
     if (outagesAtStart < this.outages) return undefined;
-    if (hasAnswered && this.remainingMs > 0) return undefined;
+    if (kind !== "probe" && this.remainingMs > 0) return undefined;
     const { now, random, backoff } = this.#options;
     if (this.state === "up" && now() - this.#upSince > steadyMs) this.failures = 0;
     const pause = Math.min(backoff.longestPauseMs, backoff.firstPauseMs * 2 ** this.failures);
     // Half of it is random, so that several nodes do not retry at the same moment.
     const jittered = pause * (0.5 + random() / 2);
     this.failures++;
-    if (!hasAnswered) this.#unanswered++;
+    this.#inARow++;
+    this.#isUnanswered ||= kind !== "answer";
+    if (kind === "probe") this.#failedProbes++;
     this.outages++;
     this.state = "out";
     this.#dueAt = now() + jittered;
@@ -198,6 +209,7 @@ export class Circuit {
   }
 
   tryAgain(): void {
+    this.#failedProbes = 0;
     if (this.state === "out") this.state = "trial";
   }
 }

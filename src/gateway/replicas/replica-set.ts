@@ -20,7 +20,8 @@ export interface ReplicaSetOptions {
 }
 
 const mostRetries = 2;
-const shortestRetryAfterMs = 1000;
+/** The longest pause where no replica answers: nobody else could be asked meanwhile. */
+const longestAloneMs = 1000;
 
 export class ReplicaSet implements Replicas, Disposable {
   readonly #options: ReplicaSetOptions;
@@ -120,16 +121,18 @@ export class ReplicaSet implements Replicas, Disposable {
     this.#tell(member, { type: "failed", url: member.url, why });
     if (pauseMs === undefined || !this.#members.includes(member)) return;
     const { model, log } = this.#options;
+    const isAlone = this.#members.every(({ circuit }) => circuit.isShut);
+    const inMs = isAlone ? Math.min(pauseMs, longestAloneMs) : pauseMs;
     const level = this.#saidOut.has(member) ? "debug" : "warn";
     this.#saidOut.add(member);
     log[level]("a replica failed, and is left alone for a while", {
       model,
       replica: member.url,
       reason: why,
-      seconds: Math.round(pauseMs / 100) / 10,
+      seconds: Math.round(inMs / 100) / 10,
     });
     this.#cancelProbe(member);
-    const timer = this.#clock.after(pauseMs, () => void this.#probe(member));
+    const timer = this.#clock.after(inMs, () => void this.#probe(member));
     this.#probes.set(member, timer);
   }
 
@@ -161,7 +164,7 @@ export class ReplicaSet implements Replicas, Disposable {
     if (this.#probes.get(member) !== isOver) return;
     this.#probes.delete(member);
     if (why === undefined) circuit.tryAgain();
-    else this.#failed(member, why, circuit.failed(circuit.outages));
+    else this.#failed(member, why, circuit.failed(circuit.outages, "probe"));
   }
 
   #cancelProbe(member: Member): void {
@@ -171,12 +174,10 @@ export class ReplicaSet implements Replicas, Disposable {
 
   #unavailable(): NodeError {
     const { model } = this.#options;
-    const pauses = this.#members.map(({ circuit }) => circuit.remainingMs);
-    const retryAfterMs = Math.max(shortestRetryAfterMs, Math.min(...pauses));
     return new NodeError(
       "unavailable",
-      `No server of the model '${model}' answers now. Try again in ${Math.ceil(retryAfterMs / 1000)} s.`,
-      { retryAfterMs },
+      `No server of the model '${model}' answers now. Try again in 1 s.`,
+      { retryAfterMs: longestAloneMs },
     );
   }
 }

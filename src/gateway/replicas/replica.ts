@@ -20,7 +20,7 @@ export interface ReplicaLease extends Disposable {
   overloaded(retryAfterMs?: number): void;
   /** Server error, or an invalid answer. The request may be its cause, so only several in a row count as a failure. */
   faulted(why: string): void;
-  /** It could not be reached, broke off, or timed out. `mayAnswer`: at something besides its answers, so that it is left alone, and never refused to those who have no other. */
+  /** It could not be reached, broke off, or timed out. `mayAnswer`: at something besides its answers, so that any of these ends the outage. */
   failed(why: string, options?: { mayAnswer: boolean }): void;
 }
 

@@ -10,9 +10,11 @@ function circuit({ random = 1, state = "up" as "up" | "trial" } = {}) {
     backoff: defaultBackoff,
     state,
   });
-  /** A request that is sent now and fails. */
-  const fail = () => made.failed(made.outages);
-  return { clock, circuit: made, fail };
+  /** A probe that fails now. */
+  const fail = () => made.failed(made.outages, "probe");
+  /** A request that breaks off now. */
+  const breakOff = () => made.failed(made.outages, "connection");
+  return { clock, circuit: made, fail, breakOff };
 }
 
 describe("the circuit breaker of a replica", () => {
@@ -42,11 +44,8 @@ describe("the circuit breaker of a replica", () => {
   test("counts the answers that a crash breaks off as one failure", () => {
     const { circuit: it } = circuit();
     const { outages } = it;
-    expect([it.failed(outages), it.failed(outages), it.failed(outages)]).toEqual([
-      1000,
-      undefined,
-      undefined,
-    ]);
+    const fail = () => it.failed(outages, "connection");
+    expect([fail(), fail(), fail()]).toEqual([1000, undefined, undefined]);
     expect(it.failures).toBe(1);
   });
 
@@ -55,7 +54,7 @@ describe("the circuit breaker of a replica", () => {
     const { outages } = it;
     fail();
     it.succeeded();
-    expect([it.failed(outages), it.state]).toEqual([undefined, "up"]);
+    expect([it.failed(outages, "connection"), it.state]).toEqual([undefined, "up"]);
   });
 
   test("goes on with its series where it fails again soon, and begins anew after a steady while", async () => {
@@ -69,14 +68,31 @@ describe("the circuit breaker of a replica", () => {
     expect(fail()).toBe(1000);
   });
 
-  test("is shut only after three failures in a row, until it may be tried again", () => {
-    const { circuit: it, fail } = circuit();
-    const shut = [fail, fail, fail].map((step) => {
+  test("is shut only after two failed probes in a row, until it may be tried again", () => {
+    const { circuit: it, fail, breakOff } = circuit();
+    const shut = [breakOff, fail, fail].map((step) => {
       step();
       return it.isShut;
     });
     it.tryAgain();
-    expect([...shut, it.isShut]).toEqual([false, false, true, false]);
+    shut.push(it.isShut);
+    breakOff();
+    expect([...shut, it.isShut]).toEqual([false, false, true, false, false]);
+  });
+
+  test("is never shut by requests that break off, which count once in a pause", async () => {
+    const { clock, circuit: it, breakOff } = circuit();
+    const seen = [];
+    for (const ms of [1000, 2000, 4000, 8000, 16_000]) {
+      expect([breakOff(), breakOff()]).toEqual([ms, undefined]);
+      seen.push(it.isShut || it.isBad);
+      await clock.pass(ms);
+    }
+    breakOff();
+    expect([seen, it.isShut, it.isBad]).toEqual([Array(5).fill(false), false, true]);
+    it.succeeded();
+    await clock.pass(1000);
+    expect([breakOff(), it.isBad]).toEqual([30_000, false]);
   });
 
   test("was shut while it was away, and is not once it answers, whatever else fails", async () => {
@@ -89,7 +105,7 @@ describe("the circuit breaker of a replica", () => {
     for (const _ of [1, 2, 3, 4]) {
       it.succeeded();
       await clock.pass(1000);
-      it.failed(it.outages, true);
+      it.failed(it.outages, "answer");
       seen.push(it.isShut || it.isBad);
     }
     expect(seen).toEqual([true, false, false, false, false]);
@@ -112,7 +128,7 @@ describe("the circuit breaker of a replica", () => {
 
   test("counts server errors once in a pause, is never shut by them, and forgets them with an answer", async () => {
     const { clock, circuit: it } = circuit();
-    const fault = () => it.failed(it.outages, true);
+    const fault = () => it.failed(it.outages, "answer");
     expect([fault(), fault()]).toEqual([1000, undefined]);
     for (const ms of [1000, 2000, 4000, 8000]) {
       await clock.pass(ms);

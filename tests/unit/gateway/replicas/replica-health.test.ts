@@ -145,9 +145,13 @@ describe("where no replica is up", () => {
     using _ = await begin();
   });
 
-  test("each is tried by one request at a time after three failures, others are told when to ask", async () => {
-    const { set, askAround, clock } = testReplicas(urlsOf("a"), { probe: async () => {} });
-    for (let time = 0; time < 3; time++) await askAround([a]);
+  test("each is tried by one request at a time after two failed probes, others are told when to ask", async () => {
+    const { probe, away } = scriptedProbe();
+    const { set, askAround, clock } = testReplicas([a], { probe });
+    away.add(a);
+    for (let time = 0; time < 5; time++) await askAround([a]);
+    expect(set.problem()).toBeUndefined();
+    await clock.pass(3000);
     expect(set.problem()).toBe("The server of the model 'llama' does not answer.");
     const { promise, resolve } = Promise.withResolvers<void>();
     const trial = set.attempt(choiceOf(), async (lease) => {
@@ -155,14 +159,13 @@ describe("where no replica is up", () => {
       await promise;
       lease.succeeded();
     });
-    await clock.pass(500);
     const refused = await askAround([]);
     expect(refused.asked).toEqual([]);
     expect(refused.error).toEqual(
       new NodeError(
         "unavailable",
-        "No server of the model 'llama' answers now. Try again in 4 s.",
-        { retryAfterMs: 3500 },
+        "No server of the model 'llama' answers now. Try again in 1 s.",
+        { retryAfterMs: 1000 },
       ),
     );
     resolve();
@@ -170,9 +173,27 @@ describe("where no replica is up", () => {
     expect([(await askAround([])).asked, set.problem()]).toEqual([[a], undefined]);
   });
 
+  test("an only server that was away for long is asked every second how it is", async () => {
+    const { probe, away } = scriptedProbe();
+    const { set, askAround, clock } = testReplicas([a], { probe });
+    away.add(a);
+    await askAround([a]);
+    await clock.pass(600_000);
+    away.clear();
+    await clock.pass(1000);
+    expect(set.problem()).toBeUndefined();
+    // Whatever one caller's requests do to it now.
+    for (let time = 0; time < 5; time++) await askAround([a]);
+    const asked = Array.from({ length: 3 }, () => set.attempt(choiceOf(), async () => {}));
+    expect(await Promise.all(asked)).toHaveLength(3);
+  });
+
   test("says so without an address", async () => {
-    const { set, askAround } = testReplicas(two);
-    for (let time = 0; time < 3; time++) await askAround(two);
+    const { probe, away } = scriptedProbe();
+    const { set, askAround, clock } = testReplicas(two, { probe });
+    for (const url of two) away.add(url);
+    await askAround(two);
+    await clock.pass(3000);
     expect(set.problem()).toBe("None of the 2 servers of the model 'llama' answers.");
   });
 
