@@ -134,6 +134,7 @@ const besideAnswers = (replicas: Replicas): Replicas => ({
       attempt({
         ...lease,
         succeeded: () => {},
+        overloaded: () => {},
         failed: (why) => lease.failed(why, { mayAnswer: true }),
       }),
     ),

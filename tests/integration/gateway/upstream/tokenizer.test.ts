@@ -59,6 +59,16 @@ describe("the tokenizer of a server elsewhere", () => {
     expect(replicas.said).toEqual([]);
   });
 
+  test("says nothing for a replica where it is asked for too much, either", async () => {
+    await using server = openAiServer(() => new Response("busy", { status: 429 }));
+    const { target, replicas } = targetAt(`${server.url}/v1`);
+    const asked = upstreamTokenizer(target, "vllm", 16)?.tokenize(text, options);
+    expect(await rejectionOf(asked ?? Promise.resolve())).toMatchObject({
+      kind: "too_many_requests",
+    });
+    expect(replicas.said).toEqual([]);
+  });
+
   test("is llama-server's", async () => {
     await using server = openAiServer(
       answers({
