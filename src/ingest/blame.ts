@@ -17,6 +17,7 @@ export async function engineFor(
   engine: EmbeddingEngine,
   { hasWaited, signal }: BlameOptions,
 ): Promise<EmbeddingEngine> {
+  const { dimension, maxTokens, vocabularySize, tokenizer, estimatesTokens = false } = engine;
   /** What one replica was silent about, another one may answer. */
   const twice = async <Result>(ask: () => Promise<Result>): Promise<Result> => {
     try {
@@ -37,6 +38,7 @@ export async function engineFor(
 
   const blame = async (error: unknown): Promise<unknown> => {
     if (!(error instanceof NodeError) || error.kind === "internal") return error;
+    if (engine.maxTokens < maxTokens) return cutAgain(engine.maxTokens, error);
     const isThere = await prove().then(
       () => true,
       () => false,
@@ -57,15 +59,17 @@ export async function engineFor(
     }
   };
   return {
-    dimension: engine.dimension,
-    maxTokens: engine.maxTokens,
-    vocabularySize: engine.vocabularySize,
-    tokenizer: engine.tokenizer,
-    estimatesTokens: engine.estimatesTokens ?? false,
+    ...{ dimension, maxTokens, vocabularySize, tokenizer, estimatesTokens },
     countTokens: (...asked) => judged(countTokens(...asked)),
     embed: (...asked) => judged(embed(...asked)),
   };
 }
+
+/** Its passages were cut for a server that was started again meanwhile. */
+const cutAgain = (maxTokens: number, cause: NodeError): NodeError => {
+  const why = `The embedding model takes at most ${maxTokens} tokens now. The file is cut again.`;
+  return new NodeError("unavailable", why, { cause });
+};
 
 const away = (error: unknown): unknown =>
   error instanceof NodeError && error.kind !== "internal" && !isPassing(error)

@@ -1,6 +1,11 @@
 /** Files that are ingested while the server of the embedding model fails. */
 import { expect, test } from "bun:test";
 import { NodeError } from "../../src/core/errors.ts";
+import { engineEnvironment } from "../../src/subprocess/program.ts";
+import { documentsClient } from "../support/documents-client.ts";
+import { front, frontModel } from "../support/front-of-servers.ts";
+import { programUnderTest } from "../support/paddock-process.ts";
+import { recordedTei } from "../support/recorded-tei.ts";
 import { runningDocuments } from "../support/running-documents.ts";
 import { waitFor } from "../support/wait-for.ts";
 
@@ -156,4 +161,24 @@ test("say so where the server puts off, fails at or breaks off at this text alon
     await waitFor("it to be settled", async () => (await look()).status !== "in_progress", 20);
     expect(await look()).toMatchObject({ status: "completed" });
   }
+}, 30_000);
+
+test("are cut again where the server was started again with a smaller context", async () => {
+  let limit = 512;
+  await using server = recordedTei({ limit: () => limit });
+  await using node = await front(frontModel("embedding", server.url), {
+    program: { command: programUnderTest, env: engineEnvironment(process.env) },
+  });
+  await node.prepare();
+  const client = documentsClient(node);
+  const { id: store } = await client.store();
+  const chunks = { max_chunk_size_tokens: 400, chunk_overlap_tokens: 0 };
+  const chunking_strategy = { type: "static", static: chunks };
+  limit = 100;
+  const text = Array.from({ length: 2000 }, (_, at) => `llama${at}`).join(" ");
+  const id = await client.file(text);
+  await client.add(store, { file_id: id, chunking_strategy });
+  const { status, passages } = await client.settled(store, id);
+  expect(status).toBe("completed");
+  expect(passages).toBeGreaterThan(20);
 }, 30_000);

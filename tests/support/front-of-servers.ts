@@ -1,8 +1,10 @@
 /** A node in front of servers that a test plays, without a process or a port of its own. */
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { given } from "../../src/core/given.ts";
 import { PaddockNode } from "../../src/node/paddock-node.ts";
 import { createApp } from "../../src/server/app.ts";
+import type { Program } from "../../src/subprocess/program.ts";
 import { bareNodeOptions } from "./bare-node.ts";
 import { vllmModel } from "./recorded-vllm.ts";
 import { recordingLog } from "./recording-log.ts";
@@ -26,11 +28,16 @@ api_key_env = "FAR_KEY"
 ${rest}
 `;
 
-/** A node whose models all run elsewhere; it is told of `page` where there is one. */
-export async function front(
-  toml: string,
-  { page, env = {} }: { page?: string; env?: Record<string, string> } = {},
-) {
+interface FrontOptions {
+  /** What its collection is told. */
+  page?: string;
+  env?: Record<string, string>;
+  /** What reads its documents; default: nothing can. */
+  program?: Program;
+}
+
+/** A node whose models all run elsewhere. */
+export async function front(toml: string, { page, env = {}, program }: FrontOptions = {}) {
   const resources = new AsyncDisposableStack();
   const folder = resources.use(await tempDir());
   const path = join(folder.path, "page.md");
@@ -40,6 +47,7 @@ export async function front(
     toml,
     env: { PADDOCK_DATA_DIR: folder.path, FAR_KEY: frontKey, ...env },
     baseDir: folder.path,
+    ...given({ program }),
   });
   const handbook = async () => (page === undefined ? [] : [{ name: "page.md", path }]);
   const node = resources.use(await PaddockNode.create({ ...options, log, handbook }));
@@ -56,6 +64,7 @@ export async function front(
   const prepare = () => node.prepare(new AbortController().signal);
   return {
     node,
+    handle: (request: Request): Promise<Response> => app.handle(request),
     ask,
     ready,
     prepare,

@@ -4,18 +4,27 @@ import { type ConventionServer, openAiServer, type Script } from "./openai-serve
 /** Few, so that a test sees requests divided. */
 const teiBatch = 4;
 
-export function recordedTei({ instead }: { instead?: Script } = {}): ConventionServer {
+interface TeiOptions {
+  instead?: Script;
+  /** `max_input_length`, which may change when it is started again. */
+  limit?: () => number;
+}
+
+export function recordedTei({
+  instead,
+  limit = () => info.max_input_length,
+}: TeiOptions = {}): ConventionServer {
   return openAiServer(async (request, signal) => {
     const other = await instead?.(request, signal);
     if (other !== undefined) return other;
     const body = isRecord(request.body) ? request.body : {};
     switch (request.path) {
       case "/info":
-        return Response.json(info);
+        return Response.json({ ...info, max_input_length: limit() });
       case "/tokenize":
         return Response.json(textsOf(body.inputs).map(tokensOf));
       case "/v1/embeddings":
-        return embeddings(textsOf(body.input));
+        return embeddings(textsOf(body.input), limit());
       case "/rerank":
         return rerank(textsOf(body.texts));
       default:
@@ -51,14 +60,14 @@ const tokensOf = (text: string): object[] =>
     stop: null,
   }));
 
-function embeddings(texts: readonly string[]): Response {
+function embeddings(texts: readonly string[], limit: number): Response {
   if (texts.length > teiBatch) {
     const message = `batch size ${texts.length} > maximum allowed batch size ${teiBatch}`;
     return Response.json({ message, code: 413, error_type: "Validation" }, { status: 413 });
   }
-  const long = texts.find((text) => tokensOf(text).length > info.max_input_length);
+  const long = texts.find((text) => tokensOf(text).length > limit);
   if (long !== undefined) {
-    const message = `\`inputs\` must have less than ${info.max_input_length} tokens. Given: ${tokensOf(long).length}`;
+    const message = `\`inputs\` must have less than ${limit} tokens. Given: ${tokensOf(long).length}`;
     return Response.json({ message, code: 413, error_type: "Validation" }, { status: 413 });
   }
   const prompt_tokens = texts.reduce((sum, text) => sum + tokensOf(text).length, 0);

@@ -1,5 +1,6 @@
 /** Embeddings from an upstream model, over the OpenAI API. */
 import { countAt, isObject, listAt, objectAt } from "../../client/json-fields.ts";
+import { type Clock, systemClock } from "../../core/clock.ts";
 import { toUnitLength } from "../../core/embedding/embedding-service.ts";
 import { NodeError } from "../../core/errors.ts";
 import type {
@@ -15,20 +16,46 @@ export interface UpstreamEmbeddingOptions
   maxBatch: number;
   /** Absent: tokens are estimated. */
   count?: TextCounter | undefined;
+  /** What a text may have by now: a server may be started again with another context. Undefined: its servers do not say. Never rejects. */
+  askMaxTokens: () => Promise<number | undefined>;
+  clock?: Clock;
 }
 
 const atOnce = 4;
+/** How long a smaller context is believed. */
+const believedMs = 60_000;
 
 export function upstreamEmbeddingEngine(
   upstream: Upstream,
-  { maxBatch, count, ...facts }: UpstreamEmbeddingOptions,
+  { maxBatch, count, askMaxTokens, clock = systemClock, ...facts }: UpstreamEmbeddingOptions,
 ): EmbeddingEngine {
-  const { dimension, maxTokens } = facts;
+  const { dimension } = facts;
+  const { named, log } = upstream;
   const estimate = new TokenEstimate();
+  let { maxTokens } = facts;
+  let askedAt = 0;
+  let asking: Promise<void> | undefined;
+  const update = async (): Promise<void> => {
+    askedAt = clock.now();
+    const now = Math.min(facts.maxTokens, (await askMaxTokens()) ?? maxTokens);
+    asking = undefined;
+    if (now === maxTokens) return;
+    log.warn("the context of an upstream model has changed", { of: named, before: maxTokens, now });
+    maxTokens = now;
+  };
+  /** Once for all that need it. */
+  const updated = (): Promise<void> => {
+    asking ??= update();
+    return asking;
+  };
   return {
     ...facts,
+    get maxTokens() {
+      return maxTokens;
+    },
     estimatesTokens: count === undefined,
     async countTokens(inputs, { signal } = { signal: new AbortController().signal }) {
+      if (maxTokens < facts.maxTokens && clock.now() - askedAt > believedMs) await updated();
       const texts: string[] = [];
       const counts = inputs.map((input) => {
         if (typeof input !== "string") return input.length;
@@ -49,6 +76,8 @@ export function upstreamEmbeddingEngine(
         try {
           return await embedBatch(upstream, batch, { signal, dimension });
         } catch (error) {
+          const isTooLong = error instanceof NodeError && error.kind === "context_length_exceeded";
+          if (isTooLong) await updated();
           throw shifted(error, start);
         }
       });

@@ -141,6 +141,7 @@ async function openEmbedding(opening: Opening): Promise<LoadedModel> {
     maxBatch: Math.min(facts.maxBatch ?? assumedBatch, assumedBatch),
     count,
     tokenizer: tokenizerOf(opening, isCounted),
+    askMaxTokens: () => smallestContext(upstream, upstream.closed ?? signal),
   });
   const { upstreamModel } = upstream;
   const known = knownPrefixes([spec.name, upstreamModel]);
@@ -191,14 +192,20 @@ async function orEstimated<Counter>(
 /** The context size if neither the server nor the configuration names one. */
 const assumedContext = { chat: 4096, embedding: 512, reranker: 512 } as const;
 
-/** The server's entry for the model. llama-server and TEI serve one model, under any name. */
+/** llama-server and TEI serve one model, under any name. */
+function findListed(name: string, { kind, models }: ServerFacts): ListedModel | undefined {
+  const listed = models?.find(({ id }) => id === name);
+  return listed ?? (kind === "llama-server" || kind === "tei" ? models?.[0] : undefined);
+}
+
+/** The server's entry for the model; throws if it has others only. */
 function checkListed(
   { type }: UpstreamSpec,
   { named, upstreamModel }: Upstream,
   { kind, models }: ServerFacts,
 ): ListedModel | undefined {
-  const listed = models?.find(({ id }) => id === upstreamModel);
-  if (kind === "llama-server" || kind === "tei") return listed ?? models?.[0];
+  const listed = findListed(upstreamModel, { kind, models });
+  if (kind === "llama-server" || kind === "tei") return listed;
   if (models === undefined) return undefined;
   if (listed === undefined) {
     const names = models.slice(0, mostNamed).map(({ id }) => `'${id}'`);
@@ -225,7 +232,7 @@ function contextOf(
   facts: ServerFacts,
   listed: ListedModel | undefined,
 ): number {
-  const theirs = listed?.contextSize ?? facts.contextSize;
+  const theirs = theirContext(facts, listed);
   if (theirs !== undefined && ctxSize > theirs) {
     const fields = { of: named, ctx_size: ctxSize, theirs };
     log.warn("ctx_size is more than an upstream model's context", fields);
@@ -236,6 +243,24 @@ function contextOf(
   const fields = { of: named, assumed };
   log.warn("the context size of an upstream model is not known; set 'ctx_size'", fields);
   return assumed;
+}
+
+const theirContext = (facts: ServerFacts, listed: ListedModel | undefined): number | undefined =>
+  listed?.contextSize ?? facts.contextSize;
+
+/** Of the servers that answer now and say it. */
+async function smallestContext(
+  { upstreamModel, named, key, replicas }: Upstream,
+  signal: AbortSignal,
+): Promise<number | undefined> {
+  const sizes = await Promise.all(
+    replicas.urls().map(async (url) => {
+      const facts = await askServer({ url, signal, named, key }).catch(() => undefined);
+      return facts && theirContext(facts, findListed(upstreamModel, facts));
+    }),
+  );
+  const known = sizes.filter((size) => size !== undefined);
+  return known.length === 0 ? undefined : Math.min(...known);
 }
 
 const digest = (parts: unknown): string =>

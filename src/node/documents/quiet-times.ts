@@ -97,7 +97,9 @@ export function yieldingEngine(
   };
   return {
     dimension: engine.dimension,
-    maxTokens: engine.maxTokens,
+    get maxTokens() {
+      return engine.maxTokens;
+    },
     vocabularySize: engine.vocabularySize,
     countTokens: (...asked) => engine.countTokens(...asked),
     async embed(inputs, options) {
