@@ -47,7 +47,9 @@ export async function engineFor(
     // A server that the document ended is away, and was there just before; one that was silent cost much time.
     const isGrave = isAtText && (isSilence(error) || (isBroken(error) && !isThere));
     if (isGrave) return failed(error);
-    if (!isThere) return away(error);
+    // A proxy's word for a server that the document ended, or one that is busy; little speaks against the document.
+    if (!isThere)
+      return hasWaited && error.kind === "unavailable" ? new RefusedText(error) : away(error);
     if (isBroken(error)) return new RefusedText(failed(error));
     return isOfServer(error) ? new RefusedText(error) : error;
   };

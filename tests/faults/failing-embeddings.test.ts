@@ -172,7 +172,7 @@ test("are cut again where the server was started again with a smaller context", 
   await node.prepare();
   const client = documentsClient(node);
   const { id: store } = await client.store();
-  const chunks = { max_chunk_size_tokens: 400, chunk_overlap_tokens: 0 };
+  const chunks = { max_chunk_size_tokens: 400, chunk_overlap_tokens: 200 };
   const chunking_strategy = { type: "static", static: chunks };
   limit = 100;
   const text = Array.from({ length: 2000 }, (_, at) => `llama${at}`).join(" ");
