@@ -198,7 +198,8 @@ export async function openResponse(
   using _ = response;
   const text = (await readText(response, mostErrorBytes, silenceMs)) ?? "";
   const retryAfter = response.header("retry-after");
-  const error = toRefusal({ status, body: await parseAnswer(text), retryAfter }, { named, field });
+  const answered = { status, body: await parseAnswer(text), retryAfter };
+  const error = toRefusal(answered, { named, field, key });
   tellOperator(upstream, url, status, text, error);
   // A proxy's word for a server that is down.
   if (status === 502) throw new ConnectionFailure(`status ${status}`, { cause: error });

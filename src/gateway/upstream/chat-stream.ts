@@ -39,7 +39,7 @@ export async function beginAnswer(
   { field, tokens, most, topLogprobs }: AskedAnswer,
   signal: AbortSignal,
 ): Promise<StreamedAnswer> {
-  const { named } = upstream;
+  const { named, key } = upstream;
   if (response.header("content-type")?.includes("text/event-stream") !== true) {
     throw new BadAnswer("with no stream where one was asked for");
   }
@@ -59,7 +59,7 @@ export async function beginAnswer(
     if (!isObject(chunk)) throw new BadAnswer("something that is not JSON");
     if ("error" in chunk) {
       const status = statusOf(sentError(chunk));
-      throw toRefusal({ status, body: chunk }, { named, field });
+      throw toRefusal({ status, body: chunk }, { named, field, key });
     }
     for (const event of chunks.take(chunk)) ready.push(event);
   };

@@ -18,10 +18,12 @@ export interface AnsweredStatus {
 /** `named`: `the model 'x'`. `field`: the one that holds the texts, for errors about length. */
 export interface Refused {
   named: string;
+  /** The node's own, which a server may repeat. */
+  key?: string | undefined;
   field: "messages" | "input" | "documents" | "prompt";
 }
 
-export function toRefusal(answered: AnsweredStatus, { named, field }: Refused): NodeError {
+export function toRefusal(answered: AnsweredStatus, { named, field, key }: Refused): NodeError {
   const { status, body, retryAfter } = answered;
   const sent = sentError(body);
   const server = `The server of ${named}`;
@@ -32,7 +34,7 @@ export function toRefusal(answered: AnsweredStatus, { named, field }: Refused): 
   }
   if (status === 400 || status === 413 || status === 422) {
     const told =
-      sent === undefined ? `${server} refuses the request.` : withoutSecrets(sent.message);
+      sent === undefined ? `${server} refuses the request.` : withoutSecrets(sent.message, key);
     if (isTooLong(sent)) {
       const about = aboutField(sent?.param ?? field, field);
       return new NodeError("context_length_exceeded", told, about);
@@ -88,8 +90,14 @@ const isTooLong = (sent: SentError | undefined): boolean =>
     ));
 
 /** Paths on the server and keys, which may be the node's, are hidden from callers. */
-const withoutSecrets = (message: string): string =>
-  [...files, ...keys].reduce((text, secret) => text.replaceAll(secret, "…"), message);
+const withoutSecrets = (message: string, key = ""): string =>
+  [...files, ...keys, ...(key.length < leastSecret ? [] : [key])].reduce<string>(
+    (text, secret) => text.replaceAll(secret, "…"),
+    message,
+  );
+
+/** Servers without keys are given any letter for one. */
+const leastSecret = 8;
 
 /** As providers begin them, with a digit in the rest, and whatever a scheme of authentication is followed by. */
 const keys: readonly RegExp[] = [

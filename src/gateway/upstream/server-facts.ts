@@ -87,7 +87,7 @@ async function identify(question: ServerQuestion, list: readonly unknown[]): Pro
   const isOwnedBy = (owner: string): boolean =>
     list.some((model) => textAt(model, "owned_by") === owner);
   if (isOwnedBy("sglang")) return { kind: "sglang" };
-  const version = textAt(release, "version");
+  const version = nameAt(release, "version");
   const hasLength = list.some((model) => countAt(model, "max_model_len") !== undefined);
   if (isOwnedBy("vllm") || (hasLength && version !== undefined)) {
     return { kind: "vllm", version };
@@ -115,8 +115,16 @@ function contextAt(value: unknown, key: string): number | undefined {
   return size > 0 && size <= largestContext ? size : undefined;
 }
 
+/** Longer than any name, path or version; a longer text is ignored, since all callers are shown these. */
+const longestName = 1000;
+
+function nameAt(value: unknown, key: string): string | undefined {
+  const name = textAt(value, key);
+  return name !== undefined && name.length <= longestName ? name : undefined;
+}
+
 function toListed(model: unknown): ListedModel[] {
-  const id = textAt(model, "id");
+  const id = nameAt(model, "id");
   if (id === undefined) return [];
   const meta = objectAt(model, "meta");
   const listed = {
@@ -124,7 +132,7 @@ function toListed(model: unknown): ListedModel[] {
     contextSize: contextAt(model, "max_model_len") ?? contextAt(meta, "n_ctx"),
     vocabularySize: countAt(meta, "n_vocab"),
     created: countAt(model, "created"),
-    ownedBy: textAt(model, "owned_by"),
+    ownedBy: nameAt(model, "owned_by"),
   };
   return [listed];
 }
@@ -132,25 +140,25 @@ function toListed(model: unknown): ListedModel[] {
 const llamaServer = (props: unknown, settings: object): ServerFacts => ({
   kind: "llama-server",
   contextSize: contextAt(settings, "n_ctx"),
-  version: textAt(props, "build_info"),
+  version: nameAt(props, "build_info"),
 });
 
 const textEmbeddings = (info: unknown): ServerFacts => ({
   kind: "tei",
-  version: textAt(info, "version"),
+  version: nameAt(info, "version"),
   contextSize: contextAt(info, "max_input_length"),
   maxBatch: countAt(info, "max_client_batch_size") || undefined,
-  weights: textAt(info, "model_sha"),
+  weights: nameAt(info, "model_sha"),
 });
 
 /** A Paddock node reports more about its models here than in their list. */
 function paddockNode(info: unknown): ServerFacts {
   const models = listAt(info, "models").flatMap((model): ListedModel[] => {
-    const id = textAt(model, "name");
-    const [contextSize, type] = [contextAt(model, "ctx_size"), textAt(model, "type")];
+    const id = nameAt(model, "name");
+    const [contextSize, type] = [contextAt(model, "ctx_size"), nameAt(model, "type")];
     return id === undefined ? [] : [{ id, contextSize, type }];
   });
-  return { kind: "paddock", models, version: textAt(info, "version") };
+  return { kind: "paddock", models, version: nameAt(info, "version") };
 }
 
 /** `plain`: any other server. */

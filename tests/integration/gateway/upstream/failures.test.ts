@@ -41,7 +41,7 @@ async function scripted(chat: () => Response | Promise<Response>, silenceMs = 60
   // Opening it is no matter of this time.
   target.silenceMs = silenceMs;
   rest.replicas.said.splice(0);
-  return { ...rest, server, model, [Symbol.asyncDispose]: () => resources.disposeAsync() };
+  return { ...rest, target, server, model, [Symbol.asyncDispose]: () => resources.disposeAsync() };
 }
 
 const levels = 1000;
@@ -161,6 +161,36 @@ test("a conversation that no context could hold is refused without being sent", 
     await rejectionOf(Array.fromAsync(engine.generate({ ...request, messages }, { signal }))),
   ).toMatchObject({ kind: "context_length_exceeded", subject: { part: "messages" } });
   expect(far.server.asked).toHaveLength(before);
+});
+
+test("the node's key is in no error that a caller sees", async () => {
+  const key = "correct-horse";
+  await using far = await scripted(() =>
+    Response.json({ error: { message: `Bad header: x-api-key: ${key}` } }, { status: 400 }),
+  );
+  far.target.key = key;
+  expect(await rejectionOf(run(far))).toMatchObject({
+    kind: "invalid_request",
+    message: "Bad header: x-api-key: …",
+  });
+});
+
+test("names of megabytes that a server gives itself are shown to nobody", async () => {
+  const long = "x".repeat(1_000_000);
+  await using server = recordedVllm({
+    instead: ({ path }) => {
+      if (path === "/version") return Response.json({ version: long });
+      if (path !== "/v1/models") return undefined;
+      const model = { id: vllmModel, owned_by: long, max_model_len: 4096 };
+      return Response.json({ data: [{ ...model, id: long }, model, { id: long }] });
+    },
+  });
+  const { target } = targetAt(`${server.url}/v1`, { upstreamModel: vllmModel });
+  await using model = await openFarChat(target);
+  expect(JSON.stringify(model.card).length).toBeLessThan(2000);
+  target.upstreamModel = "other";
+  const { message } = Object(await rejectionOf(openFarChat(target)));
+  expect(message.length).toBeLessThan(2000);
 });
 
 describe("a caller that leaves", () => {
