@@ -6,6 +6,7 @@ import { type Static, Type as T } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
 import { parseJson } from "../../client/json-fields.ts";
 import { type ApiKey, type KeyStore, type NewKey, nameIsTaken } from "../../core/limits/api-key.ts";
+import { nextTurn } from "../../core/turns.ts";
 import { type KeyRecord, newKeyRecord, toKey } from "../../store/keys/key-record.ts";
 import type { RedisConnection } from "./connection.ts";
 
@@ -85,7 +86,9 @@ export class RedisKeyStore implements KeyStore {
     // Revocations last: otherwise one that is written during the read could be missed.
     const stored = await this.#scan("keys");
     const revoked = await this.#scan("revoked-keys");
+    let read = 0;
     for (const [id, text] of stored) {
+      if (++read % slice === 0) await nextTurn();
       const at = revoked.get(id);
       const record = fromStored(text, at === undefined ? null : Number(at) || 0);
       if (record?.id === id) records.set(id, record);

@@ -4,6 +4,7 @@ import { RedisConnection } from "../../../../src/gateway/redis/connection.ts";
 import { KeyMirror } from "../../../../src/gateway/redis/key-mirror.ts";
 import { RedisKeyStore } from "../../../../src/gateway/redis/key-store.ts";
 import { newKeyRecord } from "../../../../src/store/keys/key-record.ts";
+import { CountedTurns } from "../../../support/counted-turns.ts";
 import { limitingNode, patient } from "../../../support/limiting-node.ts";
 import { type RedisReply, scriptedRedis } from "../../../support/scripted-redis.ts";
 import { silentLog } from "../../../support/silence.ts";
@@ -65,6 +66,16 @@ describe("keys in a Redis server that answers wrongly", () => {
     );
     const keys = await new RedisKeyStore(on.connection).list();
     expect(keys.map(({ revokedAt }) => revokedAt?.getTime())).toStrictEqual(Array(listed).fill(0));
+  });
+
+  test("are read in turns, however many come at once", async () => {
+    const many = Array.from({ length: 20_000 }, (_, at) => [`${at}`, "{}"]).flat();
+    await using on = await connected((asked, [name = ""]) =>
+      asked === "HSCAN" && name.endsWith(":keys") ? ["0", many] : undefined,
+    );
+    using turns = new CountedTurns();
+    expect(await new RedisKeyStore(on.connection).read()).toEqual(new Map());
+    expect(turns.now).toBeGreaterThan(90);
   });
 
   test("are wanted from callers also where none of them can be read", async () => {
