@@ -280,19 +280,20 @@ describe("the scheduler", () => {
   });
 
   test("evaluates a fresh prompt in batches of its own, smaller ones beside answers, and others by turns with it", async () => {
-    const { context, start, done } = setUp({ batchSize: 16 });
+    const { context, start, done } = setUp({ batchSize: 256 });
     const [running, fresh] = [new ScriptedAnswer(12), new ScriptedAnswer(1)];
     start(0, running);
     running.onAccept = () => {
-      if (running.accepted === 1) start(1, fresh, { prompt: promptOf(40), fresh: true });
+      if (running.accepted === 1) start(1, fresh, { prompt: promptOf(260), fresh: true });
     };
     await done(running, fresh);
     const ofFresh = context.shape.filter((parts) => parts.some(([sequence]) => sequence === 1));
-    expect(ofFresh.map(([part]) => part?.[1])).toEqual([4, 4, 4, 4, 4, 4, 4, 4, 8]);
+    // Nothing of so many tokens was measured before it.
+    expect(ofFresh.map(([part]) => part?.[1])).toEqual([64, 192, 4]);
     const [other, alike] = [new ScriptedAnswer(1), new ScriptedAnswer(1)];
     const before = context.shape.length;
-    start(2, alike, { prompt: promptOf(40, 7000), fresh: true });
-    start(3, other, { prompt: promptOf(40, 8000) });
+    start(2, alike, { prompt: promptOf(600, 7000), fresh: true });
+    start(3, other, { prompt: promptOf(600, 8000) });
     await done(other, alike);
     const turns = context.shape.slice(before).map((parts) => parts.map(([sequence]) => sequence));
     // Whose turn it is follows from how long the others' steps took.
