@@ -50,9 +50,7 @@ export class BatchPlanner {
 
   /** In the order of the sequences: llama.cpp computes only neighbours in one pass. */
   plan(runs: Iterable<RunningAnswer>): PlannedPart[] {
-    const ready = [...runs].filter(
-      ({ prepared, pending, answer }) => prepared && pending.length > 0 && !answer.paused,
-    );
+    const ready = [...runs].filter(({ pending, answer }) => pending.length > 0 && !answer.paused);
     const decoding = ready.filter((run) => run.decodes);
     const prompts = ready.filter((run) => !run.decodes);
     const isBeside = decoding.length > 0;
@@ -142,6 +140,7 @@ export class BatchPlanner {
     const together: PlannedPart[] = [];
     let [first, equal] = [0, Number.POSITIVE_INFINITY];
     for (const run of [...shorts, ...longs]) {
+      if (together.some((part) => part.run.sequence === run.awaited)) continue;
       const tokens = this.#chunk(run, room, isBeside);
       const length = Math.min(equal, tokens.length);
       // The first goes on too: beside much shorter ones that keep coming it would have a few tokens a step.

@@ -279,6 +279,54 @@ describe("the scheduler", () => {
     expect(context.cells).toContain("copy 0 to 1");
   });
 
+  describe("a prompt that waits for a prefix", () => {
+    const prefix = promptOf(20, 7000);
+    const prompt = [...prefix, ...promptOf(10, 9000)];
+
+    test.each([
+      ["goes on after it where the one that evaluates it has its steps", 0, 20],
+      ["goes before it where it would have its turn first", 900, 0],
+    ])("%s", async (_, before, cached) => {
+      const { context, cache, start, done } = setUp();
+      const waiting = new ScriptedAnswer(1);
+      const [, held] = cache.sequences;
+      if (held === undefined) throw new Error("no sequence");
+      if (before > 0) start(0, new ScriptedAnswer(1), { prompt: promptOf(before) });
+      start(1, new ScriptedAnswer(1), { prompt: [...prefix, ...promptOf(500, 8000)] });
+      const pending = (): boolean => held.tokens.length < prefix.length;
+      start(2, waiting, { prompt, source: { sequence: held, shared: prefix.length, pending } });
+      await done(waiting);
+      expect(waiting.cachedTokens).toBe(cached);
+      const step = context.shape.findIndex((parts) => parts.some(([sequence]) => sequence === 2));
+      expect(step).toBe(before > 0 ? 0 : 1);
+    });
+
+    test("does not make the parts smaller of those for which it waits", async () => {
+      const { context, cache, start, done } = setUp();
+      const waiting = new ScriptedAnswer(1);
+      const [held] = cache.sequences;
+      if (held === undefined) throw new Error("no sequence");
+      start(0, new ScriptedAnswer(1), { prompt: [...prefix, ...promptOf(40, 8000)] });
+      const pending = (): boolean => held.tokens.length < prefix.length;
+      start(1, waiting, { prompt, source: { sequence: held, shared: prefix.length, pending } });
+      await done(waiting);
+      expect(context.shape).toEqual([[[0, 60]], [[1, 10]]]);
+    });
+
+    test("copies what it can where it waits no more", async () => {
+      const { cache, start, done } = setUp();
+      const waiting = new ScriptedAnswer(1);
+      const [, other, third] = cache.sequences;
+      if (other === undefined || third === undefined) throw new Error("no sequences");
+      third.tokens.push(...prompt.slice(0, 16));
+      const meanwhile = { sequence: third, shared: 16, pending: () => false };
+      const source = { sequence: other, shared: 20, pending: () => true, meanwhile };
+      start(0, waiting, { prompt, source });
+      await done(waiting);
+      expect(waiting.cachedTokens).toBe(16);
+    });
+  });
+
   test("evaluates a fresh prompt in batches of its own, smaller ones beside answers, and others by turns with it", async () => {
     const { context, start, done } = setUp({ batchSize: 256 });
     const [running, fresh] = [new ScriptedAnswer(12), new ScriptedAnswer(1)];
