@@ -183,8 +183,6 @@ export class Scheduler {
       return;
     }
     const { outputs, times } = decoded;
-    const ms = (performance.now() - startedAt) / times;
-    this.#planner.took({ answers, promptTokens: total - answers, ms });
     for (const [at, part] of taken.entries()) {
       // All was taken already.
       if (outputs[at]?.sampled?.length === 0 && outputs[at].isStuck !== true) continue;
@@ -193,6 +191,8 @@ export class Scheduler {
       if (run.inPrefill && run.pending.length === 1) await this.#cache.takeCheckpoint(run.sequence);
     }
     await Promise.all(taken.map((part, at) => this.#takeOutput(part, outputs[at])));
+    const ms = (performance.now() - startedAt) / times;
+    this.#planner.took({ answers, promptTokens: total - answers, ms });
   }
 
   /** What was sampled while the step goes on. */

@@ -1,4 +1,4 @@
-import { describe, expect, test } from "bun:test";
+import { describe, expect, spyOn, test } from "bun:test";
 import { StepWatch } from "../../../../src/engine/machine/steps.ts";
 import type { ScheduledPrompt } from "../../../../src/engine/scheduling/answer.ts";
 import { KvCache } from "../../../../src/engine/scheduling/kv-cache.ts";
@@ -31,6 +31,10 @@ function setUp({ sequences = 4, batchSize = 64 } = {}) {
   const done = (...answers: ScriptedAnswer[]): Promise<void> =>
     waitFor("all answers", () => answers.every(({ complete }) => complete));
   return { context, cache, scheduler, start, done };
+}
+
+function never(): never {
+  throw new Error("no token");
 }
 
 describe("the scheduler", () => {
@@ -346,6 +350,31 @@ describe("the scheduler", () => {
     const turns = context.shape.slice(before).map((parts) => parts.map(([sequence]) => sequence));
     // Whose turn it is follows from how long the others' steps took.
     expect(turns.sort()).toEqual([[2], [2], [2], [3], [3], [3]]);
+  });
+
+  test("counts what the scores of a prompt take as time that it had", async () => {
+    let now = 0;
+    using clock = spyOn(performance, "now").mockImplementation(() => now);
+    const { context, start, done } = setUp();
+    context.onDecode = () => {
+      now += 10;
+    };
+    const logits = { token: promptOf(1)[0] ?? never(), logit: 0, top: [], weight: 1 };
+    const scorer = {
+      logitsOf: async () => {
+        now += 10;
+        return logits;
+      },
+    };
+    const [scored, other] = [new ScriptedAnswer(1), new ScriptedAnswer(1)];
+    Object.assign(scored, { promptScores: { scorer, top: 0, take: () => {} } });
+    start(0, scored, { prompt: promptOf(64) });
+    start(1, other, { prompt: promptOf(640, 5000) });
+    await done(scored, other);
+    const turns = context.shape.map((parts) => parts.map(([sequence]) => sequence).join());
+    // The first 32 tokens take as long as all ten steps of the other one.
+    expect(turns).toEqual(["0", ...Array.from({ length: 10 }, () => "1"), "0"]);
+    expect(clock).toHaveBeenCalled();
   });
 
   test("fails the answers of a batch that failed, and goes on with the others", async () => {
