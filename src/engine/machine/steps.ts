@@ -15,8 +15,10 @@ const trySteps = 4;
 const tryMs = 1000;
 /** Fewer threads stay if the median step takes less than this share of the time; more if it takes no longer. */
 const clearlyFaster = 0.8;
-/** A step that usually takes longer is not tried with, unless an answer's with fewer: it could take many times as long. */
+/** A step that usually takes longer is not tried with, unless an answer's with fewer: it could take many times as long … */
 const longestTriedMs = 3000;
+/** … or one with more threads, once a comparison has waited as many times as long: no step may be shorter. */
+const waitPerTriedMs = 10;
 /** The pause after a try that failed; tries take no more than a tenth of the time. */
 const [shortestPauseMs, longestPauseMs, pausePerLostMs] = [250, 300_000, 10];
 /** After such a pause threads sleep, and waking them can take many times as long as a step. */
@@ -54,6 +56,7 @@ interface Trial {
   threads: number;
   /** Whether it began because steps were slow. */
   forced: boolean;
+  since: number;
   /** Times of its steps, each against the usual one. */
   ratios: readonly number[];
   /** Those that could not be compared: it is not known what they usually take. */
@@ -62,7 +65,12 @@ interface Trial {
   lostMs: number;
 }
 
-const begun: Omit<Trial, "threads" | "forced"> = { ratios: [], missed: none, ms: 0, lostMs: 0 };
+const begun: Omit<Trial, "threads" | "forced" | "since"> = {
+  ratios: [],
+  missed: none,
+  ms: 0,
+  lostMs: 0,
+};
 
 class Group {
   threads: number;
@@ -115,7 +123,9 @@ export class StepThreads {
     const usualMs = usual.get(size) ?? usual.get(size + 0.5);
     // Half as many take no more than twice as long, which is little of an answer.
     const isBounded = trial.threads < threads && groupOf(tokens) < prompts;
-    const isLong = usualMs === undefined || (usualMs > longestTriedMs && !isBounded);
+    const waitedMs = trial.threads > threads ? this.#last.at - trial.since : 0;
+    const longestMs = Math.max(longestTriedMs, waitedMs / waitPerTriedMs);
+    const isLong = usualMs === undefined || (usualMs > longestMs && !isBounded);
     return steady || isLong ? threads : trial.threads;
   }
 
@@ -128,8 +138,9 @@ export class StepThreads {
   took({ tokens, threads, ms: whole, times = 1, now, steady = false }: TimedStep): void {
     const isCold = now - whole - this.#last.at > coldMs || threads !== this.#last.threads;
     const ms = whole / times;
+    const wanted = this.threadsFor(tokens, steady);
     this.#last = { at: now, threads };
-    if (this.#most === 1 || threads !== this.threadsFor(tokens, steady)) return;
+    if (this.#most === 1 || threads !== wanted) return;
     const group = this.#group(tokens);
     // Steps that wake threads are compared with each other, as those of one size are.
     const size = sizeOf(tokens) + (isCold ? 0.5 : 0);
@@ -148,9 +159,10 @@ export class StepThreads {
       threads > 1 &&
       (forced || (group.comparesFewer && isEnough(group.settled, trySteps, tryMs) && !steady))
     ) {
-      group.trial = { ...begun, threads: Math.floor(threads / 2), forced };
+      group.trial = { ...begun, threads: Math.floor(threads / 2), forced, since: now };
     } else if (threads < this.#most && now >= group.moreAt && !steady) {
-      group.trial = { ...begun, threads: Math.min(this.#most, threads * 2), forced: false };
+      const more = Math.min(this.#most, threads * 2);
+      group.trial = { ...begun, threads: more, forced: false, since: now };
     }
   }
 

@@ -54,6 +54,8 @@ export interface PrefixSource {
   /** How many tokens of the prompt it has, or will have. */
   shared: number;
   pending(): boolean;
+  /** What can be copied sooner, if that is pending. */
+  meanwhile?: PrefixSource | undefined;
 }
 
 export interface ScheduledPrompt
@@ -70,6 +72,9 @@ export class RunningAnswer {
   prepared = false;
   inPrefill = true;
   stopped = false;
+  /** Who evaluates what it waits for. */
+  awaited: CachedSequence | undefined;
+  #waitsNoMore = false;
 
   constructor(scheduled: ScheduledPrompt) {
     this.scheduled = scheduled;
@@ -91,6 +96,30 @@ export class RunningAnswer {
   /** Whether it evaluates one token and then samples, as in every step of an answer. */
   get decodes(): boolean {
     return !this.inPrefill && this.pending.length === 1;
+  }
+
+  /** What can be copied now. What is not evaluated has no log probabilities. */
+  get source(): PrefixSource | undefined {
+    const { prompt, scope, source } = this.scheduled;
+    if (this.isScored || source?.pending() !== true) return this.isScored ? undefined : source;
+    const { sequence, meanwhile } = source;
+    return sequence.cachedTokens(prompt, scope) > (meanwhile?.shared ?? 0) ? source : meanwhile;
+  }
+
+  /** Whether it waits for what another evaluates of its prompt. It is planned meanwhile, which tells when its turn comes first; but not with a seed, since both have the same prompt then. */
+  waits(): boolean {
+    const { prompt, fresh, scope, source } = this.scheduled;
+    const waits = !this.#waitsNoMore && !this.isScored && source?.pending() === true;
+    this.awaited = waits ? source.sequence : undefined;
+    if (!waits || fresh) return waits;
+    this.pending = prompt.slice(
+      source.meanwhile?.shared ?? this.sequence.cachedTokens(prompt, scope),
+    );
+    return true;
+  }
+
+  waitNoMore(): void {
+    this.#waitsNoMore = true;
   }
 
   take({ rewindTo, tokens }: Feed): void {

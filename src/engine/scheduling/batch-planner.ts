@@ -50,9 +50,7 @@ export class BatchPlanner {
 
   /** In the order of the sequences: llama.cpp computes only neighbours in one pass. */
   plan(runs: Iterable<RunningAnswer>): PlannedPart[] {
-    const ready = [...runs].filter(
-      ({ prepared, pending, answer }) => prepared && pending.length > 0 && !answer.paused,
-    );
+    const ready = [...runs].filter(({ pending, answer }) => pending.length > 0 && !answer.paused);
     const decoding = ready.filter((run) => run.decodes);
     const prompts = ready.filter((run) => !run.decodes);
     const isBeside = decoding.length > 0;
@@ -121,11 +119,8 @@ export class BatchPlanner {
     const alone = this.#nextAlone(prompts.filter(runsAlone), others.length > 0);
     if (alone !== undefined) {
       this.#turn = alone;
-      // With a seed the same tokens each time; fewer beside answers, which would wait for seconds.
       const { fresh } = alone.scheduled;
-      const tokens = fresh
-        ? this.#chunk(alone, isBeside ? batchSize * short : batchSize, false)
-        : this.#chunk(alone, room, isBeside);
+      const tokens = fresh ? this.#freshChunk(alone, room) : this.#chunk(alone, room, isBeside);
       return [{ run: alone, tokens }];
     }
     const [shorts, longs] = byLength(others, batchSize);
@@ -145,6 +140,7 @@ export class BatchPlanner {
     const together: PlannedPart[] = [];
     let [first, equal] = [0, Number.POSITIVE_INFINITY];
     for (const run of [...shorts, ...longs]) {
+      if (together.some((part) => part.run.sequence === run.awaited)) continue;
       const tokens = this.#chunk(run, room, isBeside);
       const length = Math.min(equal, tokens.length);
       // The first goes on too: beside much shorter ones that keep coming it would have a few tokens a step.
@@ -194,6 +190,16 @@ export class BatchPlanner {
   /** Tokens in a step if prompts are complete with them. */
   #most(room: number): number {
     return Math.min(room * mostMore, this.#limits.batchSize);
+  }
+
+  /** With a seed: whole batches, or beside answers whole tiles of these. No part but a prompt's last one has less, and that only where it has alone: rounding depends on it, and is not to depend on the time. */
+  #freshChunk(run: RunningAnswer, room: number): Token[] {
+    const { batchSize } = this.#limits;
+    const { pending, scheduled } = run;
+    const evaluated = scheduled.prompt.length - pending.length;
+    const most = this.#chunk(run, batchSize, false).slice(0, batchSize - (evaluated % batchSize));
+    const tokens = Math.max(Math.floor(room / tile), 1) * tile;
+    return most.length - tokens < tile ? most : most.slice(0, tokens);
   }
 
   /** Ends before the prompt's last token if a checkpoint is taken there: that token is always evaluated again. */
@@ -254,6 +260,8 @@ const [shortestMs, longestMs] = [200, 1000];
 const mostPromptSteps = 2;
 /** Of that time: the rest is not worth a pass over the weights. */
 const nearlyAll = 0.75;
+/** Tokens that flash attention computes at once on a CPU; of fewer each one alone, with other rounding. */
+const tile = 64;
 /** Before anything was measured. */
 const firstChunk = 64;
 const smallestChunk = 16;

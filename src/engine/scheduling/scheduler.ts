@@ -83,6 +83,9 @@ export class Scheduler {
         this.#woken = false;
         await this.#steps.run(0, () => this.#prepareSequences());
         const parts = this.#planner.plan(this.#runs);
+        const late = parts.filter(({ run }) => run.awaited !== undefined);
+        for (const { run } of late) run.waitNoMore();
+        if (late.length > 0) continue;
         if (parts.length > 0) {
           const tokens = parts.reduce((sum, part) => sum + part.tokens.length, 0);
           await this.#steps.run(tokens, () => this.#step(parts));
@@ -124,9 +127,8 @@ export class Scheduler {
   /** Reuses what the sequence holds of the prompt, or copies more of it from another. */
   async #prepare(run: RunningAnswer): Promise<void> {
     const { sequence, prompt, fresh, evictionTarget, scope, answer } = run.scheduled;
-    // What is not evaluated has no log probabilities.
-    const source = run.isScored ? undefined : run.scheduled.source;
-    if (source?.pending() === true) return;
+    if (run.waits()) return;
+    const { source } = run;
     const target = evictionTarget();
     if (target !== undefined) await this.#cache.copyTo(target, sequence);
     // The last token is always evaluated, since the next one is sampled from its logits.
@@ -181,8 +183,6 @@ export class Scheduler {
       return;
     }
     const { outputs, times } = decoded;
-    const ms = (performance.now() - startedAt) / times;
-    this.#planner.took({ answers, promptTokens: total - answers, ms });
     for (const [at, part] of taken.entries()) {
       // All was taken already.
       if (outputs[at]?.sampled?.length === 0 && outputs[at].isStuck !== true) continue;
@@ -191,6 +191,8 @@ export class Scheduler {
       if (run.inPrefill && run.pending.length === 1) await this.#cache.takeCheckpoint(run.sequence);
     }
     await Promise.all(taken.map((part, at) => this.#takeOutput(part, outputs[at])));
+    const ms = (performance.now() - startedAt) / times;
+    this.#planner.took({ answers, promptTokens: total - answers, ms });
   }
 
   /** What was sampled while the step goes on. */

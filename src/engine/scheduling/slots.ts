@@ -212,7 +212,8 @@ export class Slots {
     // What is not of its own prompt will be overwritten.
     for (const lease of this.#leases) offer(lease.sequence, sharedPrefix(lease.prompt, prompt));
     for (const sequence of this.#free) offer(sequence, prompt.length);
-    return this.#awaited(request, best?.shared ?? held) ?? best;
+    const awaited = this.#awaited(request, best?.shared ?? held);
+    return awaited ? { ...awaited, meanwhile: best } : best;
   }
 
   /** One that is evaluating more of the prompt than can be copied now, unless the rest is sooner evaluated without it. */

@@ -95,6 +95,32 @@ describe("the threads of a model's steps", () => {
     expect(made[2]).toBeLessThan(6);
   });
 
+  test.each([
+    ["an answer", 1],
+    ["a prompt", 512],
+  ])("come back also where every step, of %s, takes many seconds", (_, tokens) => {
+    const { steps, idle, changes } = machine();
+    const long = (threads: number): number => 8000 / threads;
+    const beside = (threads: number): number => (threads === 1 ? 9000 : 30_000);
+    steps(20, long, { tokens });
+    steps(10, beside, { tokens });
+    expect(changes).toEqual([1]);
+    idle(300_000);
+    expect(steps(100, long, { tokens })[2]).toBeGreaterThan(80);
+    expect(changes).toEqual([1, 2]);
+  });
+
+  test("are tried seldom where every step takes many seconds and the machine stays busy", () => {
+    const { steps, changes } = machine();
+    const [few, all] = [9000, 30_000];
+    steps(20, () => 4000);
+    const made = steps(1000, (threads) => (threads === 1 ? few : all));
+    expect(changes).toEqual([1]);
+    const { 1: one = 0, 2: two = 0 } = made;
+    expect(two).toBeGreaterThan(5);
+    expect(two * (all - few)).toBeLessThan(0.1 * (one * few + two * all));
+  });
+
   test("stay all where only waking them takes long", () => {
     const { steps, idle, changes } = machine({ budget: 8 });
     for (let answer = 0; answer < 20; answer++) {

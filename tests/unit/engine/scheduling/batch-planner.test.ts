@@ -316,10 +316,32 @@ describe("prompts that have steps of their own", () => {
     expect(sequences).toEqual([0, 1, ...few.map(() => 0), 1]);
   });
 
-  test("have fewer tokens of a step beside answers, if they have a seed", () => {
+  test("have as many tokens of a step beside answers as there is time for, if they have a seed, in whole tiles of attention", () => {
     const { step } = setUp();
-    expect(step([run(0), run(1, 5000, true)], 1)).toEqual([[1, 128]]);
+    step([run(0)], 10);
+    // A token of a prompt takes 1 ms, then 40.
+    step([run(1, 100)], 100);
+    expect(step([run(0), run(1, 5000, true)], 200)).toEqual([[1, 192]]);
+    step([run(0)], 10);
+    for (let at = 0; at < 20; at++) step([run(1, 100)], 4000);
+    expect(step([run(0), run(1, 5000, true)], 2560)).toEqual([[1, 64]]);
     expect(step([run(1, 5000, true)], 1)).toEqual([[1, 512]]);
+  });
+
+  test("end in parts as they would alone, if they have a seed, however many have been before", () => {
+    const { step } = setUp();
+    step([run(0)], 10);
+    for (let at = 0; at < 20; at++) step([run(1, 100)], 4000);
+    for (const length of [1, 63, 64, 127, 128, 575, 576, 1000, 1024, 1184]) {
+      const prompt = run(1, length, true);
+      const parts: number[] = [];
+      while (prompt.pending.length > 0) {
+        for (const [id, tokens] of step([run(0), prompt], 2560)) if (id === 1) parts.push(tokens);
+      }
+      // What is computed a token at a time: a rest of fewer than 64 after whole batches.
+      const few = parts.filter((tokens) => tokens < 64);
+      expect(few).toEqual(length % 512 < 64 && length % 512 > 0 ? [length % 512] : []);
+    }
   });
 });
 

@@ -1,4 +1,4 @@
-import { describe, expect, test } from "bun:test";
+import { describe, expect, spyOn, test } from "bun:test";
 import { StepWatch } from "../../../../src/engine/machine/steps.ts";
 import type { ScheduledPrompt } from "../../../../src/engine/scheduling/answer.ts";
 import { KvCache } from "../../../../src/engine/scheduling/kv-cache.ts";
@@ -31,6 +31,10 @@ function setUp({ sequences = 4, batchSize = 64 } = {}) {
   const done = (...answers: ScriptedAnswer[]): Promise<void> =>
     waitFor("all answers", () => answers.every(({ complete }) => complete));
   return { context, cache, scheduler, start, done };
+}
+
+function never(): never {
+  throw new Error("no token");
 }
 
 describe("the scheduler", () => {
@@ -279,24 +283,98 @@ describe("the scheduler", () => {
     expect(context.cells).toContain("copy 0 to 1");
   });
 
+  describe("a prompt that waits for a prefix", () => {
+    const prefix = promptOf(20, 7000);
+    const prompt = [...prefix, ...promptOf(10, 9000)];
+
+    test.each([
+      ["goes on after it where the one that evaluates it has its steps", 0, 20],
+      ["goes before it where it would have its turn first", 900, 0],
+    ])("%s", async (_, before, cached) => {
+      const { context, cache, start, done } = setUp();
+      const waiting = new ScriptedAnswer(1);
+      const [, held] = cache.sequences;
+      if (held === undefined) throw new Error("no sequence");
+      if (before > 0) start(0, new ScriptedAnswer(1), { prompt: promptOf(before) });
+      start(1, new ScriptedAnswer(1), { prompt: [...prefix, ...promptOf(500, 8000)] });
+      const pending = (): boolean => held.tokens.length < prefix.length;
+      start(2, waiting, { prompt, source: { sequence: held, shared: prefix.length, pending } });
+      await done(waiting);
+      expect(waiting.cachedTokens).toBe(cached);
+      const step = context.shape.findIndex((parts) => parts.some(([sequence]) => sequence === 2));
+      expect(step).toBe(before > 0 ? 0 : 1);
+    });
+
+    test("does not make the parts smaller of those for which it waits", async () => {
+      const { context, cache, start, done } = setUp();
+      const waiting = new ScriptedAnswer(1);
+      const [held] = cache.sequences;
+      if (held === undefined) throw new Error("no sequence");
+      start(0, new ScriptedAnswer(1), { prompt: [...prefix, ...promptOf(40, 8000)] });
+      const pending = (): boolean => held.tokens.length < prefix.length;
+      start(1, waiting, { prompt, source: { sequence: held, shared: prefix.length, pending } });
+      await done(waiting);
+      expect(context.shape).toEqual([[[0, 60]], [[1, 10]]]);
+    });
+
+    test("copies what it can where it waits no more", async () => {
+      const { cache, start, done } = setUp();
+      const waiting = new ScriptedAnswer(1);
+      const [, other, third] = cache.sequences;
+      if (other === undefined || third === undefined) throw new Error("no sequences");
+      third.tokens.push(...prompt.slice(0, 16));
+      const meanwhile = { sequence: third, shared: 16, pending: () => false };
+      const source = { sequence: other, shared: 20, pending: () => true, meanwhile };
+      start(0, waiting, { prompt, source });
+      await done(waiting);
+      expect(waiting.cachedTokens).toBe(16);
+    });
+  });
+
   test("evaluates a fresh prompt in batches of its own, smaller ones beside answers, and others by turns with it", async () => {
-    const { context, start, done } = setUp({ batchSize: 16 });
+    const { context, start, done } = setUp({ batchSize: 256 });
     const [running, fresh] = [new ScriptedAnswer(12), new ScriptedAnswer(1)];
     start(0, running);
     running.onAccept = () => {
-      if (running.accepted === 1) start(1, fresh, { prompt: promptOf(40), fresh: true });
+      if (running.accepted === 1) start(1, fresh, { prompt: promptOf(260), fresh: true });
     };
     await done(running, fresh);
     const ofFresh = context.shape.filter((parts) => parts.some(([sequence]) => sequence === 1));
-    expect(ofFresh.map(([part]) => part?.[1])).toEqual([4, 4, 4, 4, 4, 4, 4, 4, 8]);
+    // Nothing of so many tokens was measured before it.
+    expect(ofFresh.map(([part]) => part?.[1])).toEqual([64, 192, 4]);
     const [other, alike] = [new ScriptedAnswer(1), new ScriptedAnswer(1)];
     const before = context.shape.length;
-    start(2, alike, { prompt: promptOf(40, 7000), fresh: true });
-    start(3, other, { prompt: promptOf(40, 8000) });
+    start(2, alike, { prompt: promptOf(600, 7000), fresh: true });
+    start(3, other, { prompt: promptOf(600, 8000) });
     await done(other, alike);
     const turns = context.shape.slice(before).map((parts) => parts.map(([sequence]) => sequence));
     // Whose turn it is follows from how long the others' steps took.
     expect(turns.sort()).toEqual([[2], [2], [2], [3], [3], [3]]);
+  });
+
+  test("counts what the scores of a prompt take as time that it had", async () => {
+    let now = 0;
+    using clock = spyOn(performance, "now").mockImplementation(() => now);
+    const { context, start, done } = setUp();
+    context.onDecode = () => {
+      now += 10;
+    };
+    const logits = { token: promptOf(1)[0] ?? never(), logit: 0, top: [], weight: 1 };
+    const scorer = {
+      logitsOf: async () => {
+        now += 10;
+        return logits;
+      },
+    };
+    const [scored, other] = [new ScriptedAnswer(1), new ScriptedAnswer(1)];
+    Object.assign(scored, { promptScores: { scorer, top: 0, take: () => {} } });
+    start(0, scored, { prompt: promptOf(64) });
+    start(1, other, { prompt: promptOf(640, 5000) });
+    await done(scored, other);
+    const turns = context.shape.map((parts) => parts.map(([sequence]) => sequence).join());
+    // The first 32 tokens take as long as all ten steps of the other one.
+    expect(turns).toEqual(["0", ...Array.from({ length: 10 }, () => "1"), "0"]);
+    expect(clock).toHaveBeenCalled();
   });
 
   test("fails the answers of a batch that failed, and goes on with the others", async () => {

@@ -172,6 +172,7 @@ describe("a prefix that another is evaluating", () => {
     ] as const) {
       const { source } = await take(asked(alike, rest));
       sources.push([source?.sequence.id, source?.shared, source?.pending()]);
+      expect(source?.meanwhile?.shared).toBe(source?.shared === 420 ? 400 : undefined);
     }
     const { id } = document.sequence;
     expect(sources).toEqual([
