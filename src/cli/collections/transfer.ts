@@ -105,7 +105,7 @@ export function importFrom(shell: Shell): Command {
     withCollectionStore(shell, command, async ({ config, options }) => {
       await using collection = await openCollectionToFill(options, shell.stopped);
       const { embedding, repository, prefixes } = collection;
-      await finishRemovals(options, repository);
+      await finishRemovals(options, repository, { mayBringBack: true });
       const lines = linesOf(
         path === "-" ? shell.input.stream() : createReadStream(resolve(shell.cwd, path)),
       );

@@ -6,7 +6,7 @@ import { quoted } from "../quoted.ts";
 import type { SharedParts } from "./documents.ts";
 import type { FileService } from "./file-service.ts";
 import type { QueueParts } from "./ingest-queue.ts";
-import { droppedCollections } from "./records.ts";
+import { droppedCollections, removedFrom } from "./records.ts";
 import type { VectorStoreService } from "./vector-store-service.ts";
 
 type RemoverParts = Pick<SharedParts, "registry" | "store" | "collections" | "log">;
@@ -58,18 +58,22 @@ export class PassageRemover {
   }
 }
 
-/** Makes a collection ready to be filled by a command, also one that was a deleted vector store's. Deletes what a node has yet to delete of it, so that it does not delete what is stored from now on. Throws while a node is about to do it, or to drop the whole collection. */
+/** Makes a collection ready to be filled by a command, also one that was a deleted vector store's. Deletes what a node has yet to delete of it, so that it does not delete what is stored from now on. With `mayBringBack`, files that were removed from it may be stored again. Throws while a node is about to do it, or to drop the whole collection. */
 export async function removePending({
   registry,
   ownership,
   repository,
   collection,
+  mayBringBack = false,
 }: Pick<SharedParts, "registry" | "ownership"> & {
   repository: PassageRepository;
   collection: string;
+  mayBringBack?: boolean;
 }): Promise<void> {
   const dropped = { collection: droppedCollections, document: collection };
   if (await registry.isRemoved(dropped)) await registry.removed(dropped);
+  const removed = { collection: removedFrom(collection), document: undefined };
+  if (mayBringBack) await registry.removed(removed);
   for (const document of await registry.hidden(collection)) {
     // In this order: the last owner may have deleted the document, and another process stored it again.
     const isOwned = ownership.take();
