@@ -127,8 +127,9 @@ export class StoreSearchService {
       shown: async (found) => {
         const known = store.isOwn && !isOwn ? await this.#known(store, found) : found;
         const uploads = store.isOwn ? [] : found.filter((each) => shownName(each) !== each);
-        const removed = uploads.length > 0 && (await registry.removedFrom(collection, uploads));
-        const isGone = (each: string) => hidden.has(each) || (removed && removed.has(each));
+        const removed =
+          uploads.length === 0 ? hidden : await registry.removedFrom(collection, uploads);
+        const isGone = (each: string) => hidden.has(each) || removed.has(each);
         return new Set(known.filter((each) => !isGone(each)));
       },
     };
