@@ -34,7 +34,7 @@ export class PassageRemover {
   }
 
   async remove(removal: Removal): Promise<void> {
-    const key = `${removal.collection}/${removal.document ?? ""}`;
+    const key = keyOf(removal);
     const running = this.#running.get(key) ?? this.#remove(removal);
     this.#running.set(key, running);
     try {
@@ -57,6 +57,8 @@ export class PassageRemover {
     await registry.removed(removal);
   }
 }
+
+const keyOf = ({ collection, document = "" }: Removal): string => `${collection}/${document}`;
 
 /** Makes a collection ready to be filled by a command, also one that was a deleted vector store's. Deletes what a node has yet to delete of it, so that it does not delete what is stored from now on. With `mayBringBack`, files that were removed from it may be stored again. Throws while a node is about to do it, or to drop the whole collection. */
 export async function removePending({
@@ -100,17 +102,27 @@ export function cleanUpWith(
 ): QueueParts["cleanUp"] {
   const resting = new Map<string, number>();
   const expired = () => registry.filesExpiredAt(expiryTime());
+  const isResting = (collection: string) => (resting.get(collection) ?? 0) > performance.now();
+  /** The next ones that this cleanup has not tried: those of a collection that cannot be reached may be more than a list has. */
+  const pending = async (tried: ReadonlySet<string>): Promise<Removal[]> => {
+    const due = await registry.removals([...resting.keys()].filter(isResting));
+    return due.filter((removal) => !tried.has(keyOf(removal)));
+  };
+  const removeNow = async (removal: Removal): Promise<void> => {
+    const { collection, document } = removal;
+    // What is stored after it was deleted would stay. Who removed it stops it, and deletes it then.
+    if (document !== undefined && queue.isIngesting(document)) return;
+    if (await remover.tryRemove(removal)) resting.delete(collection);
+    else resting.set(collection, performance.now() + restMs);
+  };
   async function* deletions(): AsyncGenerator<() => Promise<void>> {
     let failed: unknown;
-    for (const removal of await registry.removals()) {
-      const { collection, document } = removal;
-      if ((resting.get(collection) ?? 0) > performance.now()) continue;
-      yield async () => {
-        // What is stored after it was deleted would stay. Who removed it stops it, and deletes it then.
-        if (document !== undefined && queue.isIngesting(document)) return;
-        if (await remover.tryRemove(removal)) resting.delete(collection);
-        else resting.set(collection, performance.now() + restMs);
-      };
+    const tried = new Set<string>();
+    for (let due = await pending(tried); due.length > 0; due = await pending(tried)) {
+      for (const removal of due) {
+        tried.add(keyOf(removal));
+        if (!isResting(removal.collection)) yield () => removeNow(removal);
+      }
     }
     // All of them: one caller's may be thousands, and each is found until it is deleted.
     for (let due = await expired(); due.length > 0; due = await expired()) {

@@ -142,8 +142,8 @@ export interface QueueRegistry {
   settle(outcome: StoreFile): Promise<boolean>;
   /** Puts uploaded files that count as completed into the queue again. */
   queueAgain(store: string, files: readonly string[]): Promise<void>;
-  /** Pending deletions of passages. */
-  removals(): Promise<Removal[]>;
+  /** Some of the pending deletions of passages; those of the collections in `except` are skipped. */
+  removals(except?: readonly string[]): Promise<Removal[]>;
   /** The ids of files whose bytes are still to be deleted. */
   deletions(): Promise<string[]>;
   isRemoved(removal: Removal): Promise<boolean>;

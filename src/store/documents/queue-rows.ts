@@ -49,10 +49,12 @@ export const queueRows = (registry: OwnFile): Rows<QueueRegistry> => ({
     registry.run(sql, store, JSON.stringify(files));
   },
 
-  removals() {
-    // Names of collections come after it; what is in the place of one, before.
-    const sql = "select collection, document from removals where collection > '+' limit 1000";
-    const rows = registry.all<{ collection: string; document: string }>(sql);
+  removals(except = []) {
+    // Names of collections come after '+'; what is in the place of one, before.
+    const sql = `select collection, document from removals where collection > '+'
+      and collection not in (select value from json_each(?)) limit 1000`;
+    const skipped = JSON.stringify(except);
+    const rows = registry.all<{ collection: string; document: string }>(sql, skipped);
     return rows.map(({ collection, document }) => ({
       collection,
       document: document || undefined,
