@@ -1,5 +1,4 @@
 /** `paddock init`: writes a commented configuration file that fits this machine. */
-import { readFile, rm, writeFile } from "node:fs/promises";
 import { availableParallelism, totalmem } from "node:os";
 import { basename, resolve } from "node:path";
 import { Command } from "commander";
@@ -7,12 +6,13 @@ import { loadConfig } from "../config/load.ts";
 import type { ModelConfig } from "../config/model-schema.ts";
 import type { Config } from "../config/schema.ts";
 import { configTemplate, nodeKeys, valueAt } from "../config/settings.ts";
-import { hasCode, reasonOf } from "../core/errors.ts";
+import { given } from "../core/given.ts";
 import { threadBudget } from "../engine/machine/machine.ts";
 import { readFacts } from "../engine/machine/model-memory.ts";
 import { executable } from "../packaging/executable-contents.ts";
 import { addExamples, addSettingOptions, defaultFile, settingFlags } from "./command-options.ts";
 import { CommandError, type Shell } from "./shell.ts";
+import { writeAside } from "./write-aside.ts";
 
 /** The keys that users look for first. */
 const alwaysSet = ["host", "port", "data_dir"];
@@ -40,29 +40,16 @@ export function initCommand(shell: Shell): Command {
       shell.print(text);
       return;
     }
-    await write(resolve(shell.cwd, name), name, text, force);
+    const otherwise = ". Say --force to write over it, or --stdout to only see the new one.";
+    const path = resolve(shell.cwd, name);
+    await writeAside(
+      { path, shown: name, ...given({ otherwise: force ? undefined : otherwise }) },
+      [text],
+    );
     shell.print(
       `Wrote ${name}. 'paddock doctor' checks what it says, 'paddock serve' starts the node.\n`,
     );
   });
-}
-
-async function write(path: string, name: string, text: string, force: boolean): Promise<void> {
-  const before = force ? await readFile(path).catch(() => undefined) : undefined;
-  try {
-    await writeFile(path, text, { flag: force ? "w" : "wx" });
-  } catch (cause) {
-    // What a full disk cut off would be taken for a configuration.
-    if (before !== undefined) await writeFile(path, before).catch(() => {});
-    else if (!force && hasCode(cause, "ENOSPC")) await rm(path, { force: true });
-    const isThere = hasCode(cause, "EEXIST");
-    throw new CommandError(
-      isThere
-        ? `${name} is there already. Say --force to write over it, or --stdout to only see the new one.`
-        : `${name} was not written: ${reasonOf(cause)}.`,
-      { cause },
-    );
-  }
 }
 
 async function fittedTemplate(
@@ -81,8 +68,8 @@ async function fittedTemplate(
   }
   // A model that is pulled is served at once, as it would be without this file.
   values.set("models_folder.serve", flags["serve-models"] ?? "all");
-  const given = model === undefined ? undefined : await readModel(shell.cwd, model);
-  if (given?.type === "reranker") values.set("retrieval.reranker", given.name);
+  const own = model === undefined ? undefined : await readModel(shell.cwd, model);
+  if (own?.type === "reranker") values.set("retrieval.reranker", own.name);
   const memory = (totalmem() / 1e9).toFixed(1);
   return configTemplate({
     heading: [
@@ -91,7 +78,7 @@ async function fittedTemplate(
       "Variables of the environment go over this file, and options of the command line over both.",
     ],
     values,
-    models: modelsFor(config, given),
+    models: modelsFor(config, own),
   });
 }
 
@@ -102,14 +89,14 @@ async function readModel(cwd: string, source: string): Promise<GivenModel> {
   return { name: basename(source).replace(/\.gguf$/i, ""), type: kind, source };
 }
 
-/** The starter models and a configured reranker; the given model replaces the one of its type. */
-function modelsFor({ models }: Config, given: GivenModel | undefined): GivenModel[] {
+/** The starter models and a configured reranker; one of the user's own replaces the one of its type. */
+function modelsFor({ models }: Config, own: GivenModel | undefined): GivenModel[] {
   const hasStarters = executable === undefined || executable.starter !== undefined;
   const others = models
-    .filter(({ type }) => type !== given?.type)
+    .filter(({ type }) => type !== own?.type)
     .filter(({ source }) => hasStarters || !source.startsWith("starter:"))
     .map(({ name, type, source }) => ({ name, type, source }));
-  const all = given === undefined ? others : [given, ...others];
+  const all = own === undefined ? others : [own, ...others];
   if (all.length > 0) return all;
   throw new CommandError(
     "This executable carries no starter models. Name a GGUF file to serve: --model ./my-model.gguf.",

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { readdir, rm, writeFile } from "node:fs/promises";
+import { link, lstat, readdir, rm, stat, symlink, writeFile } from "node:fs/promises";
 import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import { loadConfig } from "../../src/config/load.ts";
@@ -45,6 +45,25 @@ describe("paddock init", () => {
     expect(await Bun.file(file).text()).toBe("port = 1\n");
     expect((await runPaddock(["init", "--force"], { cwd: folder.path })).code).toBe(0);
     expect(load(await Bun.file(file).text()).port).toBe(8080);
+  });
+
+  test("writes over a file whole or not at all, where a link leads, with the rights that it had", async () => {
+    await using folder = await tempDir();
+    const file = join(folder.path, "real.toml");
+    await writeFile(file, "port = 1\n", { mode: 0o600 });
+    await link(file, join(folder.path, "before.toml"));
+    await symlink(file, join(folder.path, "paddock.toml"));
+    expect((await runPaddock(["init", "--force"], { cwd: folder.path })).code).toBe(0);
+    expect(load(await Bun.file(file).text()).port).toBe(8080);
+    expect((await stat(file)).mode & 0o777).toBe(0o600);
+    // Another name of the former file shows that it was not written itself.
+    expect(await Bun.file(join(folder.path, "before.toml")).text()).toBe("port = 1\n");
+    expect((await lstat(join(folder.path, "paddock.toml"))).isSymbolicLink()).toBe(true);
+    expect((await filesIn(folder.path)).toSorted()).toEqual([
+      "before.toml",
+      "paddock.toml",
+      "real.toml",
+    ]);
   });
 
   test.skipIf(!hasDisks)(

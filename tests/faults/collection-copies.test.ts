@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { readdirSync, writeFileSync } from "node:fs";
-import { cp, writeFile } from "node:fs/promises";
+import { cp, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { PassageRepository } from "../../src/core/ports/passage-repository.ts";
 import { QdrantCollectionStore } from "../../src/store/qdrant/qdrant-collections.ts";
@@ -96,6 +96,10 @@ describe("paddock collections", () => {
     expect(first.code).toBe(0);
     const again = await folder.paddock("collections", "export", "--output", "out.jsonl");
     expect([again.code, again.stderr]).toEqual([1, expect.stringContaining("is there already")]);
+    const link = join(folder.path, "link.jsonl");
+    await symlink(join(folder.path, "disk-that-is-away", "out.jsonl"), link);
+    const onto = await folder.paddock("collections", "export", "--output", link);
+    expect([onto.code, onto.stderr]).toEqual([1, expect.stringContaining("is there already")]);
     const args = ["collections", "import", "out.jsonl", "--collection", "copy"];
     const { stdout, stderr } = await folder.run(args);
     expect(stdout).toBe("Imported 3 passages; the collection 'copy' now has 3.\n");

@@ -1,6 +1,6 @@
 /** Deletions that run beside ingestion and other requests. */
 import { expect, test } from "bun:test";
-import { rename } from "node:fs/promises";
+import { rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { runningDocuments } from "../support/running-documents.ts";
 import { waitFor } from "../support/wait-for.ts";
@@ -74,6 +74,24 @@ test("a vector store that is used while others that have expired are emptied is 
   await client.taken(used, "guanacos do");
   expect(emptied).toEqual([old]);
   expect(await client.getStore(used)).toMatchObject({ status: "completed" });
+});
+
+test("passages are deleted beside more of a collection that cannot be opened than are looked at together", async () => {
+  await using running = await runningDocuments();
+  const { app, client, place } = running;
+  const { id } = await client.store();
+  const file = await client.taken(id, "llamas hum");
+  await writeFile(join(place, "collections", "damaged.sqlite"), "no database".repeat(100));
+  for (let at = 0; at < 1001; at++) {
+    await app.registry.addRemoval({ collection: "damaged", document: `${at}.md` });
+  }
+  // As a node leaves it that is stopped before it could delete them.
+  await app.registry.removeStoreFile(id, file.id);
+  await waitFor("it to be done", async () => {
+    await client.taken("vs_default", "bees buzz");
+    return !(await app.registry.isRemoved({ collection: id, document: `${file.id}/notes.md` }));
+  });
+  expect(await app.registry.removals()).toHaveLength(1000);
 });
 
 test("all files that have expired are deleted, however many are", async () => {

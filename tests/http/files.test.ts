@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { FileObject } from "../../src/server/operations/files/schema.ts";
 import { pageSchema } from "../../src/server/wire/page-schema.ts";
 import { decode, decodeError } from "../support/decode.ts";
+import { documentsClient } from "../support/documents-client.ts";
 import { type TempDir, tempDir } from "../support/temp-dir.ts";
 import { type TestApp, type TestAppOptions, testApp } from "../support/test-app.ts";
 
@@ -114,8 +115,8 @@ describe("an uploaded file", () => {
     expect(second.sha256).toBe(first.sha256);
   });
 
-  test("may say when it expires", async () => {
-    const now = new Date("2026-11-15T12:00:00Z");
+  test("may say when it expires, and is gone from then on, before its bytes are deleted", async () => {
+    let now = new Date("2026-11-15T12:00:00Z");
     const { app } = appWithFiles({ documents: { now: () => now } });
     const fields = {
       purpose: "user_data",
@@ -124,6 +125,20 @@ describe("an uploaded file", () => {
     };
     const file = await decode(FileObject, await post(app, form(fields, new Blob(["text"]))));
     expect(file).toMatchObject({ purpose: "user_data", expires_at: file.created_at + 3600 });
+    const { send, store: newStore } = documentsClient(app);
+    const { id: store } = await newStore();
+    const statuses = async () => {
+      const asked = [
+        () => send("GET", `/files/${file.id}`),
+        () => send("GET", `/files/${file.id}/content`),
+        () => send("POST", `/vector_stores/${store}/files`, { file_id: file.id }),
+      ];
+      return await Array.fromAsync(asked, async (ask) => (await ask()).status);
+    };
+    now = new Date(now.getTime() + 3_599_000);
+    expect(await statuses()).toEqual([200, 200, 200]);
+    now = new Date(now.getTime() + 1000);
+    expect(await statuses()).toEqual([404, 404, 404]);
   });
 });
 

@@ -147,6 +147,32 @@ describe("a vector store", () => {
     expect(await readdir(join(place, "collections"))).not.toContain(`${id}.sqlite`);
     expect(await app.registry.removals()).toEqual([]);
   });
+
+  test("expires while the node does not run, but not because the registry is a backup that knows no later use", async () => {
+    const weekAgo = new Date(Date.now() - 7 * 86_400_000);
+    for (const isBackup of [true, false]) {
+      await using data = await tempDir();
+      let now = weekAgo;
+      const documents = { folder: data.path, now: () => now };
+      const first = await runningDocuments({ documents });
+      const body = { expires_after: { anchor: "last_active_at", days: 1 } };
+      const { id } = await first.client.store(body);
+      await first.client.taken(id, "Llamas hum.");
+      now = new Date();
+      // The file is from now; a backup has nothing that is from then.
+      if (!isBackup) await first.client.file("Bees buzz.");
+      await first[Symbol.asyncDispose]();
+      await using running = await runningDocuments({ documents });
+      const { client } = running;
+      await client.taken("vs_default", "Goats bleat.");
+      const status = isBackup ? "completed" : "expired";
+      expect(await client.getStore(id)).toMatchObject({ status });
+      if (!isBackup) continue;
+      expect(await client.search(id, "llamas")).toHaveLength(1);
+      now = new Date(now.getTime() + 2 * 86_400_000);
+      expect(await client.getStore(id)).toMatchObject({ status: "expired" });
+    }
+  });
 });
 
 describe("a file that is added to a vector store", () => {

@@ -54,7 +54,9 @@ export function copy(shell: Shell): Command {
       await using target = await openTarget(parts, place, to, spec);
       // An address can be written in several ways.
       if ((await target.describe()).url === url && from === to) throw ontoItself();
-      if (place === config.vectorstore.url) await finishRemovals(parts, target, to);
+      if (place === config.vectorstore.url) {
+        await finishRemovals(parts, target, { collection: to, mayBringBack: true });
+      }
       const { documentPrefix } = spec.embedding;
       const embedding =
         opened && embedder(shell, opened.embedding.engine, { documentPrefix, keepVectors: false });

@@ -1,10 +1,8 @@
 /** `paddock collections export` and `import`: passages between collections and files. */
-import { createReadStream, existsSync } from "node:fs";
-import { open, rename, rm } from "node:fs/promises";
+import { createReadStream } from "node:fs";
 import { resolve } from "node:path";
 import { Command } from "commander";
 import type { Config } from "../../config/schema.ts";
-import { reasonOf } from "../../core/errors.ts";
 import type { EmbeddingEngine } from "../../core/ports/embedding-engine.ts";
 import type { CollectionStore, PassageRepository } from "../../core/ports/passage-repository.ts";
 import {
@@ -22,6 +20,7 @@ import { addExamples, nodeOptions, readConfig } from "../command-options.ts";
 import { escapedJson } from "../printing.ts";
 import { createProgress } from "../progress.ts";
 import { CommandError, type Shell } from "../shell.ts";
+import { writeAside } from "../write-aside.ts";
 
 export function exportTo(shell: Shell): Command {
   const command = new Command("export")
@@ -37,40 +36,13 @@ export function exportTo(shell: Shell): Command {
       const step = createProgress(shell).step("Exporting", total, "passages");
       const lines = archiveLines(repository, shell.stopped, (done) => step.update(done));
       if (output === undefined) await shell.printAll(escaped(lines));
-      else await writeAside(resolve(shell.cwd, output), output, lines);
+      else {
+        const path = resolve(shell.cwd, output);
+        await writeAside({ path, shown: output, otherwise: "; name another file." }, lines);
+      }
       step.finish(`${total} passages`);
     }),
   );
-}
-
-/** Writes to a temporary file and renames it; never overwrites a file. */
-async function writeAside(
-  path: string,
-  shown: string,
-  lines: AsyncIterable<string>,
-): Promise<void> {
-  const checkFree = (): void => {
-    if (existsSync(path)) {
-      throw new CommandError(`${shown} is there already; name another file.`);
-    }
-  };
-  checkFree();
-  const aside = `${path}.${crypto.randomUUID()}.part`;
-  try {
-    {
-      await using file = await open(aside, "wx");
-      // Unlike 'write', it writes all or fails, where the disk is nearly full.
-      for await (const line of lines) await file.writeFile(line);
-      await file.sync();
-    }
-    // It may have come meanwhile, and 'rename' would replace it.
-    checkFree();
-    await rename(aside, path);
-  } catch (cause) {
-    await rm(aside, { force: true });
-    if (cause instanceof CommandError) throw cause;
-    throw new CommandError(`${shown} was not written: ${reasonOf(cause)}.`, { cause });
-  }
 }
 
 async function* escaped(lines: AsyncIterable<string>): AsyncGenerator<string> {
@@ -105,7 +77,7 @@ export function importFrom(shell: Shell): Command {
     withCollectionStore(shell, command, async ({ config, options }) => {
       await using collection = await openCollectionToFill(options, shell.stopped);
       const { embedding, repository, prefixes } = collection;
-      await finishRemovals(options, repository);
+      await finishRemovals(options, repository, { mayBringBack: true });
       const lines = linesOf(
         path === "-" ? shell.input.stream() : createReadStream(resolve(shell.cwd, path)),
       );

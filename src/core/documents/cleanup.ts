@@ -6,7 +6,7 @@ import { quoted } from "../quoted.ts";
 import type { SharedParts } from "./documents.ts";
 import type { FileService } from "./file-service.ts";
 import type { QueueParts } from "./ingest-queue.ts";
-import { droppedCollections } from "./records.ts";
+import { droppedCollections, removedFrom } from "./records.ts";
 import type { VectorStoreService } from "./vector-store-service.ts";
 
 type RemoverParts = Pick<SharedParts, "registry" | "store" | "collections" | "log">;
@@ -34,7 +34,7 @@ export class PassageRemover {
   }
 
   async remove(removal: Removal): Promise<void> {
-    const key = `${removal.collection}/${removal.document ?? ""}`;
+    const key = keyOf(removal);
     const running = this.#running.get(key) ?? this.#remove(removal);
     this.#running.set(key, running);
     try {
@@ -58,18 +58,24 @@ export class PassageRemover {
   }
 }
 
-/** Makes a collection ready to be filled by a command, also one that was a deleted vector store's. Deletes what a node has yet to delete of it, so that it does not delete what is stored from now on. Throws while a node is about to do it, or to drop the whole collection. */
+const keyOf = ({ collection, document = "" }: Removal): string => `${collection}/${document}`;
+
+/** Makes a collection ready to be filled by a command, also one that was a deleted vector store's. Deletes what a node has yet to delete of it, so that it does not delete what is stored from now on. With `mayBringBack`, files that were removed from it may be stored again. Throws while a node is about to do it, or to drop the whole collection. */
 export async function removePending({
   registry,
   ownership,
   repository,
   collection,
+  mayBringBack = false,
 }: Pick<SharedParts, "registry" | "ownership"> & {
   repository: PassageRepository;
   collection: string;
+  mayBringBack?: boolean;
 }): Promise<void> {
   const dropped = { collection: droppedCollections, document: collection };
   if (await registry.isRemoved(dropped)) await registry.removed(dropped);
+  const removed = { collection: removedFrom(collection), document: undefined };
+  if (mayBringBack) await registry.removed(removed);
   for (const document of await registry.hidden(collection)) {
     // In this order: the last owner may have deleted the document, and another process stored it again.
     const isOwned = ownership.take();
@@ -96,17 +102,27 @@ export function cleanUpWith(
 ): QueueParts["cleanUp"] {
   const resting = new Map<string, number>();
   const expired = () => registry.filesExpiredAt(expiryTime());
+  const isResting = (collection: string) => (resting.get(collection) ?? 0) > performance.now();
+  /** The next ones that this cleanup has not tried: those of a collection that cannot be reached may be more than a list has. */
+  const pending = async (tried: ReadonlySet<string>): Promise<Removal[]> => {
+    const due = await registry.removals([...resting.keys()].filter(isResting));
+    return due.filter((removal) => !tried.has(keyOf(removal)));
+  };
+  const removeNow = async (removal: Removal): Promise<void> => {
+    const { collection, document } = removal;
+    // What is stored after it was deleted would stay. Who removed it stops it, and deletes it then.
+    if (document !== undefined && queue.isIngesting(document)) return;
+    if (await remover.tryRemove(removal)) resting.delete(collection);
+    else resting.set(collection, performance.now() + restMs);
+  };
   async function* deletions(): AsyncGenerator<() => Promise<void>> {
     let failed: unknown;
-    for (const removal of await registry.removals()) {
-      const { collection, document } = removal;
-      if ((resting.get(collection) ?? 0) > performance.now()) continue;
-      yield async () => {
-        // What is stored after it was deleted would stay. Who removed it stops it, and deletes it then.
-        if (document !== undefined && queue.isIngesting(document)) return;
-        if (await remover.tryRemove(removal)) resting.delete(collection);
-        else resting.set(collection, performance.now() + restMs);
-      };
+    const tried = new Set<string>();
+    for (let due = await pending(tried); due.length > 0; due = await pending(tried)) {
+      for (const removal of due) {
+        tried.add(keyOf(removal));
+        if (!isResting(removal.collection)) yield () => removeNow(removal);
+      }
     }
     // All of them: one caller's may be thousands, and each is found until it is deleted.
     for (let due = await expired(); due.length > 0; due = await expired()) {

@@ -75,8 +75,12 @@ export class FileService {
     caller: DocumentCaller,
     wanted: readonly { file: string; field: string }[],
   ): Promise<FileRecord[]> {
+    const { registry, expiryTime } = this.#parts;
     const ids = wanted.map(({ file }) => file);
-    const files = await this.#parts.registry.findFiles(ids, visibilityOf(caller));
+    const stored = await registry.findFiles(ids, visibilityOf(caller));
+    // Until the next cleanup, those that have expired are still there.
+    const at = expiryTime();
+    const files = stored.filter(({ expiresAt }) => expiresAt === undefined || expiresAt > at);
     const found = new Set(files.map(({ id }) => id));
     const lost = wanted.find(({ file }) => !found.has(file));
     if (lost !== undefined) throw missing(lost.file, lost.field);

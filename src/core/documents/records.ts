@@ -131,6 +131,9 @@ export const isFileId = (name: string): boolean => /^file-[0-9a-f]{24}$/.test(na
 /** In the place of a collection's name in a removal, for good: its document is a collection that was dropped, and is not adopted where a backup has it. */
 export const droppedCollections = "*";
 
+/** The same for a file that was removed from a collection which was not made over HTTP: what others put there is adopted, and it may be back with a disk that was away, or a backup. */
+export const removedFrom = (collection: string): string => `${droppedCollections}${collection}`;
+
 const adopted = "file-doc-";
 
 /** The file id of a document in a collection; documents of the command line have one too. */

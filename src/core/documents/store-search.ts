@@ -8,7 +8,13 @@ import type { FoundPassage, SearchScope, SearchTarget } from "../retrieval/searc
 import type { DocumentCaller } from "./document-caller.ts";
 import type { SharedParts } from "./documents.ts";
 import { mostOpen } from "./open-collections.ts";
-import { type AttributeFilter, type Attributes, fileIdOf, type StoreOutline } from "./records.ts";
+import {
+  type AttributeFilter,
+  type Attributes,
+  fileIdOf,
+  type StoreOutline,
+  shownName,
+} from "./records.ts";
 
 export interface StoreQuestion {
   /** A passage that matches any of them is found. */
@@ -120,7 +126,11 @@ export class StoreSearchService {
       documents,
       shown: async (found) => {
         const known = store.isOwn && !isOwn ? await this.#known(store, found) : found;
-        return new Set(known.filter((document) => !hidden.has(document)));
+        const uploads = store.isOwn ? [] : found.filter((each) => shownName(each) !== each);
+        const removed =
+          uploads.length === 0 ? hidden : await registry.removedFrom(collection, uploads);
+        const isGone = (each: string) => hidden.has(each) || removed.has(each);
+        return new Set(known.filter((each) => !isGone(each)));
       },
     };
   }

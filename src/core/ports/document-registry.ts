@@ -111,6 +111,8 @@ export interface StoreFileRegistry {
   ): Promise<Selection>;
   /** Documents that a search must not find: partly stored, or to be deleted. */
   hidden(collection: string): Promise<ReadonlySet<string>>;
+  /** Those of the documents that were added to a collection over HTTP and removed again, though it may have them, as one of a backup. */
+  removedFrom(collection: string, documents: readonly string[]): Promise<ReadonlySet<string>>;
   /** A file's name in any vector store; undefined if it is in none. */
   filenameOf(file: string): Promise<string | undefined>;
   /** Updates the files that were not added over HTTP to the documents that the collection holds: JSON of names with passages, which crosses to a thread fastest. Returns whether those that were, and are completed, are among the documents too. */
@@ -140,12 +142,13 @@ export interface QueueRegistry {
   settle(outcome: StoreFile): Promise<boolean>;
   /** Puts uploaded files that count as completed into the queue again. */
   queueAgain(store: string, files: readonly string[]): Promise<void>;
-  /** Pending deletions of passages. */
-  removals(): Promise<Removal[]>;
+  /** Some of the pending deletions of passages; those of the collections in `except` are skipped. */
+  removals(except?: readonly string[]): Promise<Removal[]>;
   /** The ids of files whose bytes are still to be deleted. */
   deletions(): Promise<string[]>;
   isRemoved(removal: Removal): Promise<boolean>;
   addRemoval(removal: Removal): Promise<void>;
+  /** Without a document: the collection's others are done too. */
   removed(removal: Removal): Promise<void>;
 }
 

@@ -124,12 +124,15 @@ export async function recoverDocuments({
 export async function finishRemovals(
   { config, baseDir }: Pick<StoreOptions, "config" | "baseDir">,
   repository: PassageRepository,
-  collection = config.vectorstore.collection_name,
+  {
+    collection = config.vectorstore.collection_name,
+    mayBringBack = false,
+  }: { collection?: string; mayBringBack?: boolean } = {},
 ): Promise<void> {
   const folder = dataDirOf(config, baseDir);
   using ownership = new DataDirLock(join(folder, documentsLock), "documents");
   await using registry = sqliteDocuments(join(folder, documentsFile));
-  await removePending({ registry, ownership, repository, collection });
+  await removePending({ registry, ownership, repository, collection, mayBringBack });
 }
 
 /** Inspects uploads and their registry without changing anything. */

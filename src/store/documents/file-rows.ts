@@ -6,6 +6,7 @@ import { change, insert } from "../database.ts";
 import type { OwnFile } from "../own-file.ts";
 import { type Condition, pageOf } from "./pages.ts";
 import type { Rows } from "./sqlite-documents.ts";
+import { rememberRemoved } from "./store-file-row.ts";
 
 interface Row extends Omit<FileRecord, "owner" | "createdAt" | "expiresAt"> {
   seq: number;
@@ -55,6 +56,7 @@ export const fileRows = (registry: OwnFile): Rows<FileRegistry> => ({
         `insert or ignore into removals (collection, document)
          select stores.collection, document from store_files
          join stores on stores.id = store where file = ?`,
+        `${rememberRemoved} and file = ?`,
         // By the batches of its stores: all rows of batches may be millions.
         `delete from batch_files where file = ?1 and batch in
            (select id from batches where store in (select store from store_files where file = ?1))`,

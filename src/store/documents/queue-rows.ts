@@ -1,5 +1,4 @@
 /** Rows of the queue that ingests files, and of what is to be deleted. */
-import { droppedCollections } from "../../core/documents/records.ts";
 import type { QueueRegistry } from "../../core/ports/document-registry.ts";
 import type { OwnFile } from "../own-file.ts";
 import type { Rows } from "./sqlite-documents.ts";
@@ -50,10 +49,12 @@ export const queueRows = (registry: OwnFile): Rows<QueueRegistry> => ({
     registry.run(sql, store, JSON.stringify(files));
   },
 
-  removals() {
-    const sql =
-      "select collection, document from removals where collection not in ('', ?) limit 1000";
-    const rows = registry.all<{ collection: string; document: string }>(sql, droppedCollections);
+  removals(except = []) {
+    // Names of collections come after '+'; what is in the place of one, before.
+    const sql = `select collection, document from removals where collection > '+'
+      and collection not in (select value from json_each(?)) limit 1000`;
+    const skipped = JSON.stringify(except);
+    const rows = registry.all<{ collection: string; document: string }>(sql, skipped);
     return rows.map(({ collection, document }) => ({
       collection,
       document: document || undefined,
@@ -75,7 +76,8 @@ export const queueRows = (registry: OwnFile): Rows<QueueRegistry> => ({
   },
 
   removed({ collection, document = "" }) {
-    const sql = "delete from removals where collection = ? and document = ?";
-    registry.run(sql, collection, document);
+    const ofCollection = "delete from removals where collection = ?";
+    if (document === "") registry.run(ofCollection, collection);
+    else registry.run(`${ofCollection} and document = ?`, collection, document);
   },
 });

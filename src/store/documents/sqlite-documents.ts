@@ -8,7 +8,7 @@ import { inThread } from "../thread-calls.ts";
 import { fileRows } from "./file-rows.ts";
 import { queueRows } from "./queue-rows.ts";
 import { storeFileRows } from "./store-file-rows.ts";
-import { storeRows } from "./store-rows.ts";
+import { countFromRestore, storeRows } from "./store-rows.ts";
 
 export const documentsFile = "documents.sqlite";
 
@@ -35,6 +35,13 @@ export function documentRows(path: string): Rows<DocumentRegistry> & Disposable 
     tables: { version: 4, sql, upgrade },
     called: "The registry of documents",
     advice: "restore it from a backup, or move it away and run 'paddock documents recover'",
+    onOpen: (database) => {
+      try {
+        countFromRestore(database, path, Date.now());
+      } catch {
+        // The disk is full or read-only: nothing can be deleted either.
+      }
+    },
   });
   return {
     ...fileRows(file),

@@ -1,11 +1,18 @@
 /** The row of a file in a vector store: how it is read and written. */
 import type { Database } from "bun:sqlite";
-import type { FailureCode, StoreFile } from "../../core/documents/records.ts";
+import { type FailureCode, removedFrom, type StoreFile } from "../../core/documents/records.ts";
 import { given } from "../../core/given.ts";
 import type { PutFile } from "../../core/ports/document-registry.ts";
 import { change, put, rowOf } from "../database.ts";
 
 export const own = "store = ? and file = ?";
+
+export const removeDocuments = `insert or ignore into removals (collection, document)
+  select stores.collection, document from store_files join stores on stores.id = store`;
+/** What is not known of a vector store that was made over HTTP is in no answer anyway. */
+export const rememberRemoved = `insert or ignore into removals (collection, document)
+  select '${removedFrom("")}' || stores.collection, document from store_files
+  join stores on stores.id = store where stores.own = 0 and uploaded = 1`;
 
 export interface StoreFileRow
   extends Pick<StoreFile, "store" | "file" | "filename" | "document" | "status" | "passages"> {
@@ -68,4 +75,8 @@ export function putStoreFile(database: Database, added: PutFile): void {
     uploaded: Number(added.isUploaded),
   };
   put(database, "store_files", row, "store, file");
+  if (!added.isUploaded) return;
+  const removed = "collection = ? || (select collection from stores where id = ?)";
+  const sql = `delete from removals where ${removed} and document = ?`;
+  change(database, sql, removedFrom(""), store, document);
 }

@@ -1,6 +1,12 @@
 /** Rows of files in vector stores, and of their batches. */
 import type { Database, SQLQueryBindings } from "bun:sqlite";
-import { type FileStatus, fileIdOf, shownName } from "../../core/documents/records.ts";
+import {
+  type FileStatus,
+  fileIdOf,
+  isAdopted,
+  removedFrom,
+  shownName,
+} from "../../core/documents/records.ts";
 import { given } from "../../core/given.ts";
 import type {
   PutFile,
@@ -17,6 +23,8 @@ import {
   changeAttributes,
   own,
   putStoreFile,
+  rememberRemoved,
+  removeDocuments,
   type StoreFileRow,
   toStoreFile,
 } from "./store-file-row.ts";
@@ -24,8 +32,6 @@ import {
 const ofBatch = "file in (select file from batch_files where batch = ?)";
 /** In place of a store: that of documents of the command line that are not in it now. */
 export const goneOf = (store: string): string => `gone:${store}`;
-const removeDocuments = `insert or ignore into removals (collection, document)
-  select stores.collection, document from store_files join stores on stores.id = store`;
 
 /** Files whose attributes are read at a time: each may have 9 kB of them. */
 const slice = 500;
@@ -117,6 +123,7 @@ export const storeFileRows = (registry: OwnFile): Rows<StoreFileRegistry> => ({
     registry.write((database) => {
       for (const sql of [
         `${removeDocuments} where ${own}`,
+        `${rememberRemoved} and ${own}`,
         "delete from batch_files where batch in (select id from batches where store = ?) and file = ?",
         `delete from store_files where ${own}`,
       ]) {
@@ -168,6 +175,13 @@ export const storeFileRows = (registry: OwnFile): Rows<StoreFileRegistry> => ({
     return new Set(documents);
   },
 
+  removedFrom(collection, documents) {
+    const sql = `select document from removals where collection = ?
+      and document in (select value from json_each(?))`;
+    const values = [removedFrom(collection), JSON.stringify(documents)];
+    return new Set(documentsOf(registry, sql, ...values));
+  },
+
   filenameOf(file) {
     const sql = "select filename from store_files where file = ? limit 1";
     return registry.get<{ filename: string }>(sql, file)?.filename;
@@ -179,19 +193,23 @@ export const storeFileRows = (registry: OwnFile): Rows<StoreFileRegistry> => ({
     >("select file, document, status, passages, uploaded from store_files where store = ?", store);
     const known = new Map(rows.map((row) => [row.file, row]));
     const all: [document: string, passages: number][] = JSON.parse(documents);
-    const names = new Set(all.map(([document]) => document));
+    const there = new Set(all.map(([document]) => document));
     const isWhole = rows.every(
       ({ document, status, passages, uploaded }) =>
-        uploaded === 0 || status !== "completed" || passages === 0 || names.has(document),
+        uploaded === 0 || status !== "completed" || passages === 0 || there.has(document),
     );
     const found = all.map(([document, passages]) => {
       return { file: fileIdOf(collection, document), document, passages };
     });
-    const there = new Set(found.map(({ file }) => file));
-    const gone = rows.filter(({ file, uploaded }) => uploaded === 0 && !there.has(file));
-    const changed = found.filter(({ file, passages }) => {
+    const files = new Set(found.map(({ file }) => file));
+    const gone = rows.filter(({ file, uploaded }) => uploaded === 0 && !files.has(file));
+    const unknown = found.filter(({ file }) => !known.has(file) && !isAdopted(file));
+    const names = unknown.map(({ document }) => document);
+    const removed = this.removedFrom(collection, names);
+    const changed = found.filter(({ file, document, passages }) => {
       const row = known.get(file);
-      return row === undefined || (row.uploaded === 0 && row.passages !== passages);
+      if (row === undefined) return !removed.has(document);
+      return row.uploaded === 0 && row.passages !== passages;
     });
     if (gone.length + changed.length === 0) return isWhole;
     registry.write((database) => {

@@ -1,5 +1,6 @@
 /** Rows of vector stores. */
 import type { Database } from "bun:sqlite";
+import { statSync } from "node:fs";
 import {
   droppedCollections,
   type StoreOutline,
@@ -7,7 +8,7 @@ import {
 } from "../../core/documents/records.ts";
 import { given } from "../../core/given.ts";
 import type { StoreRegistry } from "../../core/ports/document-registry.ts";
-import { change, insert, numberOf, orIgnore, update } from "../database.ts";
+import { change, insert, inTransaction, numberOf, orIgnore, update } from "../database.ts";
 import type { OwnFile } from "../own-file.ts";
 import { pageOf } from "./pages.ts";
 import type { Rows } from "./sqlite-documents.ts";
@@ -112,6 +113,28 @@ export const storeRows = (registry: OwnFile): Rows<StoreRegistry> => ({
     });
   },
 });
+
+/** Later than its newest time by so much, a file was put there by others: it may be a backup. */
+const restoredMs = 3_600_000;
+
+/** A registry from a backup knows no uses since: what expires some time after the last one does so after `now`. */
+export function countFromRestore(database: Database, path: string, now: number): void {
+  const file = statSync(path);
+  const newest = numberOf(database, newestTime);
+  if (newest === 0 || Math.max(file.birthtimeMs, file.mtimeMs) - newest < restoredMs) return;
+  const sql = "expires_days is not null and state = 'ready' and last_active_at < ?";
+  if (numberOf(database, `select count(*) from stores where ${sql}`, now) === 0) return;
+  inTransaction(database, () => update(database, "stores", { last_active_at: now }, sql, now));
+}
+
+const newestTime = `select max(at) from (select max(last_active_at) as at from stores ${[
+  ...["files", "store_files", "batches"],
+]
+  .map(
+    (table) =>
+      `union all select created_at from ${table} where seq = (select max(seq) from ${table})`,
+  )
+  .join(" ")})`;
 
 /** Documents need not be removed one by one: the whole collection is dropped. */
 function empty(database: Database, id: string): void {

@@ -185,20 +185,27 @@ function makeRoom(
 ): number {
   const removeOldest = `delete from responses where seq =
     (select seq from responses where owner is nullif(?, '') and id <> ? and not (${unfinished})
-     order by created_at, seq limit 1)`;
+     order by created_at, seq limit 1) returning bytes`;
+  let total = totalOf(database);
+  if (total <= maxBytes) return 0;
+  // Read once: sorting thousands of owners for each that is deleted would hold up all others.
+  const sql = "select owner, bytes from owners order by bytes desc";
+  const owners = rowsOf<{ owner: string; bytes: number }>(database, sql);
   let going = 0;
-  while (going < step && totalOf(database) > maxBytes) {
-    const sql = "select owner from owners order by bytes desc";
-    const owners = rowsOf<{ owner: string }>(database, sql);
-    const isDeleted = owners.some(({ owner }) => {
-      if (change(database, removeOldest, owner, saved.id) > 0) return true;
+  for (let most = owners.shift(); most && going < step && total > maxBytes; most = owners.shift()) {
+    const { owner, bytes } = most;
+    const deleted = rowOf<{ bytes: number }>(database, removeOldest, owner, saved.id);
+    if (deleted === undefined) {
       const { id, owner: saver } = saved;
       const isSavers = saver !== undefined && owner === (saver ?? "");
       if (isSavers && makesOthers(database, { id, owner: saver })) throw noRoom();
-      return false;
-    });
-    if (!isDeleted) break;
+      continue;
+    }
     going++;
+    total -= deleted.bytes;
+    const left = bytes - deleted.bytes;
+    const place = owners.findIndex((other) => other.bytes <= left);
+    owners.splice(place < 0 ? owners.length : place, 0, { owner, bytes: left });
   }
   return going;
 }

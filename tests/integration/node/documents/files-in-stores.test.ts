@@ -3,6 +3,7 @@ import { expect, test } from "bun:test";
 import { cp, readdir, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { NodeError } from "../../../../src/core/errors.ts";
+import type { EmbeddedPassage } from "../../../../src/core/ports/passage-repository.ts";
 import { FileObject } from "../../../../src/server/operations/files/schema.ts";
 import { decode } from "../../../support/decode.ts";
 import { recordingLog } from "../../../support/recording-log.ts";
@@ -131,6 +132,43 @@ test("what is deleted while the collections are away is not back with them, and 
   expect(found.map(({ file_id: id }) => id).sort()).toEqual([first, third].sort());
   expect((await client.send("GET", `/vector_stores/${deleted}`)).status).toBe(404);
 });
+
+test.each(["/files", "/vector_stores/vs_default/files"])(
+  "what is deleted with %s while the node has another collection in place of its own is not back with it",
+  async (path) => {
+    await using folder = await tempDir();
+    const options = { documents: { folder: folder.path } };
+    let [kept, deleted] = ["", ""];
+    let away: EmbeddedPassage[] = [];
+    {
+      await using running = await runningDocuments(options);
+      kept = (await running.client.taken("vs_default", "llamas")).id;
+      deleted = (await running.client.taken("vs_default", "bees")).id;
+      away = await Array.fromAsync(running.app.repository.passages());
+    }
+    {
+      await using running = await runningDocuments(options);
+      expect((await running.client.send("DELETE", `${path}/${deleted}`)).status).toBe(200);
+      await running.client.settled("vs_default", kept);
+    }
+    await using running = await runningDocuments(options);
+    const { client, app } = running;
+    await app.repository.upsert(away);
+    const isFound = async (id: string) =>
+      (await client.search("vs_default", "llamas bees")).some(({ file_id }) => file_id === id);
+    await waitFor("the other one", () => isFound(kept));
+    expect(await isFound(deleted)).toBe(false);
+    const listed = (await client.files("vs_default")).data.map(({ id }) => id);
+    expect(listed).toEqual([kept]);
+    expect((await client.send("GET", `/vector_stores/vs_default/files/${deleted}`)).status).toBe(
+      404,
+    );
+    if (path === "/files") return;
+    await client.add("vs_default", { file_id: deleted });
+    await client.settled("vs_default", deleted);
+    expect(await isFound(deleted)).toBe(true);
+  },
+);
 
 test("a collection that is older than the registry does not bring back what was removed since", async () => {
   await using folder = await tempDir();

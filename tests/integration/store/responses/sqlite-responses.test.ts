@@ -366,6 +366,24 @@ test("lets the oldest of who stores most go, and leaves everybody else's alone",
   expect(await left("ada", "resp_5", "resp_6")).toEqual(["resp_5", "resp_6"]);
 });
 
+test("the owners are asked for once where the oldest of many go", async () => {
+  await using folder = await tempDir();
+  using rows = new ResponseRows(fileIn(folder), {});
+  const row = (id: number) => ({
+    ...{ id: `${id}`, owner: `${id % 40}`, created_at: id, status: "completed" as const },
+    ...{ failure: null, background: 0, body: "x".repeat(100), input: "", conversation: "" },
+  });
+  for (let id = 0; id < 120; id++) rows.save(row(id), { before: -1, maxBytes: 1e6 });
+  using queries = spyOn(Database.prototype, "query");
+  expect(rows.tidy({ before: -1, maxBytes: 4000 })).toMatchObject({ displaced: 80 });
+  const lists = queries.mock.calls.filter(([sql]) => sql.includes("from owners order by"));
+  expect(lists).toHaveLength(1);
+  const left = Array.from({ length: 120 }, (_, id) => id).filter(
+    (id) => rows.find(`${id}`, `${id % 40}`, { before: -1, maxBytes: 0 }) !== undefined,
+  );
+  expect(left).toEqual(Array.from({ length: 40 }, (_, at) => 80 + at));
+});
+
 test("one who stores most loses no answer that is not finished, and nobody else's goes for it", async () => {
   await using folder = await tempDir();
   await using store = responseStore({ path: fileIn(folder), maxBytes: 10_000 });
