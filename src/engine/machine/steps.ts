@@ -179,8 +179,8 @@ export class StepThreads {
       trial.lostMs += Math.max(0, ms - usualMs);
     }
     const isHopeless = usualMs !== undefined && ms > slowFactor * usualMs;
-    // Each wakes its threads where steps with others come between.
-    const isMissed = !trial.forced && trial.missed.steps >= trySteps;
+    // Each wakes its threads where steps with others come between, or those that follow have other sizes.
+    const isMissed = trial.missed.steps >= trySteps;
     const compared = { steps: trial.ratios.length, ms: trial.ms };
     if (!isHopeless && !isMissed && !isEnough(compared, trySteps, tryMs)) return;
     const isFewer = trial.threads < group.threads;
@@ -188,8 +188,10 @@ export class StepThreads {
     group.slow = none;
     if (isFewer) group.comparesFewer = false;
     const ratio = median(trial.ratios);
-    if (isHopeless || ratio >= (isFewer ? clearlyFaster : 1)) {
-      const lostMs = trial.lostMs + (isMissed ? trial.missed.ms : 0);
+    // Slow steps are reason enough then: with fewer threads these sizes become known, and more are tried.
+    const isUnknown = trial.forced && trial.ratios.length === 0;
+    if (!isUnknown && (isHopeless || ratio >= (isFewer ? clearlyFaster : 1))) {
+      const lostMs = trial.lostMs + (isMissed && !trial.forced ? trial.missed.ms : 0);
       const pause = Math.max(shortestPauseMs, pausePerLostMs * lostMs);
       const at = now + Math.min(pause, longestPauseMs);
       if (isFewer) group.fewerAt = at;
@@ -201,7 +203,8 @@ export class StepThreads {
     group.settled = none;
     group.comparesFewer = isFewer;
     group.moreAt = isFewer ? now + shortestPauseMs : now;
-    this.#onChange(trial.threads, `steps take ${ratio.toFixed(2)} of the time`);
+    const why = isUnknown ? "steps were slow" : `steps take ${ratio.toFixed(2)} of the time`;
+    this.#onChange(trial.threads, why);
   }
 
   #group(tokens: number): Group {

@@ -158,6 +158,15 @@ describe("the threads of a model's steps", () => {
     expect(threads.threadsFor(1)).toBe(16);
   });
 
+  test("are all again where only steps of other sizes follow those that were slow", () => {
+    const { steps, idle } = machine({ size: 25 * megabyte });
+    steps(20, free, { tokens: 10 });
+    idle(10_000);
+    // So slow that fewer threads are compared with the next steps.
+    steps(1, busy, { tokens: 10 });
+    expect(steps(100, free, { tokens: 100 })[2]).toBeGreaterThan(90);
+  });
+
   test("do not change for one step that was held up", () => {
     const { steps, changes } = machine();
     steps(100, free);
