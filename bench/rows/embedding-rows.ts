@@ -83,6 +83,7 @@ export async function embeddingRows(bench: EmbeddingBench): Promise<void> {
   const { report, runs, threads, path, floor } = bench;
   await floor?.ask({ kind: "load-embedding", path });
   await using node = await startNode(embeddingModel(path, bench.gpuLayers), bench.environment);
+  await node.settled();
   await using stack = new AsyncDisposableStack();
   const peers =
     bench.peer === undefined

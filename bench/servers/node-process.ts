@@ -17,6 +17,8 @@ export interface NodeUnderTest extends AsyncDisposable {
   threads(): [ChosenThreads, ...ChosenThreads[]];
   /** The engine's build, and how many layers of the first model are on a GPU. */
   engine(): Promise<string>;
+  /** Waits until nothing is embedded in the background: of a model without vectors of its own, the handbook. */
+  settled(): Promise<void>;
 }
 
 /** From the start until everything is there, of every node that was started. */
@@ -42,6 +44,13 @@ export async function startNode(
     engine: async () => {
       const info = JSON.parse(await (await fetch(`${node.origin}/v1/info`)).text());
       return `${info.plugin_version}, ${info.models[0]?.n_gpu_layers} layers on a GPU`;
+    },
+    settled: async () => {
+      for (;;) {
+        const { reasons } = JSON.parse(await (await fetch(`${node.origin}/ready`)).text());
+        if (reasons === undefined || reasons.length === 0) return;
+        await Bun.sleep(250);
+      }
     },
     [Symbol.asyncDispose]: () => owned.disposeAsync(),
   };
