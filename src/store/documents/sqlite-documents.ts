@@ -1,5 +1,6 @@
 /** The documents registry: a SQLite file in the data dir, read and written by its own thread. */
 import type { Database } from "bun:sqlite";
+import { statSync } from "node:fs";
 import { leastFileBytes } from "../../core/documents/quota.ts";
 import { noLog } from "../../core/log.ts";
 import type { DocumentRegistry } from "../../core/ports/document-registry.ts";
@@ -37,7 +38,7 @@ export function documentRows(path: string): Rows<DocumentRegistry> & Disposable 
     advice: "restore it from a backup, or move it away and run 'paddock documents recover'",
     onOpen: (database) => {
       try {
-        countFromRestore(database, path, Date.now());
+        countFromRestore(database, statSync(path), Date.now());
       } catch {
         // The disk is full or read-only: nothing can be deleted either.
       }

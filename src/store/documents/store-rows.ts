@@ -1,6 +1,6 @@
 /** Rows of vector stores. */
 import type { Database } from "bun:sqlite";
-import { statSync } from "node:fs";
+import type { Stats } from "node:fs";
 import {
   droppedCollections,
   type StoreOutline,
@@ -118,10 +118,14 @@ export const storeRows = (registry: OwnFile): Rows<StoreRegistry> => ({
 const restoredMs = 3_600_000;
 
 /** A registry from a backup knows no uses since: what expires some time after the last one does so after `now`. */
-export function countFromRestore(database: Database, path: string, now: number): void {
-  const file = statSync(path);
+export function countFromRestore(
+  database: Database,
+  { birthtimeMs, mtimeMs, ctimeMs }: Pick<Stats, "birthtimeMs" | "mtimeMs" | "ctimeMs">,
+  now: number,
+): void {
   const newest = numberOf(database, newestTime);
-  if (newest === 0 || Math.max(file.birthtimeMs, file.mtimeMs) - newest < restoredMs) return;
+  // A backup that was renamed into its place has only the last of them from then.
+  if (newest === 0 || Math.max(birthtimeMs, mtimeMs, ctimeMs) - newest < restoredMs) return;
   const sql = "expires_days is not null and state = 'ready' and last_active_at < ?";
   if (numberOf(database, `select count(*) from stores where ${sql}`, now) === 0) return;
   inTransaction(database, () => update(database, "stores", { last_active_at: now }, sql, now));
