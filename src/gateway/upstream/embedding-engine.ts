@@ -169,7 +169,8 @@ export function readVectors(answer: unknown, count: number): Float32Array[] | un
 function readVector(entry: unknown): Float32Array | undefined {
   const sent = isObject(entry) ? entry.embedding : undefined;
   const vector = typeof sent === "string" ? fromBase64(sent) : fromList(sent);
-  const isSound = vector !== undefined && vector.length > 0 && vector.every(Number.isFinite);
+  // One of zeros has no direction, so a passage with it would not be found.
+  const isSound = vector?.every(Number.isFinite) && vector.some((value) => value !== 0);
   return isSound ? vector : undefined;
 }
 

@@ -33,17 +33,18 @@ export function toRefusal(answered: AnsweredStatus, { named, field, key }: Refus
     return new NodeError("upstream_refused", `${server} ${ours}. ${remedy}`);
   }
   if (status === 400 || status === 413 || status === 422) {
+    const param = sent?.param === undefined ? undefined : withoutSecrets(sent.param, key);
     const told =
       sent === undefined ? `${server} refuses the request.` : withoutSecrets(sent.message, key);
     if (isTooLong(sent)) {
-      const about = aboutField(sent?.param ?? field, field);
+      const about = aboutField(param ?? field, field);
       return new NodeError("context_length_exceeded", told, about);
     }
     if (status === 413) {
       const tooLarge = `The request is too large for the server of ${named}.`;
       return new NodeError("payload_too_large", tooLarge);
     }
-    return new NodeError("invalid_request", told, aboutField(sent?.param, field));
+    return new NodeError("invalid_request", told, aboutField(param, field));
   }
   const isCode = (code: string | undefined): boolean =>
     code === undefined || sent?.words.includes(code) === true;
@@ -89,9 +90,9 @@ const isTooLong = (sent: SentError | undefined): boolean =>
       sent.message,
     ));
 
-/** Paths on the server and keys, which may be the node's, are hidden from callers. */
+/** Paths and stacks on the server, and keys, which may be the node's, are hidden from callers. */
 const withoutSecrets = (message: string, key = ""): string =>
-  [...files, ...keys, ...(key.length < leastSecret ? [] : [key])].reduce<string>(
+  [...stacks, ...files, ...keys, ...(key.length < leastSecret ? [] : [key])].reduce<string>(
     (text, secret) => text.replaceAll(secret, "…"),
     message,
   );
@@ -106,11 +107,25 @@ const keys: readonly RegExp[] = [
   /(?<=\bBearer )[\w.~+/=-]{8,}/gi,
 ];
 
-/** Absolute paths, Windows paths, and relative paths of source files. */
+/** Of Python, and of JavaScript. */
+const stacks: readonly RegExp[] = [
+  /Traceback \(most recent call last\)[\s\S]*$/g,
+  /\n[ \t]+at [^\n]*:\d+:\d+[\s\S]*$/g,
+];
+
+const letter = "\\p{L}\\p{N}_.";
+const step = `[${letter}@+%-]+`;
+const kinds = "(?:py|c|cc|cpp|cu|h|hpp|rs|go|js|ts|so|gguf|bin|safetensors)";
+/** Neither the end of a word nor in an address, a tag or another path. */
+const begins = `(?<![${letter}#/<])~?`;
+
+/** Absolute paths, files of known kinds at the root or at home, Windows paths, paths that begin with dots, and relative paths of source files. */
 const files: readonly RegExp[] = [
-  /(?:file:\/\/|(?<![\w#./<])~?)(?:\/[\w.@+%-]+){2,}\/?/g,
+  new RegExp(`(?:file://|${begins})/${step}(?:/+${step})+/?`, "gu"),
+  new RegExp(`${begins}/[${letter}-]+\\.${kinds}\\b`, "gu"),
   /(?:\b[A-Za-z]:\\|\\\\)[^\s"',;)]+/g,
-  /(?<![\w./-])(?:[\w.-]+\/)+[\w.-]+\.(?:py|c|cc|cpp|cu|h|hpp|rs|go|js|ts|so|gguf|bin|safetensors)\b/g,
+  new RegExp(`(?<![${letter}/-])\\.{1,2}(?:/+${step})+/?`, "gu"),
+  new RegExp(`(?<![${letter}/-])(?:[${letter}-]+/)+[${letter}-]+\\.${kinds}\\b`, "gu"),
 ];
 
 /** Fields that have another name in this node. */

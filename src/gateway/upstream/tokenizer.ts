@@ -67,14 +67,20 @@ export function upstreamTokenizer(
   };
 }
 
+/** Such a text has tokens, whatever a server says: passages without any are left out. */
+const hasWords = (input: TokenizerInput): boolean =>
+  "messages" in input || /[\p{L}\p{N}]/u.test(input.text);
+
 /** Undefined if this kind of server cannot count. Paddock nodes are not asked to. */
 function counterOf(upstream: Upstream, kind: ServerKind, field: Refused["field"]) {
   const dialect = dialects[kind];
   if (dialect === undefined || kind === "paddock") return undefined;
   return async (input: TokenizerInput, signal: AbortSignal): Promise<number> => {
     const ask = askerOf(upstream, kind, field, signal);
-    const countOf = (answer: unknown): number | undefined =>
-      countAt(answer, "count") ?? dialect.tokens(answer)?.length;
+    const countOf = (answer: unknown): number | undefined => {
+      const count = countAt(answer, "count") ?? dialect.tokens(answer)?.length;
+      return count === 0 && hasWords(input) ? undefined : count;
+    };
     return await dialect.tokenize(ask, upstream.upstreamModel, input, countOf);
   };
 }

@@ -2,7 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import type { Tokenizer } from "../../../../src/core/ports/tokenizer.ts";
 import type { ServerKind } from "../../../../src/gateway/upstream/server-facts.ts";
-import { upstreamTokenizer } from "../../../../src/gateway/upstream/tokenizer.ts";
+import { textCounter, upstreamTokenizer } from "../../../../src/gateway/upstream/tokenizer.ts";
 import {
   type ConventionServer,
   openAiServer,
@@ -26,6 +26,28 @@ const answers =
   (paths: Record<string, unknown>): Script =>
   ({ path }) =>
     path in paths ? Response.json(paths[path]) : undefined;
+
+test.each([
+  ["vllm", { count: 0, tokens: [] }],
+  ["vllm", { count: 0, tokens: [5] }],
+  ["llama-server", { tokens: [] }],
+  ["tei", [[]]],
+] as const)(
+  "a count of no tokens for words is none, and leaves out no passage: %s",
+  async (kind, none) => {
+    await using server = openAiServer(answers({ "/tokenize": none }));
+    const { target } = targetAt(`${server.url}/v1`);
+    const count = textCounter(target, kind);
+    if (count === undefined) throw new Error("no counter");
+    const told = "The server of the model 'far' answered with something else than /tokenize has.";
+    for (const words of ["Hello", "你好", "42"]) {
+      const error = await rejectionOf(count([words], options.signal));
+      expect(error).toMatchObject({ kind: "upstream_failed", message: told });
+    }
+    // A model may have no token for what is no word.
+    expect(await count(["\u200b"], options.signal)).toEqual([0]);
+  },
+);
 
 describe("the tokenizer of a server elsewhere", () => {
   test("is vLLM's", async () => {

@@ -22,6 +22,8 @@ describe("vectors", () => {
     ["not numbers", [{ embedding: ["1"] }, { embedding: [1] }]],
     ["not finite", [{ embedding: base64(Number.NaN) }, { embedding: [1] }]],
     ["empty", [{ embedding: [] }, { embedding: [] }]],
+    // No text is like it, so a passage of it would not be found.
+    ["of nothing", [{ embedding: base64(0, -0) }, { embedding: [0, 1] }]],
     ["cut", [{ embedding: "AAA=" }, { embedding: [1] }]],
     ["none", undefined],
     // Before, each hole up to there was walked: minutes of the node's loop for some bytes.

@@ -89,13 +89,24 @@ describe("what a server elsewhere refuses", () => {
     ["at file:///opt/llm/a.json, vllm/entrypoints/api_server.py", "at …, …"],
     ["Incorrect API key: sk-proj-a1B2c3D4e5F6.", "Incorrect API key: …."],
     ["for Bearer abcdefgh1234, hf_abcdefghijkl", "for Bearer …, …"],
-    // None of these is a file or a key.
+    ["cannot open /model.gguf, ~/x.gguf or ../models/a", "cannot open …, … or …"],
+    ["in /srv/modèle/llama-ü and /srv//models/llama", "in … and …"],
+    ["No.\nTraceback (most recent call last):\n  File x, line 3, in run", "No.\n…"],
+    ["No.\n    at run (engine.ts:12:3)\n    at next", "No.…"],
+    // None of these is a file, a stack or a key.
+    ["refused at position 3\n  at index 4", undefined],
     ["'sk-learn' and 'risk-based-approach'", undefined],
     ["'application/json' and/or #/properties/a/b, see https://host/docs/a", undefined],
     ["a / b, 1/2/3, org/model-7b, </tool_call>, /no_think", undefined],
   ])("says nothing of the server's files and keys: %s", (message, shown) => {
     const error = { message, type: "BadRequestError", code: 400 };
     expect(refusal(400, { error }).message).toBe(shown ?? message);
+  });
+
+  test("names no file as the field", () => {
+    const error = { message: "No.", type: "BadRequestError", code: 400 };
+    const named = refusal(400, { error: { ...error, param: "/srv/models/llama" } });
+    expect(named).toMatchObject({ param: "…" });
   });
 
   test.each([
