@@ -58,7 +58,7 @@ await chatModelRows({
   clients: {
     tokens: 64,
     targets: [
-      [1, "0.9"],
+      [1, "0.95"],
       [4, "0.95"],
       [8, "0.95"],
     ],
