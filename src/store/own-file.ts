@@ -30,6 +30,8 @@ export interface OwnFileOptions {
   /** Whether a file that was removed is replaced by a new one, while it is open too; default: it is missed until it is back. */
   mayBeRemoved?: boolean;
   onOpen?: (database: Database) => void;
+  /** In the transaction of each change, before it. */
+  onWrite?: (database: Database) => void;
   /** Its content's name in messages: "Stored responses". */
   called: string;
   advice: string;
@@ -64,7 +66,10 @@ export class OwnFile implements Disposable {
       const database = this.#open();
       clearTimeout(this.#idle);
       this.#idle = setTimeout(() => this.#emptyLog(), idleMs).unref();
-      const result = inTransaction(database, () => change(database));
+      const result = inTransaction(database, () => {
+        this.#options.onWrite?.(database);
+        return change(database);
+      });
       this.#look();
       this.#unwritten = undefined;
       return result;

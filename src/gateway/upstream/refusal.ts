@@ -107,10 +107,13 @@ const keys: readonly RegExp[] = [
   /(?<=\bBearer )[\w.~+/=-]{8,}/gi,
 ];
 
-/** Of Python, and of JavaScript. */
+/** Of Python, of JavaScript, of Java, of Go and of Rust. */
 const stacks: readonly RegExp[] = [
   /Traceback \(most recent call last\)[\s\S]*$/g,
   /\n[ \t]+at [^\n]*:\d+:\d+[\s\S]*$/g,
+  /\n[ \t]+at [\w.$/@<>]+\([^\s()]+(?::\d+| (?:Method|Source))\)[\s\S]*$/g,
+  /\ngoroutine \d+ \[[\s\S]*$/g,
+  /\nstack backtrace:\n[\s\S]*$/g,
 ];
 
 const letter = "\\p{L}\\p{N}_.";
@@ -121,7 +124,7 @@ const begins = `(?<![${letter}#/<])~?`;
 
 /** Absolute paths, files of known kinds at the root or at home, Windows paths, paths that begin with dots, and relative paths of source files. */
 const files: readonly RegExp[] = [
-  new RegExp(`(?:file://|${begins})/${step}(?:/+${step})+/?`, "gu"),
+  new RegExp(`(?:file://|${begins})(?:/|(?<!:)/{2,})${step}(?:/+${step})+/?`, "gu"),
   new RegExp(`${begins}/[${letter}-]+\\.${kinds}\\b`, "gu"),
   /(?:\b[A-Za-z]:\\|\\\\)[^\s"',;)]+/g,
   new RegExp(`(?<![${letter}/-])\\.{1,2}(?:/+${step})+/?`, "gu"),

@@ -9,9 +9,12 @@ import { inThread } from "../thread-calls.ts";
 import { fileRows } from "./file-rows.ts";
 import { queueRows } from "./queue-rows.ts";
 import { storeFileRows } from "./store-file-rows.ts";
-import { countFromRestore, storeRows } from "./store-rows.ts";
+import { countFromRestore, noteWrite, storeRows } from "./store-rows.ts";
 
 export const documentsFile = "documents.sqlite";
+
+/** How old the time of the last write may be in the file. */
+const notedMs = 600_000;
 
 const writing: ReadonlySet<string> = new Set([
   ...["addFile", "removeFile", "addStore", "changeStore", "touchStores", "removeStore"],
@@ -31,17 +34,25 @@ export const sqliteDocuments = (path: string, log = noLog): DocumentRegistry & A
 
 /** The registry as rows of a SQLite file, for its thread. Creates no file until something is written. */
 export function documentRows(path: string): Rows<DocumentRegistry> & Disposable {
+  let notedAt = 0;
   const file = new OwnFile({
     path,
     tables: { version: 4, sql, upgrade },
     called: "The registry of documents",
     advice: "restore it from a backup, or move it away and run 'paddock documents recover'",
     onOpen: (database) => {
+      notedAt = 0;
       try {
         countFromRestore(database, statSync(path), Date.now());
       } catch {
         // The disk is full or read-only: nothing can be deleted either.
       }
+    },
+    onWrite: (database) => {
+      const now = Date.now();
+      if (Math.abs(now - notedAt) < notedMs) return;
+      noteWrite(database, now);
+      notedAt = now;
     },
   });
   return {

@@ -123,12 +123,25 @@ export function countFromRestore(
   { birthtimeMs, mtimeMs, ctimeMs }: Pick<Stats, "birthtimeMs" | "mtimeMs" | "ctimeMs">,
   now: number,
 ): void {
-  const newest = numberOf(database, newestTime);
+  const newest = Math.max(numberOf(database, newestTime), writtenAt(database));
   // A backup that was renamed into its place has only the last of them from then.
   if (newest === 0 || Math.max(birthtimeMs, mtimeMs, ctimeMs) - newest < restoredMs) return;
   const sql = "expires_days is not null and state = 'ready' and last_active_at < ?";
   if (numberOf(database, `select count(*) from stores where ${sql}`, now) === 0) return;
   inTransaction(database, () => update(database, "stores", { last_active_at: now }, sql, now));
+}
+
+/** In the file, since not every write leaves a newer time in its rows: a deletion leaves none. */
+export function noteWrite(database: Database, now: number): void {
+  change(database, "create table if not exists last_write (at integer not null) strict");
+  change(database, "delete from last_write");
+  insert(database, "last_write", { at: now });
+}
+
+/** 0 in a file that an older Paddock wrote. */
+function writtenAt(database: Database): number {
+  const isNoted = "select count(*) from sqlite_master where name = 'last_write'";
+  return numberOf(database, isNoted) === 0 ? 0 : numberOf(database, "select at from last_write");
 }
 
 const newestTime = `select max(at) from (select max(last_active_at) as at from stores ${[

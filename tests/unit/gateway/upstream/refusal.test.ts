@@ -93,7 +93,13 @@ describe("what a server elsewhere refuses", () => {
     ["in /srv/modèle/llama-ü and /srv//models/llama", "in … and …"],
     ["No.\nTraceback (most recent call last):\n  File x, line 3, in run", "No.\n…"],
     ["No.\n    at run (engine.ts:12:3)\n    at next", "No.…"],
+    ["cannot open //srv/models/llama", "cannot open …"],
+    ["No.\n\tat org.acme.Run.run(Run.java:12)\n\tat org.acme.Run.main(Native Method)", "No.…"],
+    ["No.\n\tat java.base/a.B.<init>(Native Method)\n\tat a.C.d(C.java:1)", "No.…"],
+    ["No.\ngoroutine 1 [running]:\nmain.main()", "No.…"],
+    ["No.\nstack backtrace:\n   0: begin_unwind", "No.…"],
     // None of these is a file, a stack or a key.
+    ["No.\n  at least (or at most) 3, https://host//docs/a", undefined],
     ["refused at position 3\n  at index 4", undefined],
     ["'sk-learn' and 'risk-based-approach'", undefined],
     ["'application/json' and/or #/properties/a/b, see https://host/docs/a", undefined],
